@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Call external CUDA device code from Numba-CUDA kernels: called objects bring their own code.
+
+Importing this package (which importing ``numba.cuda`` does) makes numba-cuda ask every object that a kernel calls for
+the code to link, through ``__numba_cuda_link__(*argtypes)``.
+
+Public names:
+
+- `DeviceCallable`, `Extern`, `device_method`, `cxx_type`: a base class for objects that have no Numba typing.
+- `CUDASource`: CUDA C++ source with its own include paths, macros and options.
+- `current_target`, `Target`: what code is wanted, for a hook to read.
+- `build`, `LinkedKernel`: finished kernels with no GPU at hand.
+- `activate`, `deactivate`: attach to numba-cuda, and undo it.
+
+How data flows, and which module does what:
+
+====================  ================================================================================
+``callsites``         which objects the calls of a typed function reach
+``protocol``          asks an object for its code, once per signature and target
+``passes``            when: once types are final, and while lowering
+``library``           what a function needs linked, travelling with it to the kernel
+``cudadrv.link_*``    link inputs, the plan of a link, its symbols, and running it
+``cudadrv.cuda_source``  CUDA C++ source and its compilation
+``target``            what code is wanted
+``install``           every seam with numba-cuda
+``ahead_of_time``     building without a GPU
+``device_callable``   the base class, on the public protocol alone, as a third party's would be
+====================  ================================================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+_WHERE = {
+    "CUDASource": "numba.cuda.cudadrv.cuda_source",
+    "DeviceCallable": "numba.cuda.autolink.device_callable",
+    "Extern": "numba.cuda.autolink.device_callable",
+    "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
+    "Target": "numba.cuda.autolink.target",
+    "activate": "numba.cuda.autolink.install",
+    "build": "numba.cuda.autolink.ahead_of_time",
+    "current_target": "numba.cuda.autolink.target",
+    "cxx_type": "numba.cuda.autolink.cabi",
+    "deactivate": "numba.cuda.autolink.install",
+    "device_method": "numba.cuda.autolink.device_callable",
+}
+__all__ = sorted(_WHERE)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])
+
+
+def _start() -> None:
+    from numba.cuda.core import config
+
+    if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        return
+    from . import install
+
+    try:
+        install.activate()
+    except install.MissingSeamError as error:
+        import warnings
+
+        warnings.warn(str(error), stacklevel=2)
+
+
+_start()

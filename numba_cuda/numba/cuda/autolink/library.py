@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The code library: what a compiled function needs linked travels with it to the kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterable, Iterator, MutableSet
+from typing import Any
+
+from numba.cuda.codegen import CUDACodeLibrary, ExternalCodeLibrary
+from numba.cuda.core import config
+from numba.cuda.cudadrv import link_inputs, link_run
+from numba.cuda.cudadrv.libs import get_cudalib
+from numba.cuda.cudadrv.link_inputs import LinkInput
+from numba.cuda.cudadrv.link_plan import LinkPlan
+from numba.cuda.memory_management.nrt import NRT_LIBRARY
+
+from . import protocol
+from .callsites import CallSite
+from .errors import HookError
+from .target import Target, cc_without_device, compilation, split_cc
+
+
+class OrderedSet(MutableSet[Any]):
+    """A set that keeps the order of insertion."""
+
+    def __init__(self, items: Iterable[Any] = ()):
+        self._items = dict.fromkeys(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: Any) -> None:
+        """Add *item* at the end, unless it is there."""
+        self._items[item] = None
+
+    def discard(self, item: Any) -> None:
+        """Remove *item* if it is there."""
+        self._items.pop(item, None)
+
+    def update(self, items: Iterable[Any]) -> None:
+        """Add each of *items*."""
+        for item in items:
+            self.add(item)
+
+
+class LinkingFiles(OrderedSet):
+    """What one function needs linked, in order of first use: what was named explicitly, and call sites.
+
+    To numba-cuda, which knows paths and ``LinkableCode``, it is a set of those: call sites stand for what they were
+    answered, for the target that the function was compiled for.
+    """
+
+    def __init__(self, target: Callable[[], Target]):
+        super().__init__()
+        self._target = target
+
+    @property
+    def entries(self) -> tuple[Any, ...]:
+        """Paths, ``LinkableCode`` objects and `CallSite` objects, in order."""
+        return tuple(self._items)
+
+    def update(self, items: Iterable[Any]) -> None:
+        """Add each of *items*; of another function's files, its entries."""
+        super().update(items.entries if isinstance(items, LinkingFiles) else items)
+
+    def __iter__(self) -> Iterator[Any]:
+        for entry in self._items:
+            if isinstance(entry, CallSite):
+                for link_input in protocol.ask(entry.callee, entry.argtypes, self._target()).inputs():
+                    yield link_input.as_linkable()
+            else:
+                yield entry
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @classmethod
+    def _from_iterable(cls, items: Iterable[Any]) -> OrderedSet:  # type: ignore[override]
+        return OrderedSet(items)
+
+
+class LinkingExternalLibrary(ExternalCodeLibrary):
+    """The code of a ``declare_device`` function, in the order in which it was given."""
+
+    def __init__(self, codegen: Any, name: str):
+        super().__init__(codegen, name)
+        self._linking_files = OrderedSet()
+
+
+class LinkingCodeLibrary(CUDACodeLibrary):
+    """A code library that links what called objects provide.
+
+    Modules and libraries keep the order of first use and are there once, so that the same program gives the same code.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        in_progress = compilation()
+        self.target: Target | None = in_progress.target if in_progress is not None else None
+        self.symbol_sites: dict[str, str] = {}
+        self._linking_libraries = OrderedSet()
+        self._linking_files = LinkingFiles(self._own_target)
+
+    def _own_target(self) -> Target:
+        if self.target is not None:
+            return self.target
+        return self._target_for(self._ensure_cc(None))
+
+    def _target_for(self, cc: tuple[Any, ...]) -> Target:
+        """The target of a link for *cc*."""
+        capability, suffix = split_cc(cc)
+        base = self.target or Target(capability, lto=self._lto, max_registers=self._max_registers)
+        return Target(
+            capability, suffix, self._lto, base.debug, base.lineinfo, base.fastmath, self._max_registers or None
+        )
+
+    def _ensure_cc(self, cc: Any) -> Any:
+        return cc_without_device() if cc is None and cc_without_device() is not None else super()._ensure_cc(cc)
+
+    # What travels with the function
+
+    def add_call_site(self, site: CallSite) -> None:
+        """Link what the object called at *site* provides."""
+        self._linking_files.add(site)
+
+    @property
+    def call_sites(self) -> tuple[CallSite, ...]:
+        """The call sites of linkable code in this function and all that it calls, in order of first use."""
+        return tuple(entry for entry in self._entries if isinstance(entry, CallSite))
+
+    @property
+    def _entries(self) -> tuple[Any, ...]:
+        files = self._linking_files
+        return files.entries if isinstance(files, LinkingFiles) else tuple(files)
+
+    def add_linking_library(self, library: Any) -> None:
+        super().add_linking_library(library)
+        for symbol, site in getattr(library, "symbol_sites", {}).items():
+            self.symbol_sites.setdefault(symbol, site)
+
+    @property
+    def modules(self) -> list[Any]:
+        """The LLVM modules of this library and all below it: each once, callers before callees, because NVVM links
+        only those functions that something before them called."""
+        ordered: list[Any] = []
+        visited = set()
+
+        def visit(library: Any) -> None:
+            if id(library) in visited:
+                return
+            visited.add(id(library))
+            if isinstance(library, LinkingCodeLibrary):
+                for below in reversed(tuple(library._linking_libraries)):
+                    visit(below)
+                ordered.append(library._module)
+            else:
+                ordered.extend(reversed(list(library.modules)))
+
+        visit(self)
+        return ordered[::-1]
+
+    # The link
+
+    def plan(self, cc: Any = None) -> LinkPlan:
+        """What is linked into this kernel for *cc* (default: the current GPU), beside its own code.
+
+        Raises
+        ------
+        LinkError
+            If a file that was named explicitly is missing or of no known kind.
+        """
+        target = self._target_for(self._ensure_cc(cc))
+        return LinkPlan.of(f"kernel {self.name!r}", target, self._brought(target))
+
+    def _brought(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
+        needs_nrt = False
+        for entry in self._entries:
+            for origin, link_input in self._inputs_of(entry, target):
+                needs_nrt = needs_nrt or link_input.nrt
+                yield origin, link_input
+        if needs_nrt and getattr(config, "CUDA_ENABLE_NRT", False):
+            yield "numba-cuda's runtime", link_inputs.from_item(NRT_LIBRARY)
+        if self.needs_cudadevrt:
+            yield "cooperative launch", link_inputs.from_item(get_cudalib("cudadevrt", static=True))
+
+    def _inputs_of(self, entry: Any, target: Target) -> Iterator[tuple[str, LinkInput]]:
+        if not isinstance(entry, CallSite):
+            try:
+                yield "link=", link_inputs.from_item(entry)
+            except link_inputs.LinkInputError as error:
+                raise link_run.LinkError(f"linking kernel {self.name!r}: {error}") from error
+            return
+        try:
+            answer = protocol.ask(entry.callee, entry.argtypes, target)
+        except HookError as error:
+            hook = f"{entry.callee}.{protocol.HOOK}"
+            raise link_run.LinkError(f"{hook} {error}\n  called at: {entry.place}") from error
+        for link_input in answer.inputs():
+            yield str(entry), link_input
+
+    def get_cubin(self, cc: Any = None) -> Any:
+        """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
+        if not self._entries and not self.needs_cudadevrt:
+            return super().get_cubin(cc)
+        cc = self._ensure_cc(cc)
+        plan = self.plan(cc)
+        self._setup_functions = list(plan.setup_callbacks)
+        self._teardown_functions = list(plan.teardown_callbacks)
+        if cc not in self._cubin_cache:
+            if self._lto and config.DUMP_ASSEMBLY:
+                print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites)
+            self._cubin_cache[cc] = linked.code
+            self._linkerinfo_cache[cc] = linked.log
+        return self._cubin_cache[cc]
+
+    def get_lto_ptx(self, cc: Any = None) -> str:
+        """The PTX after link-time optimisation; inputs that take no part in it are left out with a warning."""
+        if not self._entries or not self._lto:
+            return super().get_lto_ptx(cc)
+        plan = self.plan(cc)
+        optimizable = []
+        for planned in plan.inputs:
+            if planned.input.kind in (link_inputs.LTO_IR, link_inputs.CUDA):
+                optimizable.append(planned)
+            else:
+                warnings.warn(
+                    f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2
+                )
+        plan = dataclasses.replace(plan, inputs=tuple(optimizable))
+        linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx")
+        return bytes(linked.code.code).decode()
+
+    def _own_code(self, target: Target) -> list[LinkInput]:
+        if self._lto:
+            return [LinkInput(link_inputs.LTO_IR, bytes(self.get_ltoir(cc=target.cc)), name=self.name)]
+        return [
+            LinkInput(link_inputs.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
+            for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
+        ]
+
+    # Serialisation: a library with no external code leaves no trace of this class, so that what numba-cuda caches of
+    # it can be loaded where this project is not installed.
+
+    def _reduce_class(self) -> type:
+        return type(self) if self._entries else CUDACodeLibrary

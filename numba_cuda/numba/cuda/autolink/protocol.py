@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The protocol: asking objects for the code that a call of them needs.
+
+An object takes part by having a method ``__numba_cuda_link__(*argtypes)``. It is called with the Numba types of a
+call's arguments and returns what is to be linked: nothing (``None``), one item, or an iterable of items. An item is a
+``numba.cuda`` ``LinkableCode``, a ``cuda.core.ObjectCode`` or a path whose suffix tells its kind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import traceback
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from types import MethodType
+from typing import Any
+
+from numba.cuda.cudadrv import link_inputs
+from numba.cuda.cudadrv.link_inputs import LinkInput
+
+from .errors import HookError, safe_repr
+from .target import Target, asking
+
+HOOK = "__numba_cuda_link__"
+KEY_HOOK = "__numba_cuda_link_key__"
+
+
+class Callee:
+    """An object with linkable code, told apart by identity.
+
+    A bound method is told apart by the identities of its owner and its function, since Python makes a new object of it
+    at every access.
+    """
+
+    __slots__ = ("_identity", "hook", "obj")
+
+    def __init__(self, obj: Any, hook: Callable[..., Any]):
+        self.obj = obj
+        self.hook = hook
+        self._identity = (
+            (id(obj.__self__), id(obj.__func__)) if isinstance(obj, MethodType) else (id(obj), None)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Callee) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        return safe_repr(self.obj)
+
+    @property
+    def link_key(self) -> Callable[..., Any] | None:
+        """The object's ``__numba_cuda_link_key__``, if it has one that is its own."""
+        return _own_attribute(self.obj, KEY_HOOK)
+
+
+def callee(obj: Any) -> Callee | None:
+    """Who answers for a call of *obj*: of a bound method the method itself, then its owner; of a dispatcher the
+    dispatcher itself, then its Python function. None where nobody does."""
+    for candidate in (obj, getattr(obj, "__self__", None), getattr(obj, "py_func", None)):
+        if candidate is not None:
+            hook = _own_attribute(candidate, HOOK)
+            if hook is not None:
+                return Callee(candidate, hook)
+    return None
+
+
+def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
+    """The attribute *name* of *obj*; of a class only one that can be called on the class itself."""
+    if inspect.isclass(obj):
+        static = inspect.getattr_static(obj, name, None)
+        if not isinstance(static, (classmethod, staticmethod)) and not hasattr(type(obj), name):
+            return None
+    return getattr(obj, name, None)
+
+
+class Answer:
+    """What an object returned for one signature and target.
+
+    Files are read again each time, so that an edited file is seen by the next kernel.
+    """
+
+    def __init__(self, callee: Callee, items: tuple[Any, ...]):
+        self._items = tuple(
+            item if isinstance(item, (str, os.PathLike)) else _named(callee, link_inputs.from_item(item))
+            for item in items
+        )
+        self.inputs()  # a missing file is the call's error, not the link's
+
+    def inputs(self) -> tuple[LinkInput, ...]:
+        """The code as link inputs, in the order in which it was returned."""
+        return tuple(item if isinstance(item, LinkInput) else link_inputs.from_item(item) for item in self._items)
+
+
+def _named(callee: Callee, link_input: LinkInput) -> LinkInput:
+    """*link_input*, with the type of the object for a name where it has none."""
+    if not link_input.name.startswith("<unnamed"):
+        return link_input
+    named = callee.obj if hasattr(callee.obj, "__qualname__") else type(callee.obj)
+    return dataclasses.replace(link_input, name=f"{named.__qualname__}{link_input.kind.suffixes[0]}")
+
+
+class _Memory:
+    """Answers by (object, argument types, target), for as long as the object lives."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Callee, dict[Any, Answer]] = {}
+
+    def of(self, callee: Callee) -> dict[Any, Answer]:
+        answers = self._answers.get(callee)
+        if answers is None:
+            answers = self._answers[_Forgetful(callee, self._answers)] = {}
+        return answers
+
+
+class _Forgetful(Callee):
+    """The key of an object's answers. It holds no reference to an object that can be referred to weakly; when that
+    object dies its answers go, before another object can have its identity."""
+
+    __slots__ = ()
+
+    def __init__(self, callee: Callee, answers: dict[Callee, Any]):
+        self._identity = callee._identity
+        self.obj = None
+        owner = callee.obj.__self__ if isinstance(callee.obj, MethodType) else callee.obj
+        try:
+            weakref.finalize(owner, answers.pop, self, None).atexit = False
+        except TypeError:
+            self.obj = callee.obj
+
+
+_memory = _Memory()
+_being_asked: list[tuple[Callee, Any]] = []
+
+
+def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    """Ask *callee* for the code of a call with *argtypes*: once for each signature and target.
+
+    Raises
+    ------
+    HookError
+        If the object raises, returns what cannot be linked, or compiles a call of itself. It does not name the call
+        site, which the caller knows.
+    """
+    answers = _memory.of(callee)
+    question = (argtypes, target)
+    if question not in answers:
+        if (callee, question) in _being_asked:
+            raise HookError(
+                callee,
+                argtypes,
+                "is asked again while it is still answering: it compiles a call of itself with the same types",
+            )
+        _being_asked.append((callee, question))
+        try:
+            answers[question] = _ask(callee, argtypes, target)
+        finally:
+            _being_asked.pop()
+    return answers[question]
+
+
+def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    if not callable(callee.hook):
+        raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
+    try:
+        with asking(target):
+            items = _items(callee.hook(*argtypes))
+    except link_inputs.LinkInputError as error:
+        raise HookError(callee, argtypes, f"returned what cannot be linked: {error}") from error
+    except Exception as error:
+        message = f"raised {type(error).__name__}: {error}"
+        raise HookError(callee, argtypes, message, raised_at=_raised_at(error)) from error
+    try:
+        return Answer(callee, items)
+    except link_inputs.LinkInputError as error:
+        raise HookError(callee, argtypes, f"returned what cannot be linked: {error}") from error
+
+
+def _items(returned: Any) -> tuple[Any, ...]:
+    if returned is None:
+        return ()
+    if link_inputs.is_item(returned):
+        return (returned,)
+    if isinstance(returned, Iterable) and not isinstance(returned, (bytes, bytearray, memoryview, Mapping)):
+        return tuple(returned)
+    raise link_inputs.LinkInputError.unknown_item(returned)
+
+
+def _raised_at(error: BaseException) -> str | None:
+    """File and line of the innermost frame of *error*."""
+    frames = traceback.extract_tb(error.__traceback__)
+    # The first frame is the call of the hook in this module: an error there is the call's own (a wrong argument count).
+    return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if len(frames) > 1 else None

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a link plan: compiles what is source, links through nvJitLink, and says what went wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cuda.core import Linker, LinkerOptions, ObjectCode
+from numba.cuda.cudadrv import link_inputs, link_symbols
+from numba.cuda.cudadrv.cuda_source import CompileError, compile_source
+from numba.cuda.cudadrv.driver import LinkerError
+from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
+from numba.cuda.cudadrv.link_plan import LinkPlan
+
+_MAKE = {
+    link_inputs.PTX: ObjectCode.from_ptx,
+    link_inputs.LTO_IR: ObjectCode.from_ltoir,
+    link_inputs.CUBIN: ObjectCode.from_cubin,
+    link_inputs.FATBIN: ObjectCode.from_fatbin,
+    link_inputs.OBJECT: ObjectCode.from_object,
+    link_inputs.ARCHIVE: ObjectCode.from_library,
+}
+_UNDEFINED = re.compile(
+    r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
+)
+
+
+class LinkError(LinkerError):
+    """A kernel's external code could not be compiled or linked.
+
+    ``log`` is what the compiler or linker printed; its own exception is ``__cause__``.
+    """
+
+    def __init__(self, message: str, log: str = ""):
+        self.log = log.replace("\0", "").strip()
+        super().__init__(f"{message}\n  log: {self.log}" if self.log else message)
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What came of a link: a cubin or PTX, and the linker's log."""
+
+    code: ObjectCode
+    log: str
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One input as the linker takes it. ``origin`` tells where it comes from, for messages."""
+
+    kind: Kind
+    code: bytes
+    origin: str
+    name: str
+
+    def object_code(self) -> ObjectCode:
+        return _MAKE[self.kind](self.code, name=self.name)
+
+
+def link(
+    plan: LinkPlan,
+    own: Sequence[LinkInput],
+    wanted_by: Mapping[str, str],
+    *,
+    output: str = "cubin",
+) -> Linked:
+    """Link a kernel's *own* code with what is planned.
+
+    *wanted_by* tells which call brought in a symbol, for messages. *output* is ``"cubin"`` or ``"ptx"`` (LTO only).
+
+    Raises
+    ------
+    LinkError
+        If a source does not compile, a symbol is missing or defined twice, or nvJitLink refuses an input.
+    """
+    target = plan.target
+    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name) for item in own]
+    parts += _external_parts(plan)
+    _refuse_double_definitions(plan, parts)
+    has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
+    options = LinkerOptions(
+        arch=target.arch,
+        max_register_count=target.max_registers or None,
+        link_time_optimization=has_ltoir or None,
+        ptx=(has_ltoir and output == "ptx") or None,
+    )
+    linker = None
+    try:
+        linker = Linker(*[part.object_code() for part in parts], options=options)
+        code = linker.link(output)
+        log = linker.get_info_log()
+    except Exception as error:
+        raise _explained(plan, parts, wanted_by, str(error)) from error
+    finally:
+        if linker is not None:
+            linker.close()
+    return Linked(code, log.replace("\0", "").strip())
+
+
+def _external_parts(plan: LinkPlan) -> list[_Part]:
+    parts = []
+    for number, planned in enumerate(plan.inputs, 1):
+        item = planned.input
+        # Names are what nvJitLink's messages go by, so no two are the same.
+        name = f"{item.name} (input {number})"
+        if item.kind is not link_inputs.CUDA:
+            parts.append(_Part(item.kind, item.code, str(planned), name))
+            continue
+        try:
+            compiled = compile_source(item.code, item.name, item.options, plan.target)
+        except CompileError as error:
+            raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.log) from error
+        kind = link_inputs.LTO_IR if compiled.code_type == "ltoir" else link_inputs.CUBIN
+        parts.append(_Part(kind, bytes(compiled.code), str(planned), name))
+    return parts
+
+
+def _failed(plan: LinkPlan) -> str:
+    return f"linking {plan.kernel} for {plan.target.arch} failed"
+
+
+def _refuse_double_definitions(plan: LinkPlan, parts: Sequence[_Part]) -> None:
+    """nvJitLink takes the first of two definitions in PTX and cubins without a word, or crashes."""
+    defined: dict[str, _Part] = {}
+    for part in parts:
+        if part.kind is link_inputs.PTX:
+            symbols = link_symbols.in_ptx(part.code)
+        elif part.kind is link_inputs.CUBIN:
+            symbols = link_symbols.in_cubin(part.code)
+        else:
+            continue
+        for symbol in sorted(symbols):
+            if symbol in defined:
+                raise _double_definition(plan, symbol, defined[symbol], part)
+            defined[symbol] = part
+    for part in parts:
+        if part.kind is link_inputs.LTO_IR and defined:
+            symbol = link_symbols.defined_in_ltoir(part.code, defined, plan.target.arch)
+            if symbol is not None:
+                raise _double_definition(plan, symbol, part, defined[symbol])
+
+
+def _double_definition(plan: LinkPlan, symbol: str, first: _Part, second: _Part, log: str = "") -> LinkError:
+    return LinkError(
+        f"{_failed(plan)}: {symbol!r} is defined twice\n"
+        f"  first by: {first.origin}\n"
+        f"  again by: {second.origin}\n"
+        "  what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
+        " into the symbol), or return equal code from both objects: equal code is linked once",
+        log,
+    )
+
+
+def _explained(plan: LinkPlan, parts: Sequence[_Part], wanted_by: Mapping[str, str], log: str) -> LinkError:
+    """The error that says what nvJitLink's *log* means."""
+    symbol = link_symbols.multiply_defined(log)
+    if symbol is not None:
+        ltoir = [part for part in parts if part.kind is link_inputs.LTO_IR]
+        for index, second in enumerate(ltoir):
+            for first in ltoir[:index]:
+                if link_symbols.clash(first.code, second.code, plan.target.arch) == symbol:
+                    return _double_definition(plan, symbol, first, second, log)
+    undefined = _UNDEFINED.search(log)
+    if undefined:
+        symbol = next(group for group in undefined.groups() if group)
+        return LinkError(
+            f"{_failed(plan)}: {symbol!r} is called but nothing that is linked defines it\n"
+            f"  wanted by: {wanted_by.get(symbol, 'code that is linked, not by a call in Python')}\n"
+            f"  linked: {_listed(parts)}\n"
+            "  what to do: check the symbol's spelling; in CUDA C++ declare the function"
+            ' extern "C" __device__, so that its name is not mangled',
+            log,
+        )
+    named = [part for part in parts if part.name in log]
+    fault = f"\n  at fault: {'; '.join(part.origin for part in named)}" if named else ""
+    return LinkError(f"{_failed(plan)}{fault}\n  linked: {_listed(parts)}", log)
+
+
+def _listed(parts: Sequence[_Part]) -> str:
+    return "; ".join(part.origin for part in parts)
