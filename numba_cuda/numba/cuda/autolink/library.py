@@ -13,7 +13,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv import link_inputs, link_run
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.link_inputs import LinkInput
-from numba.cuda.cudadrv.link_plan import LinkPlan
+from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from . import protocol
@@ -194,9 +194,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _inputs_of(self, entry: Any, target: Target) -> Iterator[tuple[str, LinkInput]]:
         if not isinstance(entry, CallSite):
             try:
-                yield "link=", link_inputs.from_item(entry)
+                yield NAMED_EXPLICITLY, link_inputs.from_item(entry)
             except link_inputs.LinkInputError as error:
-                raise link_run.LinkError(f"linking kernel {self.name!r}: {error}") from error
+                raise link_run.LinkError(str(error)) from error
             return
         try:
             answer = protocol.ask(entry.callee, entry.argtypes, target)

@@ -101,7 +101,8 @@ class LinkInput:
     nrt: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self.code.strip(b"\0 \t\r\n"):
+        # An empty source is a translation unit like any other; its callbacks may be what it is for.
+        if self.kind is not CUDA and not self.code.strip(b"\0 \t\r\n"):
             raise LinkInputError(f"the {self.kind} {self.name!r} is empty")
         if self.kind.magic and not self.code.startswith(self.kind.magic):
             looks_like = next((kind for kind in KINDS if kind.magic and self.code.startswith(kind.magic)), None)

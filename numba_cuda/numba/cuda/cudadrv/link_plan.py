@@ -9,6 +9,9 @@ from typing import Any
 
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
+# The origin of what no call site brought.
+NAMED_EXPLICITLY = "link="
+
 
 @dataclass(frozen=True)
 class PlannedInput:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from numba.cuda.cudadrv import link_inputs, link_symbols
 from numba.cuda.cudadrv.cuda_source import CompileError, compile_source
 from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
-from numba.cuda.cudadrv.link_plan import LinkPlan
+from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
 
 _MAKE = {
     link_inputs.PTX: ObjectCode.from_ptx,
@@ -109,8 +110,10 @@ def _external_parts(plan: LinkPlan) -> list[_Part]:
             parts.append(_Part(item.kind, item.code, str(planned), name))
             continue
         try:
-            compiled = compile_source(item.code, item.name, item.options, plan.target)
+            compiled = compile_source(item.code, os.path.basename(item.name), item.options, plan.target)
         except CompileError as error:
+            if planned.origins == (NAMED_EXPLICITLY,) and error.__cause__ is not None:
+                raise error.__cause__ from None  # what numba-cuda raises for link=
             raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.log) from error
         kind = link_inputs.LTO_IR if compiled.code_type == "ltoir" else link_inputs.CUBIN
         parts.append(_Part(kind, bytes(compiled.code), str(planned), name))

@@ -4,6 +4,7 @@
 // narrow shows as wrong numbers in one of the two orders. Threads that part ways at a barrier end the program.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ucontext.h>
 #include <vector>
 
@@ -90,9 +91,8 @@ inline void __syncthreads() { wait_at(at_block_barrier); }
 
 #include "block_fft.cuh"
 
-// Transforms BATCH rows at `rows` in place with one block, as a kernel would.
 static void* rows;
-static std::vector<double> shared_memory;
+alignas(16) static unsigned char shared_memory[1 << 17];
 
 template <class T, int Size, int Elements, int Batch, bool Inverse>
 void thread() {
@@ -101,22 +101,22 @@ void thread() {
     T* row = static_cast<T*>(rows) + 2 * Size * threadIdx.y;
     for (int i = 0; i < Elements; ++i)
         for (int part = 0; part < 2; ++part) data[2 * i + part] = row[2 * (threadIdx.x + i * fft::stride) + part];
-    fft::run(data, reinterpret_cast<T*>(shared_memory.data()));
+    fft::run(data, reinterpret_cast<T*>(shared_memory));
     for (int i = 0; i < Elements; ++i)
         for (int part = 0; part < 2; ++part) row[2 * (threadIdx.x + i * fft::stride) + part] = data[2 * i + part];
 }
 
-// Returns the bytes of shared memory the transform says it needs, or -1 if it wrote past them.
+// Transforms the `Batch` rows at `data` in place, as one block of a kernel would, and returns the bytes of shared
+// memory that the transform says it needs, or -1 if it wrote past them.
 template <class T, int Size, int Elements, int Batch, bool Inverse>
 int block(void* data, int backwards) {
     using fft = block_fft::transform<T, Size, Elements, Batch, Inverse>;
-    const std::size_t size = fft::shared_bytes / sizeof(double);
-    const double guard = 12345.678;
+    constexpr unsigned char untouched = 0xa5;
+    std::memset(shared_memory, untouched, sizeof shared_memory);
     rows = data;
-    shared_memory.assign(size + 1024, guard);
     run_block(fft::stride, Batch, backwards, thread<T, Size, Elements, Batch, Inverse>);
-    for (std::size_t i = size; i < shared_memory.size(); ++i)
-        if (shared_memory[i] != guard) return -1;
+    for (std::size_t i = fft::shared_bytes; i < sizeof shared_memory; ++i)
+        if (shared_memory[i] != untouched) return -1;
     return fft::shared_bytes;
 }
 

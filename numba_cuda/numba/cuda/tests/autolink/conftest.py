@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests marked ``gpu`` launch kernels; where there is no GPU they are skipped, and say why."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def why_no_gpu() -> str | None:
+    from numba import cuda
+
+    if cuda.config.ENABLE_CUDASIM:
+        return "runs on a GPU, not in the simulator"
+    if not cuda.is_available():
+        return f"needs a GPU, and numba-cuda finds none: {str(cuda.cuda_error() or 'no device').strip().splitlines()[0]}"
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    reason = why_no_gpu() if marked else None
+    if reason is not None:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=reason))

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every kind of linkable code, alone and mixed, in memory and from files."""
+
+import pytest
+from autolink_support import CC, Linked, adder, build, compiled, elf, from_nvcc, have_nvcc, symbols
+from cuda.core import ObjectCode
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.driver import LinkerError
+
+needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
+
+KINDS = [
+    pytest.param(kind, marks=needs_nvcc) if kind in ("fatbin", "object", "archive") else kind
+    for kind in ("source", "ltoir", "ptx", "cubin", "fatbin", "object", "archive")
+]
+LINKABLE = {
+    "source": cuda.CUSource,
+    "ltoir": cuda.LTOIR,
+    "ptx": cuda.PTXSource,
+    "cubin": cuda.Cubin,
+    "fatbin": cuda.Fatbin,
+    "object": cuda.Object,
+    "archive": cuda.Archive,
+}
+SUFFIX = {"source": ".cu", "object": ".o", "archive": ".a"}
+
+
+def code_of_kind(kind, source):
+    if kind == "source":
+        return source
+    if kind in ("fatbin", "object", "archive"):
+        return from_nvcc((source,), kind)
+    return compiled(source, kind)
+
+
+def kernel_calling(*functions):
+    if len(functions) == 1:
+        (only,) = functions
+
+        def kernel(x):
+            x[0] = only(x[1])
+    else:
+        first, second = functions
+
+        def kernel(x):
+            x[0] = first(x[1]) + second(x[2])
+
+    return kernel
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_links(kind, lto):
+    spy = Linked("add_one", LINKABLE[kind](code_of_kind(kind, adder("add_one"))))
+    linked = build(kernel_calling(spy.function), lto=lto)
+    assert elf(linked.code)["e_machine"] == "EM_CUDA"
+    assert linked.entry_name in symbols(linked.code)
+    # Inlined under LTO where the input takes part in it; else there as a function of its own.
+    takes_part = lto and kind in ("source", "ltoir")
+    if takes_part or (kind == "ltoir"):
+        assert linked.code.count(b"add_one") == 0 or kind == "ltoir"
+    else:
+        assert "add_one" in symbols(linked.code)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_links_from_a_file(kind, tmp_path):
+    file = tmp_path / f"code{SUFFIX.get(kind, '.' + kind)}"
+    code = code_of_kind(kind, adder("add_one"))
+    file.write_bytes(code.encode() if isinstance(code, str) else code)
+    for path in (file, str(file)):
+        build(kernel_calling(Linked("add_one", path).function))
+
+
+@pytest.mark.parametrize("kind", ["ltoir", "ptx", "cubin"])
+def test_object_code_links(kind):
+    make = {"ltoir": ObjectCode.from_ltoir, "ptx": ObjectCode.from_ptx, "cubin": ObjectCode.from_cubin}[kind]
+    build(kernel_calling(Linked("add_one", make(compiled(adder("add_one"), kind))).function))
+
+
+@pytest.mark.parametrize("first", KINDS)
+@pytest.mark.parametrize("second", KINDS)
+def test_kinds_mix(first, second):
+    if first == second:
+        pytest.skip("the same kind twice is no mix")
+    one = Linked("one", LINKABLE[first](code_of_kind(first, adder("one"))))
+    two = Linked("two", LINKABLE[second](code_of_kind(second, adder("two", 2))))
+    linked = build(kernel_calling(one.function, two.function))
+    assert [str(planned.input.kind.linkable.__name__) for planned in linked.inputs] == [
+        LINKABLE[first].__name__,
+        LINKABLE[second].__name__,
+    ]
+
+
+@needs_nvcc
+def test_of_an_archive_the_needed_member_links():
+    archive = from_nvcc((adder("needed"), adder("not_needed")), "archive")
+    linked = build(kernel_calling(Linked("needed", cuda.Archive(archive)).function))
+    assert "needed" in symbols(linked.code)
+    assert "not_needed" not in symbols(linked.code)
+
+
+def test_a_source_file_finds_the_headers_beside_it(tmp_path):
+    (tmp_path / "amount.h").write_text("#define AMOUNT 3")
+    source = tmp_path / "add.cu"
+    source.write_text('#include "amount.h"\n' + adder("add_amount", "AMOUNT"))
+    build(kernel_calling(Linked("add_amount", source).function))
+
+
+def test_a_source_has_its_own_paths_macros_and_options(tmp_path):
+    (tmp_path / "amount.cuh").write_text("#define AMOUNT (BASE + FLAG)")
+    code = "#include <amount.cuh>\n#if __cplusplus < 202002L\n#error\n#endif\n" + adder("add_amount", "AMOUNT")
+    source = autolink.CUDASource(
+        code, include_paths=[tmp_path], defines={"BASE": 2, "FLAG": None}, options={"std": "c++20"}
+    )
+    build(kernel_calling(Linked("add_amount", source).function))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"code": b"bytes"}, TypeError, "takes the source as a str, got bytes"),
+        ({"options": {"use_fast_mth": True}}, ValueError, "did you mean use_fast_math?"),
+        ({"options": {"arch": "sm_90"}}, ValueError, "it follows from the kernel's target"),
+        ({"options": {"include_path": "x"}}, ValueError, "use include_paths="),
+    ],
+)
+def test_a_source_refuses_wrong_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        autolink.CUDASource(**{"code": "", **arguments})
+
+
+def test_equal_code_of_two_objects_links_once():
+    source = adder("shared") + '\nextern "C" __device__ int other(int *out, int x) { *out = x; return 0; }'
+    one = Linked("shared", cuda.LTOIR(compiled(source, "ltoir")))
+    two = Linked("other", cuda.LTOIR(compiled(source, "ltoir")))
+    linked = build(kernel_calling(one.function, two.function))
+    (only,) = linked.inputs
+    assert len(only.origins) == 2
+
+
+def test_link_order_is_the_order_of_first_use():
+    one, two = Linked("one"), Linked("two")
+    for first, second in ((one, two), (two, one)):
+        linked = build(kernel_calling(first.function, second.function))
+        assert [planned.input.code for planned in linked.inputs] == [
+            first.answer.data.encode(),
+            second.answer.data.encode(),
+        ]
+
+
+def test_link_and_declared_links_work_in_the_same_kernel():
+    asked_for = Linked("asked_for").function
+    declared = cuda.declare_device("declared", "int32(int32)", link=cuda.CUSource(adder("declared")))
+    named = cuda.declare_device("named", "int32(int32)")
+
+    def kernel(x):
+        x[0] = asked_for(x[1]) + declared(x[2]) + named(x[3])
+
+    linked = build(kernel, link=[cuda.CUSource(adder("named"))])
+    assert len(linked.inputs) == 3
+
+
+WRONG = [
+    (lambda tmp: b"bytes", "got bytes", "wrap them: cuda.LTOIR"),
+    (lambda tmp: 3, "got int 3", "expected a LinkableCode"),
+    (lambda tmp: {"a": 1}, "got dict", "expected a LinkableCode"),
+    (lambda tmp: [cuda.CUSource(""), None], "got NoneType None", "expected a LinkableCode"),
+    (lambda tmp: str(tmp / "missing.ltoir"), "missing.ltoir not found", ""),
+    (lambda tmp: tmp / "code.bin", "Don't know how to link file with extension .bin", "known: .cu"),
+    (lambda tmp: tmp / "code", "Don't know how to link file with no extension", ""),
+    (lambda tmp: tmp, "Don't know how to link file with no extension", ""),
+    (lambda tmp: cuda.Cubin(b""), "cubin", "is empty"),
+    (lambda tmp: cuda.Cubin(compiled(adder("f"), "ltoir")), "is not cubin", "it looks like LTO-IR"),
+    (lambda tmp: cuda.LTOIR(compiled(adder("f"), "cubin")), "is not LTO-IR", "it looks like cubin"),
+    (lambda tmp: cuda.LTOIR(3.5), "holds float 3.5", "expected bytes or str"),
+    (lambda tmp: cuda.Archive(b"text"), "is not archive", "it begins with b'text'"),
+]
+
+
+@pytest.mark.parametrize(("answer", "message", "hint"), WRONG)
+def test_what_cannot_be_linked_is_refused_at_the_call(answer, message, hint, tmp_path):
+    spy = Linked("wrong", lambda: answer(tmp_path))
+    with pytest.raises(TypingError) as caught:
+        build(kernel_calling(spy.function))
+    text = str(caught.value)
+    assert message in text
+    assert hint in text
+    assert "__numba_cuda_link__(int32) returned what cannot be linked" in text
+    assert f"{__file__}:" in text
+    assert "x[0] = only(x[1])" in text
+
+
+def test_a_source_that_does_not_compile_names_the_call_and_keeps_the_log():
+    spy = Linked("broken", cuda.CUSource('extern "C" __device__ int broken(int *out, int x) { return SYNTAX; }'))
+    with pytest.raises(LinkerError) as caught:
+        build(kernel_calling(spy.function))
+    text = str(caught.value)
+    assert 'identifier "SYNTAX" is undefined' in text
+    assert "(int32) called at" in text
+    assert f"{__file__}:" in text
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_missing_symbol_is_named_with_the_call_that_wanted_it(lto):
+    spy = Linked("spelled_so", cuda.CUSource(adder("spelled_otherwise")))
+    with pytest.raises(LinkerError) as caught:
+        build(kernel_calling(spy.function), lto=lto)
+    text = str(caught.value)
+    assert "'spelled_so' is called but nothing that is linked defines it" in text
+    assert f"the call with (int32) at {__file__}:" in text
+    assert 'extern "C"' in text
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("first", ["source", "ltoir", "ptx", "cubin"])
+@pytest.mark.parametrize("second", ["source", "ltoir", "ptx", "cubin"])
+def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
+    def code(kind, symbol, amount):
+        helper = f'extern "C" __device__ __noinline__ int helper(int x) {{ return x + {amount}; }}\n'
+        return LINKABLE[kind](code_of_kind(kind, helper + adder(symbol, f"helper({amount})")))
+
+    one, two = Linked("one", code(first, "one", 1)), Linked("two", code(second, "two", 2))
+    with pytest.raises(LinkerError) as caught:
+        build(kernel_calling(one.function, two.function), lto=lto)
+    text = str(caught.value)
+    assert "'helper' is defined twice" in text
+    assert text.count(f"called at {__file__}:") == 2
+    assert "give the two functions different names" in text
+
+
+def test_code_for_another_architecture_names_the_input():
+    spy = Linked("add_one", cuda.Cubin(compiled(adder("add_one"), "cubin", "sm_80")))
+    with pytest.raises(LinkerError, match="at fault: cubin"):
+        build(kernel_calling(spy.function), cc=CC)

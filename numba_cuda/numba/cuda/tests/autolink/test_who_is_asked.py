@@ -1,0 +1,612 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who is asked for code: every object that typing resolves a call to, however it is reached."""
+
+import operator
+import types as pytypes
+from collections import namedtuple
+
+import pytest
+from autolink_support import Linked, adder, build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.datamodel.models import OpaqueModel
+from numba.cuda.extending import (
+    intrinsic,
+
+    overload,
+    overload_attribute,
+    overload_method,
+    register_model,
+    typeof_impl,
+)
+
+in_module = Linked("in_module")
+module_function = in_module.function
+
+
+class Device(Linked):
+    """A device function written in Python, which numba-cuda can type in a tuple, with a hook of its own."""
+
+    def __init__(self, symbol):
+        super().__init__(symbol)
+        behind = cuda.declare_device(symbol, "int32(int32)")
+        self.function = cuda.jit(device=True)(lambda x: behind(x))
+        self.function.__numba_cuda_link__ = self.hook
+
+
+def asked_once(spy, kernel, signature="void(int32[::1])", argtypes=(types.int32,)):
+    """Building *kernel* asks *spy* once, with *argtypes*, and links its code."""
+    linked = build(kernel, signature)
+    assert spy.asked == [argtypes]
+    assert [planned.input.code.decode() for planned in linked.inputs] == [spy.answer.data]
+    return linked
+
+
+def test_a_global():
+    in_module.asked.clear()
+
+    def kernel(x):
+        x[0] = module_function(x[1])
+
+    asked_once(in_module, kernel)
+
+
+def test_a_closure_variable():
+    spy = Linked("in_closure")
+    function = spy.function
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    asked_once(spy, kernel)
+
+
+def test_an_attribute_of_a_module():
+    spy = Linked("in_other_module")
+    module = pytypes.ModuleType("other_module")
+    module.function = spy.function
+
+    def kernel(x):
+        x[0] = module.function(x[1])
+
+    asked_once(spy, kernel)
+
+
+def test_a_field_of_a_named_tuple():
+    spy = Device("in_named_tuple")
+    functions = namedtuple("Functions", "f")(spy.function)
+
+    def kernel(x):
+        x[0] = functions.f(x[1])
+
+    asked_once(spy, kernel)
+
+
+def test_an_element_of_a_tuple():
+    one, two = Device("element_one"), Device("element_two")
+    functions = (one.function, two.function)
+
+    def kernel(x):
+        x[0] = functions[1](x[1])
+
+    asked_once(two, kernel)
+    assert one.asked == []
+
+
+def test_one_of_two_chosen_at_compile_time():
+    one, two = Linked("chosen_one"), Linked("chosen_two")
+    first, second, flag = one.function, two.function, True
+
+    def kernel(x):
+        f = first if flag else second
+        x[0] = f(x[1])
+
+    asked_once(one, kernel)
+    assert two.asked == []
+
+
+def test_an_object_passed_to_a_device_function():
+    spy = Linked("passed")
+    function = spy.function
+
+    @cuda.jit(device=True)
+    def apply(f, x):
+        return f(x)
+
+    def kernel(x):
+        x[0] = apply(function, x[1])
+
+    asked_once(spy, kernel)
+
+
+@pytest.mark.parametrize("options", [{}, {"inline": "always"}, {"forceinline": True}])
+def test_calls_in_nested_device_functions(options):
+    spy = Linked("nested")
+    function = spy.function
+
+    @cuda.jit(device=True, **options)
+    def inner(x):
+        return function(x)
+
+    @cuda.jit(device=True, **options)
+    def outer(x):
+        return inner(x) + 1
+
+    def kernel(x):
+        x[0] = outer(x[1])
+
+    linked = asked_once(spy, kernel)
+    assert [site.line for site in linked.call_sites] == [inner.py_func.__code__.co_firstlineno + 2]
+
+
+def test_a_second_kernel_gets_the_code_of_a_device_function_that_is_compiled_already():
+    spy = Linked("shared_by_kernels")
+    function = spy.function
+
+    @cuda.jit(device=True)
+    def shared(x):
+        return function(x)
+
+    def kernel(x):
+        x[0] = shared(x[1])
+
+    def other_kernel(x):
+        x[0] = shared(x[1]) + 1
+
+    asked_once(spy, kernel)
+    asked_once(spy, other_kernel)
+
+
+def test_a_local_closure_that_is_inlined():
+    spy = Linked("in_local_closure")
+    function = spy.function
+
+    def kernel(x):
+        def local(y):
+            return function(y) + 1
+
+        x[0] = local(x[1])
+
+    asked_once(spy, kernel)
+
+
+class Owner:
+    """An object that exists for Numba through `OwnerType`, one type for each."""
+
+    def __init__(self, functions):
+        self.functions = functions
+
+
+class OwnerType(types.Opaque):
+    def __init__(self, owner):
+        self.owner = owner
+        super().__init__(f"Owner({id(owner)})")
+
+    @property
+    def key(self):
+        return id(self.owner)
+
+
+register_model(OwnerType)(OpaqueModel)
+
+
+@typeof_impl.register(Owner)
+def type_of_owner(owner, context):
+    return OwnerType(owner)
+
+
+@overload_method(OwnerType, "method")
+def owner_method(self, x):
+    function = self.owner.functions["method"]
+    return lambda self, x: function(x)
+
+
+@overload_attribute(OwnerType, "attribute")
+def owner_attribute(self):
+    function = self.owner.functions["attribute"]
+    return lambda self: function(5)
+
+
+@overload(operator.add)
+def owner_plus(left, right):
+    if isinstance(left, OwnerType):
+        function = left.owner.functions["plus"]
+        return lambda left, right: function(right)
+
+
+@overload(operator.getitem)
+def owner_getitem(self, index):
+    if isinstance(self, OwnerType):
+        function = self.owner.functions["getitem"]
+        return lambda self, index: function(index)
+
+
+@overload(len)
+def owner_len(self):
+    if isinstance(self, OwnerType):
+        function = self.owner.functions["len"]
+        return lambda self: function(7)
+
+
+@overload(operator.neg)
+def owner_neg(self):
+    if isinstance(self, OwnerType):
+        function = self.owner.functions["neg"]
+        return lambda self: function(7)
+
+
+def uses_method(owner):
+    def kernel(x):
+        x[0] = owner.method(x[1])
+
+    return kernel
+
+
+def uses_attribute(owner):
+    def kernel(x):
+        x[0] = owner.attribute
+
+    return kernel
+
+
+def uses_plus(owner):
+    def kernel(x):
+        x[0] = owner + x[1]
+
+    return kernel
+
+
+def uses_getitem(owner):
+    def kernel(x):
+        x[0] = owner[x[1]]
+
+    return kernel
+
+
+def uses_len(owner):
+    def kernel(x):
+        x[0] = len(owner)
+
+    return kernel
+
+
+def uses_neg(owner):
+    def kernel(x):
+        x[0] = -owner
+
+    return kernel
+
+
+@pytest.mark.parametrize("uses", [uses_method, uses_attribute, uses_plus, uses_getitem, uses_len, uses_neg])
+def test_calls_in_the_bodies_of_overloads(uses):
+    spy = Linked(uses.__name__)
+    kernel = uses(Owner({uses.__name__.removeprefix("uses_"): spy.function}))
+    linked = build(kernel)
+    assert [asked.__class__ for asked in spy.asked] == [tuple]
+    assert len(linked.inputs) == 1
+
+
+def test_a_call_in_the_body_of_an_overloaded_function():
+    spy = Linked("in_overload")
+    function = spy.function
+
+    def overloaded(x):
+        raise NotImplementedError
+
+    @overload(overloaded)
+    def _(x):
+        return lambda x: function(x)
+
+    def kernel(x):
+        x[0] = overloaded(x[1])
+
+    asked_once(spy, kernel)
+
+
+def test_an_intrinsic_that_compiles_a_python_function():
+    spy = Linked("in_intrinsic")
+    function = spy.function
+
+    @intrinsic
+    def compiles(context, x):
+        def codegen(context, builder, signature, arguments):
+            return context.compile_internal(builder, lambda x: function(x), signature, arguments)
+
+        return types.int32(types.int32), codegen
+
+    def kernel(x):
+        x[0] = compiles(x[1])
+
+    asked_once(spy, kernel)
+
+
+def test_an_intrinsic_that_asks_the_context_for_a_function():
+    spy = Linked("requested")
+    function = spy.function
+
+    @intrinsic
+    def requests(context, x):
+        signature = types.int32(types.int32)
+
+        def codegen(context, builder, signature, arguments):
+            function_type = context.typing_context.resolve_value_type(function)
+            function_type.get_call_type(context.typing_context, signature.args, {})
+            return context.get_function(function_type, signature)(builder, arguments)
+
+        return signature, codegen
+
+    def kernel(x):
+        x[0] = requests(x[1])
+
+    asked_once(spy, kernel)
+
+
+def test_a_function_with_the_attribute():
+    source = autolink.CUDASource(adder("behind_function"))
+    behind = cuda.declare_device("behind_function", "int32(int32)")
+    asked = []
+
+    def function(x):
+        raise NotImplementedError
+
+    def hook(x):
+        asked.append(x)
+        return source
+
+    function.__numba_cuda_link__ = hook
+
+    @overload(function)
+    def _(x):
+        return lambda x: behind(x)
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    assert len(build(kernel).inputs) == 1
+    assert asked == [types.int32]
+
+
+def test_a_device_function_with_the_attribute():
+    behind = cuda.declare_device("behind_device_function", "int32(int32)")
+    source = autolink.CUDASource(adder("behind_device_function"))
+
+    def function(x):
+        return behind(x)
+
+    function.__numba_cuda_link__ = lambda x: source
+    device_function = cuda.jit(device=True)(function)
+
+    def kernel(x):
+        x[0] = device_function(x[1])
+
+    assert len(build(kernel).inputs) == 1
+
+
+@pytest.mark.parametrize("kind", ["classmethod", "staticmethod", "instance method"])
+def test_of_a_class_only_a_classmethod_or_staticmethod_counts(kind):
+    symbol = f"of_{kind.split()[0]}"
+    behind = cuda.declare_device(symbol, "int32(int32)")
+    source = autolink.CUDASource(adder(symbol))
+    namespace = {
+        "classmethod": classmethod(lambda cls, x: source),
+        "staticmethod": staticmethod(lambda x: source),
+        "instance method": lambda self, x: source,
+    }
+    called_class = type("Called", (), {"__numba_cuda_link__": namespace[kind]})
+
+    @overload(called_class)
+    def _(x):
+        return lambda x: behind(x)
+
+    def kernel(x):
+        x[0] = called_class(x[1])
+
+    if kind == "instance method":
+        with pytest.raises(Exception, match=f"Unresolved extern function '{symbol}'"):
+            build(kernel)
+    else:
+        assert len(build(kernel).inputs) == 1
+
+
+class WithMethods:
+    """Methods that are overloaded for its type; the hooks are set by the tests."""
+
+    def method(self, x):
+        raise NotImplementedError
+
+
+class WithMethodsType(types.Opaque):
+    def __init__(self):
+        super().__init__("WithMethods")
+
+
+register_model(WithMethodsType)(OpaqueModel)
+
+
+@typeof_impl.register(WithMethods)
+def type_of_with_methods(value, context):
+    return WithMethodsType()
+
+
+external_method = cuda.declare_device("external_method", "int32(int32)")
+
+
+@overload_method(WithMethodsType, "method")
+def with_methods_method(self, x):
+    return lambda self, x: external_method(x)
+
+
+def test_a_bound_method_is_asked_before_its_owner(monkeypatch):
+    asked = []
+    source = autolink.CUDASource(adder("external_method"))
+
+    def owners(self, *argtypes):
+        asked.append(("owner", argtypes))
+        return source
+
+    def methods(*argtypes):
+        asked.append(("method", argtypes))
+        return source
+
+    monkeypatch.setattr(WithMethods, "__numba_cuda_link__", owners, raising=False)
+
+    def uses(instance):
+        def kernel(x):
+            x[0] = instance.method(x[1])
+
+        return kernel
+
+    build(uses(WithMethods()))
+    monkeypatch.setattr(WithMethods.method, "__numba_cuda_link__", methods, raising=False)
+    build(uses(WithMethods()))
+    assert asked == [("owner", (types.int32,)), ("method", (types.int32,))]
+
+
+def test_an_owner_that_a_device_function_gets_as_an_argument(monkeypatch):
+    source = autolink.CUDASource(adder("external_method"))
+    monkeypatch.setattr(WithMethods, "__numba_cuda_link__", lambda self, x: source, raising=False)
+    instance = WithMethods()
+
+    @cuda.jit(device=True)
+    def apply(owner, x):
+        return owner.method(x)
+
+    def kernel(x):
+        x[0] = apply(instance, x[1])
+
+    assert len(build(kernel).inputs) == 1
+
+
+class ArgumentType(types.Opaque):
+    """The type of an object that is only ever a kernel argument: there is no object to ask, so the type is."""
+
+    def __init__(self, symbol):
+        self.symbol = symbol
+        super().__init__(f"Argument({symbol})")
+
+    def __numba_cuda_link__(self, *argtypes):
+        ArgumentType.asked.append(argtypes)
+        return autolink.CUDASource(adder(self.symbol))
+
+
+register_model(ArgumentType)(OpaqueModel)
+
+
+@overload_method(ArgumentType, "method")
+def argument_method(self, x):
+    function = cuda.declare_device(self.symbol, "int32(int32)")
+    return lambda self, x: function(x)
+
+
+def test_the_type_of_an_object_that_is_only_a_kernel_argument():
+    ArgumentType.asked = []
+
+    def kernel(argument, x):
+        x[0] = argument.method(x[1])
+
+    linked = build(kernel, types.void(ArgumentType("by_type"), types.int32[::1]))
+    assert ArgumentType.asked == [(types.int32,)]
+    assert len(linked.inputs) == 1
+
+
+def test_keywords_and_defaults_are_folded():
+    source = autolink.CUDASource(adder("folded"))
+    behind = cuda.declare_device("folded", "int32(int32)")
+    asked = []
+
+    def function(a, b=2, c=None):
+        raise NotImplementedError
+
+    def hook(*argtypes):
+        asked.append(argtypes)
+        return source
+
+    function.__numba_cuda_link__ = hook
+
+    @overload(function)
+    def _(a, b=2, c=None):
+        return lambda a, b=2, c=None: behind(a)
+
+    def kernel(x, y):
+        x[0] = function(b=y[0], a=x[1])
+        x[1] = function(x[1], c=y[0])
+
+    build(kernel, "void(int32[::1], float64[::1])")
+    assert asked == [
+        (types.int32, types.float64, types.none),
+        (types.int32, types.int64, types.float64),
+    ]
+
+
+def test_star_arguments_are_asked_one_by_one():
+    source = autolink.CUDASource(adder("starred"))
+    behind = cuda.declare_device("starred", "int32(int32)")
+    asked = []
+
+    def function(a, *rest):
+        raise NotImplementedError
+
+    def hook(*argtypes):
+        asked.append(argtypes)
+        return source
+
+    function.__numba_cuda_link__ = hook
+
+    @overload(function)
+    def _(a, *rest):
+        return lambda a, *rest: behind(a)
+
+    def kernel(x, y):
+        x[0] = function(x[1], y[0], x[2])
+
+    build(kernel, "void(int32[::1], float64[::1])")
+    assert asked == [(types.int32, types.float64, types.int32)]
+
+
+def test_types_are_final():
+    """A variable that is an integer at first and a float later is a float to the hook from the start."""
+    spy = Linked("final", signature="float64(float64)")
+
+    spy.answer = autolink.CUDASource(
+        'extern "C" __device__ int final(double *out, double x) { *out = x; return 0; }'
+    )
+    function = spy.function
+
+    def kernel(x):
+        total = 0
+        for i in range(x.size):
+            total = function(total) + x[i]
+        x[0] = total
+
+    build(kernel, "void(float32[::1])")
+    assert spy.asked == [(types.float64,)]
+
+
+def test_each_object_signature_and_target_is_asked_once():
+    spy = Linked("asked_once")
+    function = spy.function
+
+    def kernel(x):
+        x[0] = function(x[1]) + function(x[2])
+
+    def other(x):
+        x[0] = function(x[1])
+
+    build(kernel)
+    build(other)
+    build(kernel, cc=(8, 0))
+    build(other, cc=(8, 0))
+    assert [target.compute_capability for target in spy.targets] == [(9, 0), (8, 0)]
+
+
+def test_an_object_that_is_only_mentioned_is_not_asked():
+    spy = Linked("mentioned")
+    function, other = spy.function, Linked("called").function
+
+    def kernel(x):
+        if False:
+            x[0] = function(x[1])
+        x[0] = other(x[1])
+
+    build(kernel)
+    assert spy.asked == []
