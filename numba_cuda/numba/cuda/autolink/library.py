@@ -21,6 +21,9 @@ from .callsites import CallSite
 from .errors import HookError
 from .target import Target, cc_without_device, compilation, split_cc
 
+_WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
+_OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
+
 
 class OrderedSet(MutableSet[Any]):
     """A set that keeps the order of insertion."""
@@ -166,6 +169,15 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
         visit(self)
         return ordered[::-1]
+
+    @property
+    def llvm_strs(self) -> list[str]:
+        """The text of the modules. With line information, Numba's modules and NVRTC's disagree on what to do when two
+        say which version theirs has, which LTO takes for an error; to override settles it, the version being one."""
+        texts: list[str] = super().llvm_strs
+        if self._lto and self._entries:
+            texts = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in texts]
+        return texts
 
     # The link
 

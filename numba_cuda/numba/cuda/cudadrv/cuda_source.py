@@ -136,9 +136,8 @@ def compile_source(code: bytes, name: str, options: CompileOptions, target: Any)
         arch=target.arch,
         relocatable_device_code=True,
         link_time_optimization=target.lto,
-        # LTO refuses to join NVRTC's debug information with that of Numba's code.
-        debug=(target.debug and not target.lto) or None,
-        lineinfo=(target.lineinfo and not target.lto) or None,
+        debug=(target.debug and not target.lto) or None,  # full debug information and LTO exclude each other
+        lineinfo=target.lineinfo or None,
         max_register_count=target.max_registers,
         include_path=[*options.include_paths, *toolkit_include_paths()],
         define_macro=list(options.defines) or None,

@@ -84,6 +84,7 @@ def link(
     options = LinkerOptions(
         arch=target.arch,
         max_register_count=target.max_registers or None,
+        lineinfo=target.lineinfo or None,
         link_time_optimization=has_ltoir or None,
         ptx=(has_ltoir and output == "ptx") or None,
     )

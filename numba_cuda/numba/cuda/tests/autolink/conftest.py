@@ -12,7 +12,9 @@ def why_no_gpu() -> str | None:
     if cuda.config.ENABLE_CUDASIM:
         return "runs on a GPU, not in the simulator"
     if not cuda.is_available():
-        return f"needs a GPU, and numba-cuda finds none: {str(cuda.cuda_error() or 'no device').strip().splitlines()[0]}"
+        return (
+            f"needs a GPU, and numba-cuda finds none: {str(cuda.cuda_error() or 'no device').strip().splitlines()[0]}"
+        )
     return None
 
 

@@ -60,6 +60,19 @@ def test_one_process_builds_device_functions_for_several_architectures():
     assert not device_function.overloads
 
 
+@pytest.mark.parametrize("lto", [True, False])
+def test_line_information_of_both_sides_is_kept(lto):
+    code = "#line 77 \"theirs.cu\"\n" + adder("with_lines")
+    called = Linked("with_lines", autolink.CUDASource(code)).function
+
+    def kernel(x):
+        x[0] = called(x[1])
+
+    lines = elf(build(kernel, lineinfo=True, lto=lto).code).get_section_by_name(".debug_line").data()
+    assert b"theirs.cu" in lines
+    assert os.path.basename(__file__).encode() in lines
+
+
 @pytest.mark.parametrize("output", ["ptx", "ltoir"])
 def test_other_outputs(output):
     built = build(kernel, output=output)
