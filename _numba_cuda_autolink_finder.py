@@ -1,68 +1,83 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Import hook, loaded by ``numba_cuda_autolink_finder.pth`` when Python starts.
 
-It does two things and imports nothing else:
-
-- It answers for modules of this project that lie in another ``sys.path`` entry than numba-cuda's own
-  (``numba.cuda.autolink`` and what the project adds to ``numba.cuda.cudadrv``).
-- It imports ``numba.cuda.autolink`` as soon as ``numba.cuda`` has been imported, unless
-  ``NUMBA_CUDA_AUTOLINK=0``.
+- It finds this project's modules (``numba.cuda.autolink`` and what the project adds to ``numba.cuda.cudadrv``) when
+  they lie in another entry of ``sys.path`` than numba-cuda: an editable install, a layered virtual environment.
+- It lets the import of ``numba.cuda`` end with the import of ``numba.cuda.autolink``, which activates the project,
+  unless ``NUMBA_CUDA_AUTOLINK=0``. Whatever goes wrong there is one warning: numba-cuda stays usable without us.
 """
 
 import os
 import sys
-from importlib.machinery import PathFinder
+import warnings
+
+AUTOLINK = "numba.cuda.autolink"
 
 
-class ModuleFinder:
-    """Finds ``numba.cuda.*`` modules below ``numba_cuda/numba/cuda`` in any entry of ``sys.path``."""
+class Finder:
+    """The first entry of ``sys.meta_path``; ``path`` is the ``__path__`` of the package that is asked for a module."""
 
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if not name.startswith("numba.cuda."):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name == "numba.cuda":
+            return cls._find_host(name, path, target)
+        if name != AUTOLINK and not name.startswith((AUTOLINK + ".", "numba.cuda.cudadrv.")):
             return None
-        folder = os.path.join("numba_cuda", *name.split(".")[:-1])
-        return PathFinder.find_spec(name, [os.path.join(entry or os.getcwd(), folder) for entry in sys.path], target)
+        from importlib.machinery import PathFinder
 
+        # numba-cuda's redirector, later in sys.meta_path, would call itself without end for the submodules of a
+        # package that lies outside of numba-cuda's own directory: the ordinary lookup is done here.
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            for entry in sys.path:
+                folder = os.path.join(str(entry), "numba_cuda", "numba", "cuda")
+                ours = PathFinder.find_spec(AUTOLINK, [folder])
+                if ours is not None and ours.loader is not None:
+                    below = name.split(".")[2:-1]
+                    return PathFinder.find_spec(name, [os.path.join(folder, *below)], target)
+        return spec
 
-class AutolinkFinder:
-    """Answers for ``numba.cuda.autolink`` and below before numba-cuda's redirector does, which would ask itself without
-    end for modules of a package that lies outside of numba-cuda's directory."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name == "numba.cuda.autolink" or name.startswith("numba.cuda.autolink."):
-            return ModuleFinder.find_spec(name, path, target)
+    @classmethod
+    def _find_host(cls, name, path, target):
+        if sys.meta_path[0] is not cls:
+            sys.meta_path.remove(cls)
+            sys.meta_path.insert(0, cls)
+        for finder in sys.meta_path[1:]:
+            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
+            if spec is None:
+                continue
+            if spec.loader is not None and not isinstance(spec.loader, Activator):
+                spec.loader = Activator(spec.loader)  # type: ignore[assignment]
+            return spec
         return None
 
 
 class Activator:
-    """Lets the import of ``numba.cuda`` end with the import of ``numba.cuda.autolink``."""
+    """The loader of ``numba.cuda``, followed by activation; it leaves the original loader in the module."""
 
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name != "numba.cuda" or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
-            return None
-        for finder in sys.meta_path:
-            if finder is cls or not hasattr(finder, "find_spec"):
-                continue
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    cls._extend(spec.loader)
-                return spec
-        return None
+    def __init__(self, loader):
+        self._loader = loader
 
-    @staticmethod
-    def _extend(loader):
-        execute = loader.exec_module
+    def __getattr__(self, attribute):
+        return getattr(self._loader, attribute)
 
-        def exec_module(module):
-            execute(module)
-            from numba.cuda import autolink  # noqa: F401
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
 
-        loader.exec_module = exec_module
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+            return
+        try:
+            import numba.cuda.autolink  # noqa: F401
+        except Exception as error:
+            warnings.warn(
+                f"numba-cuda-autolink is not active: {type(error).__name__}: {error}\n"
+                "numba.cuda works without it; NUMBA_CUDA_AUTOLINK=0 turns this warning off.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
 
-sys.meta_path[:0] = [AutolinkFinder, Activator]
-sys.meta_path.append(ModuleFinder)
+sys.meta_path.insert(0, Finder)

@@ -53,6 +53,12 @@ class Callee:
         return safe_repr(self.obj)
 
     @property
+    def name(self) -> str:
+        """A short name: that of a function or class, or of an object's type."""
+        named = self.obj if hasattr(self.obj, "__name__") else type(self.obj)
+        return str(named.__name__)
+
+    @property
     def link_key(self) -> Callable[..., Any] | None:
         """The object's ``__numba_cuda_link_key__``, if it has one that is its own."""
         return _own_attribute(self.obj, KEY_HOOK)
@@ -100,8 +106,7 @@ def _named(callee: Callee, link_input: LinkInput) -> LinkInput:
     """*link_input*, with the type of the object for a name where it has none."""
     if not link_input.name.startswith("<unnamed"):
         return link_input
-    named = callee.obj if hasattr(callee.obj, "__qualname__") else type(callee.obj)
-    return dataclasses.replace(link_input, name=f"{named.__qualname__}{link_input.kind.suffixes[0]}")
+    return dataclasses.replace(link_input, name=f"{callee.name}{link_input.kind.suffixes[0]}")
 
 
 class _Memory:

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What calling external code costs beside plain numba-cuda: to compile, to ask, to launch and to run.
+
+Run it with ``python benchmarks/overhead.py``. Each figure is the median over rounds in which both sides take turns, and
+its spread is the interquartile range. Without a GPU the first two are measured up to LTO-IR, the others are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import time
+
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.core import sigutils
+
+CC = (9, 0)
+SIGNATURE = "void(float32[::1], float32[::1], float32)"
+
+
+def plain(x, y, a):
+    """A kernel with no external code."""
+    i = cuda.grid(1)
+    if i < x.size:
+        total = float32_zero
+        for k in range(8):
+            total += y[i] * a - x[(i + k) % x.size]
+        y[i] = total
+
+
+float32_zero = np.float32(0)
+
+
+def compile_once(kernel, signature=SIGNATURE):
+    """Seconds to compile *kernel* afresh: to a loaded kernel where there is a GPU, else to LTO-IR."""
+    start = time.perf_counter()
+    if cuda.is_available():
+        cuda.jit(kernel).compile(sigutils.normalize_signature(signature)[0])
+    else:
+        cuda.compile(kernel, signature, cc=CC, device=False, abi="numba", output="ltoir")
+    return time.perf_counter() - start
+
+
+def in_turn(one, other, rounds):
+    """Times of *one* and *other*, which take turns, the first changing from round to round."""
+    times = ([], [])
+    gc.disable()
+    try:
+        for number in range(rounds):
+            order = (0, 1) if number % 2 else (1, 0)
+            for which in order:
+                times[which].append((one, other)[which]())
+            gc.collect()
+    finally:
+        gc.enable()
+    return times
+
+
+def spread(values):
+    first, _, third = statistics.quantiles(values, n=4)
+    return third - first
+
+
+def compile_overhead(rounds):
+    """Compiling a kernel that uses no external code, with this project active and not."""
+
+    def with_us():
+        autolink.activate()
+        return compile_once(plain)
+
+    def without_us():
+        autolink.deactivate()
+        return compile_once(plain)
+
+    with_us(), without_us()
+    active, host = in_turn(with_us, without_us, rounds)
+    autolink.activate()
+    ratios = [a / b for a, b in zip(active, host)]
+    return statistics.median(active), statistics.median(host), statistics.median(ratios), spread(ratios)
+
+
+def make_calling(functions):
+    """A kernel with a call of each of *functions*."""
+    names = {f"f{number}": function for number, function in enumerate(functions)}
+    body = "\n".join(f"    x[{number}] = {name}(x[{number}])" for number, name in enumerate(names))
+    namespace = dict(names)
+    exec(f"def kernel(x):\n{body}\n", namespace)
+    return namespace["kernel"]
+
+
+def ask_overhead(rounds, calls):
+    """Asking an object at each of *calls* call sites, beside the same calls with nobody to ask.
+
+    The objects answer that there is nothing to link, so that only asking differs."""
+
+    def functions(hook):
+        declared = [cuda.declare_device(f"f{number}", "int32(int32)") for number in range(calls)]
+        for function in declared if hook else ():
+            function.__numba_cuda_link__ = lambda x: None
+        return declared
+
+    def lto_ir(hook):
+        kernel = make_calling(functions(hook))
+        start = time.perf_counter()
+        cuda.compile(kernel, "void(int32[::1])", cc=CC, device=False, abi="numba", output="ltoir")
+        return time.perf_counter() - start
+
+    lto_ir(True), lto_ir(False)
+    asked, unasked = in_turn(lambda: lto_ir(True), lambda: lto_ir(False), rounds)
+    differences = [(a - b) / calls for a, b in zip(asked, unasked)]
+    return statistics.median(asked), statistics.median(unasked), statistics.median(differences), spread(differences)
+
+
+AXPY = autolink.CUDASource(
+    'extern "C" __device__ int axpy(float *out, float a, float x, float y) { *out = a * x + y; return 0; }'
+)
+
+
+def axpy_kernels():
+    """A memory-bound kernel that calls external C++, and the same written in Python."""
+    axpy = cuda.declare_device("axpy", "float32(float32, float32, float32)")
+    axpy.__numba_cuda_link__ = lambda *argtypes: AXPY
+
+    @cuda.jit
+    def external(x, y, a):
+        for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+            y[i] = axpy(a, x[i], y[i])
+
+    @cuda.jit
+    def inline(x, y, a):
+        for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+            y[i] = a * x[i] + y[i]
+
+    return external, inline
+
+
+def run_overhead(rounds):
+    """GB/s of the two, over 1 GiB of data in each array."""
+    external, inline = axpy_kernels()
+    size = 1 << 28
+    x = cuda.to_device(np.random.default_rng(0).random(size, dtype=np.float32))
+    y = cuda.to_device(np.ones(size, dtype=np.float32))
+    start, stop = cuda.event(), cuda.event()
+
+    def timed(kernel):
+        def once():
+            start.record()
+            kernel[132 * 16, 256](x, y, np.float32(1e-3))
+            stop.record()
+            stop.synchronize()
+            return cuda.event_elapsed_time(start, stop) / 1000
+
+        return once
+
+    for _ in range(3):
+        timed(external)(), timed(inline)()
+    ours, theirs = in_turn(timed(external), timed(inline), rounds)
+    moved = 3 * 4 * size / 1e9
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    return moved / statistics.median(ours), moved / statistics.median(theirs), statistics.median(ratios), spread(ratios)
+
+
+def launch_overhead(rounds, launches):
+    """Microseconds for a launch of a four-argument kernel: one that links external code, and one compiled by
+    numba-cuda with this project not active."""
+    axpy = cuda.declare_device("axpy", "float32(float32, float32, float32)")
+    axpy.__numba_cuda_link__ = lambda *argtypes: AXPY
+    x, y = cuda.to_device(np.ones(32, np.float32)), cuda.to_device(np.ones(32, np.float32))
+
+    @cuda.jit
+    def external(x, y, a, n):
+        i = cuda.grid(1)
+        if i < n:
+            y[i] = axpy(a, x[i], y[i])
+
+    @cuda.jit
+    def inline(x, y, a, n):
+        i = cuda.grid(1)
+        if i < n:
+            y[i] = a * x[i] + y[i]
+
+    def launched(kernel):
+        configured = kernel[1, 32]
+
+        def loop():
+            start = time.perf_counter()
+            for _ in range(launches):
+                configured(x, y, 1.0, 32)
+            elapsed = (time.perf_counter() - start) / launches
+            cuda.synchronize()
+            return elapsed
+
+        return loop
+
+    autolink.deactivate()
+    launched(inline)()
+    autolink.activate()
+    launched(external)()
+    ours, theirs = in_turn(launched(external), launched(inline), rounds)
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    return statistics.median(ours), statistics.median(theirs), statistics.median(ratios), spread(ratios)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds = parser.parse_args().rounds
+    print(f"{'measure':44}{'with':>12}{'without':>12}{'added':>14}{'spread':>12}")
+
+    with_us, host, ratio, width = compile_overhead(rounds)
+    name = "compile, no external code" + (" (ms)" if cuda.is_available() else ", to LTO-IR (ms)")
+    print(f"{name:44}{with_us * 1e3:12.2f}{host * 1e3:12.2f}{(ratio - 1) * 100:13.2f}%{width * 100:11.2f}%")
+
+    calls = 64
+    asked, unasked, each, width = ask_overhead(max(rounds // 2, 4), calls)
+    print(f"{f'compile, {calls} call sites (ms)':44}{asked * 1e3:12.2f}{unasked * 1e3:12.2f}", end="")
+    print(f"{each * 1e6:9.1f} us/call{width * 1e6:7.1f} us")
+
+    if not cuda.is_available():
+        print("no GPU: launches and running times are not measured")
+        return
+    ours, theirs, ratio, width = launch_overhead(rounds, 2000)
+    print(f"{'launch, 4 arguments (us)':44}{ours * 1e6:12.2f}{theirs * 1e6:12.2f}", end="")
+    print(f"{(ratio - 1) * 100:13.2f}%{width * 100:11.2f}%")
+    ours, theirs, ratio, width = run_overhead(rounds)
+    print(f"{'memory-bound kernel, external C++ (GB/s)':44}{ours:12.0f}{theirs:12.0f}", end="")
+    print(f"{(ratio - 1) * 100:13.2f}%{width * 100:11.2f}%")
+
+
+if __name__ == "__main__":
+    main()
