@@ -152,7 +152,10 @@ def test_vectorize():
 
     from numba.cuda import vectorize
 
-    ufunc = vectorize(["int32(int32)"], target="cuda")(lambda x: function(x) + add(x))
+    @vectorize(["int32(int32)"], target="cuda")
+    def ufunc(x):
+        return function(x) + add(x)
+
     values = np.arange(100, dtype=np.int32)
     np.testing.assert_array_equal(ufunc(values), 2 * (values + 1))
 
