@@ -14,7 +14,6 @@ import os
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from types import MethodType
 from typing import Any
 
 from numba.cuda.cudadrv import link_inputs
@@ -39,9 +38,7 @@ class Callee:
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self._identity = (
-            (id(obj.__self__), id(obj.__func__)) if isinstance(obj, MethodType) else (id(obj), None)
-        )
+        self._identity = _identity(obj)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callee) and self._identity == other._identity
@@ -62,6 +59,14 @@ class Callee:
     def link_key(self) -> Callable[..., Any] | None:
         """The object's ``__numba_cuda_link_key__``, if it has one that is its own."""
         return _own_attribute(self.obj, KEY_HOOK)
+
+
+def _is_method(obj: Any) -> bool:
+    return hasattr(obj, "__self__") and hasattr(obj, "__func__")
+
+
+def _identity(obj: Any) -> tuple[int, int | None]:
+    return (id(obj.__self__), id(obj.__func__)) if _is_method(obj) else (id(obj), None)
 
 
 def callee(obj: Any) -> Callee | None:
@@ -131,7 +136,7 @@ class _Forgetful(Callee):
     def __init__(self, callee: Callee, answers: dict[Callee, Any]):
         self._identity = callee._identity
         self.obj = None
-        owner = callee.obj.__self__ if isinstance(callee.obj, MethodType) else callee.obj
+        owner = callee.obj.__self__ if _is_method(callee.obj) else callee.obj
         try:
             weakref.finalize(owner, answers.pop, self, None).atexit = False
         except TypeError:
