@@ -105,7 +105,7 @@ def build(kernel: Any, signature: Any, *, cc: Any = None, output: str = "cubin",
             code = bytes(library.get_ltoir(cc=wanted))
         plan = library.plan(wanted)
     shown = wanted if wanted[2] else wanted[:2]
-    return LinkedKernel(code, compiled.entry_name, shown, output, library.call_sites, plan.inputs)
+    return LinkedKernel(code, library._entry_name, shown, output, library.call_sites, plan.inputs)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

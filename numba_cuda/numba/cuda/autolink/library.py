@@ -18,6 +18,7 @@ from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from . import protocol
 from .callsites import CallSite
+from .canonical import CanonicalNames
 from .errors import HookError
 from .target import Target, cc_without_device, compilation, split_cc
 
@@ -104,6 +105,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     Modules and libraries keep the order of first use and are there once, so that the same program gives the same code.
     """
 
+    _canonical_names: CanonicalNames | None = None
+    _host_entry_name: str | None = None
+
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         in_progress = compilation()
@@ -133,6 +137,14 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def add_call_site(self, site: CallSite) -> None:
         """Link what the object called at *site* provides."""
         self._linking_files.add(site)
+
+    def add_linking_file(self, path_or_obj: Any) -> None:
+        super().add_linking_file(path_or_obj)
+        if self._canonical_names is None:
+            # A kernel's PTX is made before ``link=`` is looked at; its names were not known to matter.
+            self._llvm_strs = None
+            self._ptx_cache.clear()
+            self._ltoir_cache.clear()
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
@@ -172,12 +184,26 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     @property
     def llvm_strs(self) -> list[str]:
-        """The text of the modules. With line information, Numba's modules and NVRTC's disagree on what to do when two
-        say which version theirs has, which LTO takes for an error; to override settles it, the version being one."""
+        """The text of the modules: of a kernel with external code with canonical names, so that its links can be told
+        to be the same."""
+        if self._llvm_strs is None and self._entries:
+            self._canonical_names = CanonicalNames()
+            texts = self._canonical_names.modules([str(module) for module in self.modules])
+            # With line information, Numba's modules and NVRTC's disagree on what to do when two say which version
+            # theirs has, which LTO takes for an error; to override settles it, the version being one.
+            self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in texts]
         texts: list[str] = super().llvm_strs
-        if self._lto and self._entries:
-            texts = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in texts]
         return texts
+
+    @property
+    def _entry_name(self) -> str | None:
+        """The kernel's name in the code that is linked."""
+        name, names = self._host_entry_name, self._canonical_names
+        return name if name is None or names is None else names.name(name)
+
+    @_entry_name.setter
+    def _entry_name(self, name: str | None) -> None:
+        self._host_entry_name = name
 
     # The link
 
@@ -229,7 +255,15 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
-            linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites)
+            linked = link_run.link(
+                plan,
+                self._own_code(plan.target),
+                self.symbol_sites,
+                # What is built ahead of time is loaded by others, who may set its variables.
+                drop_unused_variables=(
+                    plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None
+                ),
+            )
             self._cubin_cache[cc] = linked.code
             self._linkerinfo_cache[cc] = linked.log
         return self._cubin_cache[cc]

@@ -149,9 +149,20 @@ def compile_source(code: bytes, name: str, options: CompileOptions, target: Any)
         result = program.compile("ltoir" if target.lto else "cubin", logs=log)
     except Exception as error:
         raise CompileError(name, str(error)) from error
-    if text := log.text.strip():
+    if text := _outside_toolkit(log.text):
         warnings.warn(f"NVRTC log messages: {text}", stacklevel=2)
     return result
+
+
+def _outside_toolkit(log: str) -> str:
+    """The messages of *log* that are not about the toolkit's own headers, which NVRTC, unlike nvcc, does not know to be
+    system headers."""
+    toolkit = toolkit_include_paths()
+    messages = [message for message in log.replace("\0", "").split("\n\n") if message.strip()]
+    kept = [message for message in messages if not message.lstrip().startswith(toolkit)]
+    if all(message.startswith("Remark: ") for message in kept):  # on how to suppress the others
+        return ""
+    return "\n\n".join(kept).strip()
 
 
 class _Log:

@@ -46,6 +46,15 @@ class LinkPlan:
     setup_callbacks: tuple[Callable[[Any], None], ...]
     teardown_callbacks: tuple[Callable[[Any], None], ...]
 
+    @property
+    def is_all_asked_for(self) -> bool:
+        """Whether called objects brought all of it, with no callback: then nothing outside looks a symbol up by name."""
+        return not (
+            self.setup_callbacks
+            or self.teardown_callbacks
+            or any(planned.input.nrt or NAMED_EXPLICITLY in planned.origins for planned in self.inputs)
+        )
+
     @classmethod
     def of(cls, kernel: str, target: Any, brought: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
         """Plan a link of what was *brought*: pairs of an origin and an input, in order of use."""

@@ -66,10 +66,12 @@ def link(
     wanted_by: Mapping[str, str],
     *,
     output: str = "cubin",
+    drop_unused_variables: bool = False,
 ) -> Linked:
     """Link a kernel's *own* code with what is planned.
 
     *wanted_by* tells which call brought in a symbol, for messages. *output* is ``"cubin"`` or ``"ptx"`` (LTO only).
+    With *drop_unused_variables*, LTO takes for granted that nothing outside of the code reads or sets a variable.
 
     Raises
     ------
@@ -87,6 +89,7 @@ def link(
         lineinfo=target.lineinfo or None,
         link_time_optimization=has_ltoir or None,
         ptx=(has_ltoir and output == "ptx") or None,
+        optimize_unused_variables=(has_ltoir and drop_unused_variables) or None,
     )
     linker = None
     try:

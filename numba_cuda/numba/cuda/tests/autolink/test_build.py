@@ -61,6 +61,17 @@ def test_one_process_builds_device_functions_for_several_architectures():
 
 
 @pytest.mark.parametrize("lto", [True, False])
+def test_line_information_with_named_links_alone(lto):
+    declared = cuda.declare_device("declared_with_lines", "int32(int32)")
+
+    def kernel(x):
+        x[0] = declared(x[1])
+
+    built = build(kernel, lineinfo=True, lto=lto, link=[cuda.CUSource(adder("declared_with_lines"))])
+    assert built.entry_name in symbols(built.code)
+
+
+@pytest.mark.parametrize("lto", [True, False])
 def test_line_information_of_both_sides_is_kept(lto):
     code = "#line 77 \"theirs.cu\"\n" + adder("with_lines")
     called = Linked("with_lines", autolink.CUDASource(code)).function
@@ -173,6 +184,25 @@ def test_two_processes_build_the_same_bytes(lto, tmp_path):
         for seed in range(3)
     }
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_what_was_compiled_before_makes_no_difference(lto):
+    @cuda.jit(device=True)
+    def device_function(x):
+        return function(x) + 1
+
+    def kernel(x):
+        x[0] = device_function(x[1])
+
+    def other(x):
+        x[0] = device_function(x[1]) + 1
+
+    first = build(kernel, lto=lto)
+    build(other, lto=lto)
+    again = build(kernel, lto=lto)
+    assert (again.code, again.entry_name) == (first.code, first.entry_name)
+    assert first.entry_name in symbols(first.code)
 
 
 def test_shared_device_functions_are_compiled_once_however_deep():
