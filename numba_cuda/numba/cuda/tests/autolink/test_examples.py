@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import cuda
-from numba.core.errors import TypingError
 from numba.cuda import autolink
+from numba.cuda.core.errors import TypingError
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[4] / "examples"
@@ -92,50 +92,47 @@ def elements_for(size):
     return [n for n in (2, 4, 8, 16) if n <= size <= 1024 * n]
 
 
-class TestOurFFTOnTheCPU:
-    """fft/block_fft.cuh, compiled for the CPU: threads of a block are fibers, in two orders."""
+@pytest.fixture(scope="module", params=PRECISIONS)
+def blocks_on_the_cpu(request, fft_example, tmp_path_factory):
+    """fft/block_fft.cuh compiled for the CPU, and the transforms that it was compiled for."""
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    ffts = [
+        fft_example.FFT(size, request.param, direction, elements, rows)
+        for size in SIZES
+        for elements in elements_for(size)
+        for rows in {1, min(3, 1024 * elements // size)}
+        for direction in DIRECTIONS
+    ]
+    folder = tmp_path_factory.mktemp("fft")
+    source = f'#include "{HERE / "block_fft_on_cpu.cpp"}"\n' + "".join(
+        f"EXPORT({fft.symbol}, {fft.real}, {fft.size}, {fft.elements_per_thread}, {fft.ffts_per_block},"
+        f" {str(fft.direction == 'inverse').lower()})\n"
+        for fft in ffts
+    )
+    (folder / "all.cpp").write_text(source)
+    flags = ["-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-fPIC", "-shared"]
+    subprocess.run(["g++", *flags, f"-I{EXAMPLES / 'fft'}", "all.cpp", "-o", "all.so"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "all.so")), ffts
 
-    @pytest.fixture(scope="class", params=PRECISIONS)
-    def blocks(self, request, fft_example, tmp_path_factory):
-        if shutil.which("g++") is None:
-            pytest.skip("needs g++")
-        precision = request.param
-        ffts = [
-            fft_example.FFT(size, precision, direction, elements, rows)
-            for size in SIZES
-            for elements in elements_for(size)
-            for rows in {1, min(3, 1024 * elements // size)}
-            for direction in DIRECTIONS
-        ]
-        folder = tmp_path_factory.mktemp("fft")
-        source = f'#include "{HERE / "block_fft_on_cpu.cpp"}"\n' + "".join(
-            f"EXPORT({fft.symbol}, {fft.real}, {fft.size}, {fft.elements_per_thread}, {fft.ffts_per_block},"
-            f" {str(fft.direction == 'inverse').lower()})\n"
-            for fft in ffts
-        )
-        (folder / "all.cpp").write_text(source)
-        flags = ["-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-fPIC", "-shared"]
-        include = f"-I{EXAMPLES / 'fft'}"
-        subprocess.run(["g++", *flags, include, "all.cpp", "-o", "all.so"], cwd=folder, check=True)
-        return ctypes.CDLL(str(folder / "all.so")), ffts
 
-    def test_every_size_direction_and_split_is_right(self, blocks, fft_example, run_example):
-        library, ffts = blocks
-        rng = np.random.default_rng(1)
-        wrong = []
-        for fft in ffts:
-            shape = fft.ffts_per_block, fft.size
-            x = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(fft.value_type)
-            wide = x.astype(np.clongdouble)
-            expected = np.fft.fft(wide) if fft.direction == "forward" else np.fft.ifft(wide, norm="forward")
-            for backwards in False, True:
-                rows = x.copy()
-                shared = library[fft.symbol](ctypes.c_void_p(rows.ctypes.data), backwards)
-                error = run_example.relative_error(rows, expected)
-                tolerance = fft_example.TOLERANCE[str(fft.value_type)]
-                if shared != fft.shared_memory_size or not error <= tolerance:
-                    wrong.append((fft, backwards, shared, error))
-        assert not wrong
+def test_our_fft_is_right_for_every_size_direction_and_split(blocks_on_the_cpu, fft_example, run_example):
+    library, ffts = blocks_on_the_cpu
+    rng = np.random.default_rng(1)
+    wrong = []
+    for fft in ffts:
+        shape = fft.ffts_per_block, fft.size
+        x = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(fft.value_type)
+        wide = x.astype(np.clongdouble)
+        expected = np.fft.fft(wide) if fft.direction == "forward" else np.fft.ifft(wide, norm="forward")
+        tolerance = fft_example.TOLERANCE[str(fft.value_type)]
+        for last_thread_first in False, True:
+            rows = x.copy()
+            shared = library[fft.symbol](ctypes.c_void_p(rows.ctypes.data), last_thread_first)
+            error = run_example.relative_error(rows, expected)
+            if shared != fft.shared_memory_size or not error <= tolerance:
+                wrong.append((fft, last_thread_first, shared, error))
+    assert not wrong
 
 
 class TestOurFFT:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What every example does in the end: launch its kernels, with a GPU or without one, and compare with NumPy."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from elftools.elf.elffile import ELFFile
+from numba import cuda
+
+
+def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]]) -> NoReturn:
+    """Run an example and exit: 0 if every result is right, 1 if one is not.
+
+    With a GPU, ``launch()`` runs the kernels on it and tells whether the results are right. Without one, ``link()``
+    gives pairs of a title and a kernel that `autolink.build` made, and the example runs once more in Numba's CUDA
+    simulator, where the same kernels call the objects' Python ``__call__``.
+    """
+    if cuda.is_available():
+        print("On the GPU, compared with NumPy:" if not simulated() else "In the simulator, compared with NumPy:")
+        sys.exit(0 if launch() else 1)
+    print("No GPU here, so linked for sm_90:")
+    for title, kernel in link():
+        show(title, kernel)
+    sys.stdout.flush()
+    sys.exit(subprocess.call([sys.executable, *sys.argv], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}))
+
+
+def simulated() -> bool:
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") != "0"
+
+
+def show(title: str, kernel: Any) -> None:
+    """Print what a kernel was linked from and what came of it."""
+    print(f"  {title}")
+    for site in kernel.call_sites:
+        print(f"    calls {type(site.callee.obj).__name__} on line {site.line}")
+    for planned in kernel.inputs:
+        print(f"    links {planned.input.kind} {planned.input.name!r} of {len(planned.input.code)} bytes")
+    functions = {name: size for name, size in function_sizes(kernel.code).items() if name != kernel.entry_name}
+    print(f"    gives a cubin of {len(kernel.code)} bytes", end=" ")
+    print(f"with the functions {sorted(functions)}" if functions else "with the external code inlined", "and the entry")
+    print(f"    {kernel.entry_name}")
+
+
+def function_sizes(cubin: bytes) -> dict[str, int]:
+    """The functions of a cubin and the bytes of their machine code."""
+    symbols = ELFFile(io.BytesIO(cubin)).get_section_by_name(".symtab").iter_symbols()
+    return {s.name: s["st_size"] for s in symbols if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
+
+
+def relative_error(result: Any, expected: Any) -> float:
+    """Relative error in the 2-norm."""
+    return float((abs(result - expected) ** 2).sum() / (abs(expected) ** 2).sum()) ** 0.5
+
+
+def compare(title: str, result: Any, expected: Any, tolerance: float) -> bool:
+    """Print the relative error of *result* and tell whether it is within *tolerance*."""
+    error = relative_error(result, expected)
+    right = error <= tolerance
+    print(f"  {title:<40} {error:.1e}  {'ok' if right else f'WRONG, expected at most {tolerance:.0e}'}")
+    return right

@@ -1,0 +1,6 @@
+// A pixel of a photograph: exposed by STOPS and encoded for a screen. NAME tells several exposures apart.
+#include "srgb.cuh"
+
+extern "C" __device__ float NAME(float linear) {
+    return srgb(fminf(exp2f(STOPS) * linear, 1));
+}

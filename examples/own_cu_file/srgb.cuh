@@ -1,0 +1,6 @@
+// The transfer function of sRGB (IEC 61966-2-1): linear light in, what a screen is sent out, both from 0 to 1.
+#pragma once
+
+__device__ inline float srgb(float linear) {
+    return linear <= 0.0031308f ? 12.92f * linear : 1.055f * powf(linear, 1 / 2.4f) - 0.055f;
+}
