@@ -106,7 +106,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     """
 
     _canonical_names: CanonicalNames | None = None
-    _host_entry_name: str | None = None
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -189,21 +188,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if self._llvm_strs is None and self._entries:
             self._canonical_names = CanonicalNames()
             texts = self._canonical_names.modules([str(module) for module in self.modules])
+            if self._entry_name is not None:
+                self._entry_name = self._canonical_names.name(self._entry_name)
             # With line information, Numba's modules and NVRTC's disagree on what to do when two say which version
             # theirs has, which LTO takes for an error; to override settles it, the version being one.
             self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in texts]
         texts: list[str] = super().llvm_strs
         return texts
-
-    @property
-    def _entry_name(self) -> str | None:
-        """The kernel's name in the code that is linked."""
-        name, names = self._host_entry_name, self._canonical_names
-        return name if name is None or names is None else names.name(name)
-
-    @_entry_name.setter
-    def _entry_name(self, name: str | None) -> None:
-        self._host_entry_name = name
 
     # The link
 

