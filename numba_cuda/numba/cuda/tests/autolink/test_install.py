@@ -244,7 +244,8 @@ def test_if_this_project_cannot_be_imported_numba_cuda_can_and_warns_once(finder
     """
     done = finder_alone.run(code, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "x\n"), done.stderr
-    assert done.stderr.splitlines() == [
+    assert done.stderr.count("Warning") == 1
+    assert done.stderr.splitlines()[:2] == [
         f"<string>:2: RuntimeWarning: numba-cuda-autolink is not active: {shown}",
         "numba.cuda works without it; NUMBA_CUDA_AUTOLINK=0 turns this warning off.",
     ]

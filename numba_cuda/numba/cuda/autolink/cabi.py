@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The C ABI: what C declares for a value of a Numba type, and where it finds the value's parts in memory.
+
+The sizes and alignments are CUDA C++'s own (`CUDA C++ Programming Guide, "Built-in Vector Types"
+<https://docs.nvidia.com/cuda/cuda-c-programming-guide/#built-in-vector-types>`_); the tests compare every prototype
+with what NVRTC makes of the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+
+
+class CABIError(TypeError):
+    """A value cannot be passed to C, or returned from it; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class CType:
+    """How C sees a value.
+
+    Attributes
+    ----------
+    cxx:
+        The type in CUDA C++.
+    kind:
+        ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex or 16-bit number, which C++ defines as
+        a struct), ``"pointer"`` or ``"void"``.
+    size, align:
+        In bytes.
+    """
+
+    cxx: str
+    kind: str
+    size: int
+    align: int
+
+
+_VOID = CType("void", "void", 0, 1)
+_SCALARS: dict[Any, CType] = {
+    types.int8: CType("signed char", "int", 1, 1),
+    types.int16: CType("short", "int", 2, 2),
+    types.int32: CType("int", "int", 4, 4),
+    types.int64: CType("long long", "int", 8, 8),
+    types.uint8: CType("unsigned char", "uint", 1, 1),
+    types.uint16: CType("unsigned short", "uint", 2, 2),
+    types.uint32: CType("unsigned int", "uint", 4, 4),
+    types.uint64: CType("unsigned long long", "uint", 8, 8),
+    types.boolean: CType("bool", "bool", 1, 1),
+    types.float16: CType("__half", "struct", 2, 2),
+    types.bfloat16: CType("__nv_bfloat16", "struct", 2, 2),
+    types.float32: CType("float", "float", 4, 4),
+    types.float64: CType("double", "float", 8, 8),
+    types.complex64: CType("float2", "struct", 8, 8),
+    types.complex128: CType("double2", "struct", 16, 16),
+}
+
+
+def pointer_to(cxx: str) -> CType:
+    """The C type of a pointer to the C++ type *cxx*."""
+    return CType(f"{cxx}*", "pointer", 8, 8)
+
+
+def cxx_type(numba_type: Any) -> str:
+    """The CUDA C++ type of a parameter or a result of a Numba type.
+
+    Numbers are passed by value: ``float32`` is ``float``, ``int64`` ``long long``, ``complex64`` ``float2``,
+    ``float16`` ``__half`` (from ``<cuda_fp16.h>``). A contiguous array is a pointer to its first element, ``float*``,
+    or ``const float*`` if it is read-only; a tuple of equal types likewise a ``const`` pointer to the first. Records
+    and other tuples are ``void*`` and ``const void*``: the C++ code knows the struct. ``None`` is ``void``; as an
+    argument it is a null pointer, whatever pointer the C++ code declares.
+
+    Parameters
+    ----------
+    numba_type : Numba type, or NumPy dtype or scalar class
+
+    Raises
+    ------
+    TypeError
+        If C has no type for it: a strided array, an unaligned record, a dtype, a function, any other object.
+    """
+    return ctype(numba_type_of(numba_type)).cxx
+
+
+def numba_type_of(given: Any) -> Any:
+    """*given*, a Numba type or what NumPy calls a dtype, as a Numba type; None is void."""
+    if given is None:
+        return types.none
+    if isinstance(given, types.Type):
+        return types.unliteral(given)
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        from numba.cuda.np import numpy_support
+
+        try:
+            return numpy_support.from_dtype(np.dtype(given))
+        except NotImplementedError:
+            raise CABIError(f"{given!r} has no Numba type") from None
+    raise CABIError(f"{given!r} is no Numba type")
+
+
+def ctype(numba_type: Any) -> CType:
+    """How C sees a value of *numba_type*; raises `CABIError` where it cannot."""
+    if isinstance(numba_type, types.EnumMember):
+        numba_type = numba_type.dtype
+    if numba_type in _SCALARS:
+        return _SCALARS[numba_type]
+    if numba_type == types.none:
+        return _VOID
+    if isinstance(numba_type, types.RawPointer):
+        return pointer_to("void")
+    if isinstance(numba_type, types.CPointer):
+        return pointer_to(_pointee(numba_type.dtype))
+    if isinstance(numba_type, types.Array):
+        return _array(numba_type)
+    if isinstance(numba_type, types.Record):
+        memory_layout(numba_type)
+        return pointer_to("void")
+    if isinstance(numba_type, types.BaseTuple) and len(numba_type):
+        memory_layout(numba_type)
+        first, *others = numba_type.types
+        numbers = first in _SCALARS and all(other == first for other in others)
+        return pointer_to(f"const {_SCALARS[first].cxx}" if numbers else "const void")
+    raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), '')}")
+
+
+_ADVICE = {
+    types.Optional: ": a value that may be None cannot be passed; pass it in a branch where it is not None",
+    types.UnicodeType: ": only strings that are constants can be arguments; they are not passed",
+}
+
+
+def is_passed(numba_type: Any) -> bool:
+    """Whether a call's argument of *numba_type* reaches C: dtypes, functions, strings and other objects that the
+    compiler alone knows do not."""
+    if numba_type == types.none or isinstance(numba_type, types.RawPointer):
+        return True
+    if isinstance(numba_type, types.BaseTuple):
+        return any(map(is_passed, numba_type.types))
+    compile_time = (types.Dummy, types.Callable, types.DTypeSpec, types.TypeRef, types.StringLiteral)
+    return not isinstance(numba_type, compile_time)
+
+
+def element_ctype(numba_type: Any) -> CType:
+    """How C sees an element of an array or tuple: the value itself, in memory."""
+    found = ctype(numba_type)
+    by_address = found.kind == "pointer" and not isinstance(numba_type, (types.RawPointer, types.CPointer))
+    if by_address or found.kind == "void":
+        raise CABIError(f"{numba_type} inside of an array or tuple has no counterpart in C")
+    return found
+
+
+def _pointee(numba_type: Any) -> str:
+    return "void" if isinstance(numba_type, types.Record) else element_ctype(numba_type).cxx
+
+
+def _array(array: Any) -> CType:
+    if array.layout not in "CF":
+        raise CABIError(
+            f"{array} may be strided, and C would read it as if it were contiguous. Pass a contiguous array, whose type"
+            f" is {array.copy(layout='C')} (in signatures: {array.dtype}[{':, ' * (array.ndim - 1)}::1])"
+        )
+    if isinstance(array.dtype, types.Record):
+        memory_layout(array.dtype)
+    cxx = _pointee(array.dtype)
+    return pointer_to(cxx if array.mutable else f"const {cxx}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A struct or an array in memory: its size and alignment, and the offsets of its fields, all in bytes."""
+
+    size: int
+    align: int
+    offsets: tuple[int, ...] = ()
+
+
+def memory_layout(numba_type: Any) -> Layout:
+    """Where C finds the parts of a value of *numba_type* that it is given a pointer to.
+
+    Raises
+    ------
+    CABIError
+        If a record has its fields elsewhere.
+    """
+    if isinstance(numba_type, types.Record):
+        return _record(numba_type)
+    if isinstance(numba_type, types.BaseTuple):
+        return _struct(memory_layout(element) for element in numba_type.types)
+    if isinstance(numba_type, types.NestedArray):
+        of_one = memory_layout(numba_type.dtype)
+        return Layout(of_one.size * int(np.prod(numba_type.shape)), of_one.align)
+    if isinstance(numba_type, types.CharSeq):
+        return Layout(numba_type.count, 1)
+    element = element_ctype(numba_type)
+    return Layout(element.size, element.align)
+
+
+def _struct(fields: Iterable[Layout]) -> Layout:
+    offsets, end, align = [], 0, 1
+    for field in fields:
+        offsets.append(_round_up(end, field.align))
+        end = offsets[-1] + field.size
+        align = max(align, field.align)
+    return Layout(_round_up(end, align), align, tuple(offsets))
+
+
+def _record(record: Any) -> Layout:
+    fields = sorted(record.members, key=lambda member: record.offset(member[0]))
+    expected = _struct(memory_layout(field_type) for _, field_type in fields)
+    advice = "Make its dtype with np.dtype(..., align=True), in an order that C++ lays out alike"
+    for (name, field_type), offset in zip(fields, expected.offsets, strict=True):
+        if record.offset(name) != offset:
+            raise CABIError(
+                f"{record}: the field {name!r} ({field_type}) is at byte {record.offset(name)}, where C++ has it at"
+                f" byte {offset}. {advice}"
+            )
+    if record.size != expected.size:
+        raise CABIError(f"{record} takes {record.size} bytes, where C++ has {expected.size}. {advice}")
+    return expected
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

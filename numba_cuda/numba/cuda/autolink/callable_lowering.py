@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LLVM IR for calls of device callables: C functions, declared and called as NVRTC and nvcc compile them.
+
+What makes it the same function for both compilers, in PTX and under link-time optimisation (the tests compare):
+
+- ``bool`` is 8 bits wide: a function with an ``i1`` parameter is not inlined.
+- Small integers are extended to 32 bits by the caller, which the callee relies on.
+- Structs by value are identified types, with their C++ alignment as an ``align`` annotation. A literal struct has the
+  alignment of its fields, and its bytes would be passed elsewhere than the callee reads them.
+- All pointers are ``i8*``.
+- The functions are ``convergent``, since they may contain barriers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from llvmlite import ir as llvm
+from numba.cuda import cgutils, types
+from numba.cuda.core.errors import LoweringError
+from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
+
+from .cabi import CType, memory_layout
+from .callable_attributes import attribute
+from .callable_types import DeviceCallableType
+from .extern import Passed, Prototype
+
+_BYTE = llvm.IntType(8)
+_POINTER = _BYTE.as_pointer()
+_STRUCTS = {
+    "float2": (llvm.FloatType(), llvm.FloatType()),
+    "double2": (llvm.DoubleType(), llvm.DoubleType()),
+    "__half": (llvm.IntType(16),),
+    "__nv_bfloat16": (llvm.IntType(16),),
+}
+
+
+@lower_builtin(DeviceCallableType, types.VarArg(types.Any))
+def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = None) -> Any:
+    callee, *argtypes = sig.args
+    # An intrinsic that asks the context for the function gives its arguments alone.
+    values = args if len(args) == len(argtypes) else args[1:]
+    c_function = callee.prototype(context.typing_context, argtypes)
+    passed = [_to_c(context, builder, arg, argtypes[arg.index], values[arg.index]) for arg in c_function.args]
+    result = builder.call(_declared(builder.module, c_function, loc), passed)
+    return _from_c(context, builder, c_function, result)
+
+
+def _declared(module: Any, c_function: Prototype, loc: Any) -> Any:
+    returns = c_function.return_ctype
+    c_types = [arg.c_type for arg in c_function.args]
+    function_type = llvm.FunctionType(_llvm_type(module, returns), [_llvm_type(module, c) for c in c_types])
+    function = module.globals.get(c_function.symbol)
+    if function is None:
+        function = llvm.Function(module, function_type, c_function.symbol)
+        function.attributes.add("convergent")
+        values = (function.return_value, *function.args)
+        for number, (value, c_type) in enumerate(zip(values, (returns, *c_types), strict=True)):
+            _annotate(module, function, number, value, c_type)
+    elif getattr(function, "ftype", None) != function_type:
+        raise LoweringError(
+            f"the symbol {c_function.symbol!r} is in use for a function that is not {c_function}: put the types that"
+            " differ into the symbol",
+            loc=loc,
+        )
+    return function
+
+
+def _llvm_type(module: Any, c_type: CType) -> Any:
+    if c_type.kind == "struct":
+        # In a context of this module's own: the types of a context are printed with every module in it.
+        if module.context is llvm.context.global_context:
+            module.context = llvm.Context()
+        struct = module.context.get_identified_type(f"struct.{c_type.cxx}")
+        if struct.is_opaque:
+            struct.set_body(*_STRUCTS[c_type.cxx])
+        return struct
+    if c_type.kind == "float":
+        return llvm.FloatType() if c_type.size == 4 else llvm.DoubleType()
+    if c_type.kind == "void":
+        return llvm.VoidType()
+    return _POINTER if c_type.kind == "pointer" else llvm.IntType(8 * c_type.size)
+
+
+def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType) -> None:
+    """*number* 0 is the return value, 1 the first parameter."""
+    if c_type.kind == "struct":
+        align = llvm.Constant(llvm.IntType(32), number << 16 | c_type.align)
+        module.add_named_metadata("nvvm.annotations", [function, "align", align])
+    elif c_type.kind in ("int", "uint", "bool") and c_type.size < 4:
+        value.add_attribute("signext" if c_type.kind == "int" else "zeroext")
+
+
+def _to_c(context: Any, builder: Any, arg: Passed, given: Any, value: Any) -> Any:
+    kind, numba_type = arg.c_type.kind, arg.numba_type
+    value = context.cast(builder, value, given, numba_type)
+    if kind == "pointer":
+        return _pointer(context, builder, numba_type, value)
+    if kind == "bool":
+        return builder.zext(value, _BYTE)
+    if kind == "struct":
+        parts = [value] if isinstance(value.type, llvm.IntType) else cgutils.unpack_tuple(builder, value)
+        return _filled(builder, _llvm_type(builder.module, arg.c_type), parts)
+    return value
+
+
+def _from_c(context: Any, builder: Any, c_function: Prototype, result: Any) -> Any:
+    kind, numba_type = c_function.return_ctype.kind, c_function.returns
+    if kind == "void":
+        return context.get_dummy_value()
+    if kind == "bool":
+        return builder.icmp_unsigned("!=", result, result.type(0))
+    if kind == "struct":
+        parts = cgutils.unpack_tuple(builder, result)
+        value_type = context.get_value_type(numba_type)
+        return parts[0] if isinstance(value_type, llvm.IntType) else _filled(builder, value_type, parts)
+    return builder.bitcast(result, context.get_value_type(numba_type)) if kind == "pointer" else result
+
+
+def _filled(builder: Any, struct_type: Any, parts: Sequence[Any]) -> Any:
+    struct = llvm.Constant(struct_type, llvm.Undefined)
+    for index, part in enumerate(parts):
+        struct = builder.insert_value(struct, part, index)
+    return struct
+
+
+def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
+    if numba_type == types.none:
+        return _POINTER(None)
+    if isinstance(numba_type, types.Array):
+        align_arrays(builder)
+        value = context.make_array(numba_type)(context, builder, value).data
+    elif isinstance(numba_type, types.Record):
+        align_arrays(builder)
+    elif isinstance(numba_type, types.BaseTuple):
+        layout = memory_layout(numba_type)
+        memory = cgutils.alloca_once(builder, llvm.ArrayType(_BYTE, layout.size))
+        memory.align = layout.align
+        address = builder.bitcast(memory, _POINTER)
+        _store(context, builder, numba_type, value, address)
+        return address
+    if value.type.addrspace:
+        value = builder.addrspacecast(value, value.type.pointee.as_pointer())
+    return builder.bitcast(value, _POINTER)
+
+
+def _store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any) -> None:
+    layout = memory_layout(numba_type)
+    if isinstance(numba_type, types.BaseTuple):
+        elements = cgutils.unpack_tuple(builder, value)
+        for element_type, element, offset in zip(numba_type.types, elements, layout.offsets, strict=True):
+            place = builder.gep(address, [llvm.Constant(llvm.IntType(32), offset)])
+            _store(context, builder, element_type, element, place)
+    else:
+        data = context.get_value_as_data(builder, numba_type, value)
+        builder.store(data, builder.bitcast(address, data.type.as_pointer()), align=layout.align)
+
+
+def align_arrays(builder: Any) -> None:
+    """Give the local and shared arrays of the function that is being built the alignment that C++ relies on.
+
+    Numba aligns complex numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8.
+    """
+    variables = [
+        *(i for i in builder.function.entry_basic_block.instructions if isinstance(i, llvm.AllocaInstr)),
+        *(g for g in builder.module.globals.values() if isinstance(g, llvm.GlobalVariable)),
+    ]
+    for variable in variables:
+        array = variable.type.pointee
+        if isinstance(array, llvm.ArrayType):
+            variable.align = max(variable.align or 0, _cxx_alignment(array.element)) or None
+
+
+def _cxx_alignment(element: Any) -> int:
+    """The alignment in bytes of what Numba keeps as *element* in memory, where it may be more than Numba's; or 0."""
+    if isinstance(element, llvm.LiteralStructType):
+        return {_STRUCTS["float2"]: 8, _STRUCTS["double2"]: 16}.get(tuple(element.elements), 0)
+    if isinstance(element, llvm.ArrayType) and element.element == _BYTE:
+        # A record: the size of a struct is a multiple of its alignment.
+        return min(16, element.count & -element.count)
+    return 0
+
+
+@lower_getattr_generic(DeviceCallableType)
+def _getattr(context: Any, builder: Any, typ: Any, value: Any, name: str) -> Any:
+    constant, numba_type = attribute(typ.numba_cuda_link_object, name)
+    return context.get_constant_generic(builder, numba_type, constant)
+
+
+@lower_setattr_generic(DeviceCallableType)
+def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
+    raise LoweringError(
+        f"cannot assign to {sig.args[0]}.{name} in a kernel: attributes of device callables are constants"
+    )
