@@ -129,10 +129,7 @@ def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
     if numba_type == types.none:
         return _POINTER(None)
     if isinstance(numba_type, types.Array):
-        align_arrays(builder)
         value = context.make_array(numba_type)(context, builder, value).data
-    elif isinstance(numba_type, types.Record):
-        align_arrays(builder)
     elif isinstance(numba_type, types.BaseTuple):
         layout = memory_layout(numba_type)
         memory = cgutils.alloca_once(builder, llvm.ArrayType(_BYTE, layout.size))
@@ -155,31 +152,6 @@ def _store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any
     else:
         data = context.get_value_as_data(builder, numba_type, value)
         builder.store(data, builder.bitcast(address, data.type.as_pointer()), align=layout.align)
-
-
-def align_arrays(builder: Any) -> None:
-    """Give the local and shared arrays of the function that is being built the alignment that C++ relies on.
-
-    Numba aligns complex numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8.
-    """
-    variables = [
-        *(i for i in builder.function.entry_basic_block.instructions if isinstance(i, llvm.AllocaInstr)),
-        *(g for g in builder.module.globals.values() if isinstance(g, llvm.GlobalVariable)),
-    ]
-    for variable in variables:
-        array = variable.type.pointee
-        if isinstance(array, llvm.ArrayType):
-            variable.align = max(variable.align or 0, _cxx_alignment(array.element)) or None
-
-
-def _cxx_alignment(element: Any) -> int:
-    """The alignment in bytes of what Numba keeps as *element* in memory, where it may be more than Numba's; or 0."""
-    if isinstance(element, llvm.LiteralStructType):
-        return {_STRUCTS["float2"]: 8, _STRUCTS["double2"]: 16}.get(tuple(element.elements), 0)
-    if isinstance(element, llvm.ArrayType) and element.element == _BYTE:
-        # A record: the size of a struct is a multiple of its alignment.
-        return min(16, element.count & -element.count)
-    return 0
 
 
 @lower_getattr_generic(DeviceCallableType)

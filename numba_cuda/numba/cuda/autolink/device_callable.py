@@ -11,6 +11,7 @@ import numpy as np
 from numba.cuda.core import config
 
 from .extern import Extern
+from .simulation import simulated
 
 __all__ = ["BoundDeviceMethod", "DeviceCallable", "DeviceMethod", "Extern", "device_method"]
 
@@ -60,6 +61,11 @@ class DeviceCallable:
         shown = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, simple)]
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            cls.__call__ = simulated(vars(cls)["__call__"])  # type: ignore[method-assign]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The same as the C function, in Python: what kernels in the simulator call."""
         raise NotImplementedError(
@@ -89,7 +95,7 @@ class DeviceMethod:
 
     def python(self, function: Callable[..., Any]) -> DeviceMethod:
         """Decorates what ``__call__`` is for an object: the method in Python, for the simulator."""
-        return DeviceMethod(self._call, {**self._parts, "__call__": function})
+        return DeviceMethod(self._call, {**self._parts, "__call__": simulated(function)})
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundDeviceMethod(instance, self)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterable, Iterator, MutableSet
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.cuda.codegen import CUDACodeLibrary, ExternalCodeLibrary
 from numba.cuda.core import config
@@ -53,6 +53,13 @@ class OrderedSet(MutableSet[Any]):
         """Add each of *items*."""
         for item in items:
             self.add(item)
+
+
+class SymbolSite(NamedTuple):
+    """A call that wants a symbol: its LLVM prototype, and which call it is, for messages."""
+
+    prototype: str
+    call: str
 
 
 class LinkingFiles(OrderedSet):
@@ -111,7 +118,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         super().__init__(*args, **kwargs)
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
-        self.symbol_sites: dict[str, str] = {}
+        self._symbols: dict[str, list[SymbolSite]] = {}
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkingFiles(self._own_target)
 
@@ -157,8 +164,21 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
-        for symbol, site in getattr(library, "symbol_sites", {}).items():
-            self.symbol_sites.setdefault(symbol, site)
+        if isinstance(library, LinkingCodeLibrary):
+            for symbol, sites in library._symbols.items():
+                for site in sites:
+                    self.note_symbol(symbol, site)
+
+    def note_symbol(self, symbol: str, site: SymbolSite) -> None:
+        """Remember that *symbol* is called at *site*: the first site of each prototype."""
+        known = self._symbols.setdefault(symbol, [])
+        if site.prototype not in (other.prototype for other in known):
+            known.append(site)
+
+    @property
+    def symbol_sites(self) -> dict[str, str]:
+        """For each symbol that this function, or one that it calls, declares: which call wanted it first."""
+        return {symbol: sites[0].call for symbol, sites in self._symbols.items()}
 
     @property
     def modules(self) -> list[Any]:
@@ -204,8 +224,16 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         Raises
         ------
         LinkError
-            If a file that was named explicitly is missing or of no known kind.
+            If a file that was named explicitly is missing or of no known kind, or two functions call one symbol with
+            different prototypes, which the linker would not notice.
         """
+        for symbol, sites in self._symbols.items():
+            if len(sites) > 1:
+                raise link_run.LinkError(
+                    f"linking kernel {self.name!r}: {symbol!r} is called as functions with different prototypes\n"
+                    + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
+                    + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
+                )
         target = self._target_for(self._ensure_cc(cc))
         return LinkPlan.of(f"kernel {self.name!r}", target, self._brought(target))
 

@@ -12,9 +12,10 @@ from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 from numba.cuda.lowering import CUDALower
 
 from . import protocol
+from .alignment import align_arrays
 from .callsites import CallSite, CallSites, called_with, callees_of_type
 from .errors import CallError, HookError
-from .library import LinkingCodeLibrary
+from .library import LinkingCodeLibrary, SymbolSite
 from .target import compilation
 
 
@@ -64,12 +65,20 @@ class LinkingLower(CUDALower):
             self._note_symbols(before, expr, signature)
         return result
 
+    def lower_function_body(self) -> Any:
+        """Lower the body; external code may get a pointer to any array of a function with call sites below it."""
+        entry_block_tail = super().lower_function_body()
+        if isinstance(self.library, LinkingCodeLibrary) and self.library.call_sites:
+            align_arrays(self.builder)
+        return entry_block_tail
+
     def _note_symbols(self, before: int, expr: Any, signature: Any) -> None:
         for value in list(self.module.globals.values())[before:]:
             if isinstance(value, llvm.Function) and value.is_declaration:
                 arguments = ", ".join(map(str, signature.args))
                 place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
-                self.library.symbol_sites.setdefault(value.name, f"the call with ({arguments}) at {place}")
+                site = SymbolSite(str(value.function_type), f"the call with ({arguments}) at {place}")
+                self.library.note_symbol(value.name, site)
 
 
 class _Lowering(threading.local):

@@ -2,6 +2,7 @@
 """Building without a GPU, and sameness of what is built."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -216,6 +217,31 @@ def test_shared_device_functions_are_compiled_once_however_deep():
         x[0] = top(x[1])
 
     assert len(build(deep).inputs) == 1
+
+
+def test_arrays_are_aligned_for_cxx_also_where_a_device_function_makes_the_call():
+    class Read(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, values):
+            return autolink.Extern("read_second", returns=values.dtype)
+
+        def __numba_cuda_link__(self, values):
+            code = 'extern "C" __device__ __noinline__ float2 read_second(float2 *x) { return x[1]; }'
+            return autolink.CUDASource(code)
+
+    read = Read()
+
+    @cuda.jit(device=True)
+    def second(values):
+        return read(values)
+
+    def kernel(x):
+        shared = cuda.shared.array(4, types.complex64)
+        for i in range(4):
+            shared[i] = x[i]
+        x[0] = second(shared)
+
+    ptx = build(kernel, "void(complex64[::1])", output="ptx").code.decode()
+    assert re.search(r"\.shared \.align (8|16) \.b8 \w+\[32\]", ptx)
 
 
 def test_seams_can_be_taken_off_and_put_back():

@@ -805,3 +805,40 @@ def test_the_docstrings_examples_run():
         x[1] = steps.up(np.float32(2))
 
     assert folded(kernel) == [6, 2.5]
+
+    def test_an_object_of_another_module_sees_the_simulated_gpu(self, tmp_path):
+        (tmp_path / "their_library.py").write_text(
+            textwrap.dedent("""
+                from numba import cuda
+                from numba.cuda import autolink, types
+
+                class ThreadNumber(autolink.DeviceCallable):
+                    def __numba_cuda_call__(self):
+                        return autolink.Extern("thread_number", returns=types.int32)
+
+                    def __call__(self):
+                        return cuda.threadIdx.x
+
+                    @autolink.device_method
+                    def doubled(self):
+                        return autolink.Extern("doubled", returns=types.int32)
+
+                    @doubled.python
+                    def doubled(self):
+                        return 2 * cuda.threadIdx.x
+                """)
+        )
+        done = self.run(f"""
+            sys.path.insert(0, {str(tmp_path)!r})
+            from their_library import ThreadNumber
+
+            number = ThreadNumber()
+
+            @cuda.jit
+            def numbers(x):
+                x[cuda.threadIdx.x] = number() + number.doubled()
+
+            numbers[1, 2](x)
+            assert x.tolist() == [0, 3]
+            """)
+        assert done.returncode == 0, done.stderr

@@ -235,3 +235,28 @@ def test_code_for_another_architecture_names_the_input():
     spy = Linked("add_one", cuda.Cubin(compiled(adder("add_one"), "cubin", "sm_80")))
     with pytest.raises(LinkerError, match="at fault: cubin"):
         build(kernel_calling(spy.function), cc=CC)
+
+
+def test_one_symbol_called_with_two_prototypes_names_both_calls():
+    """The linker does not notice, and the callee reads what its caller did not write."""
+    as_integer = Linked("ambiguous").function
+    as_float = cuda.declare_device("ambiguous", "float32(float64)")
+
+    @cuda.jit(device=True)
+    def one(x):
+        return as_integer(x)
+
+    @cuda.jit(device=True)
+    def other(x):
+        return as_float(x)
+
+    def kernel(x):
+        x[0] = one(x[1]) + other(x[2])
+
+    with pytest.raises(LinkerError) as caught:
+        build(kernel)
+    text = str(caught.value)
+    assert "'ambiguous' is called as functions with different prototypes" in text
+    assert "the call with (int32) at" in text
+    assert "the call with (float64) at" in text
+    assert "give each prototype a symbol of its own" in text

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The alignment of arrays in memory that external code reads and writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as llvm
+
+_COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
+
+
+def align_arrays(builder: Any) -> None:
+    """Give the local and shared arrays of the function that is being built the alignment that C++ relies on, in bytes.
+
+    Numba aligns complex numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8.
+    """
+    variables = [
+        *(i for i in builder.function.entry_basic_block.instructions if isinstance(i, llvm.AllocaInstr)),
+        *(g for g in builder.module.globals.values() if isinstance(g, llvm.GlobalVariable)),
+    ]
+    for variable in variables:
+        array = variable.type.pointee
+        if isinstance(array, llvm.ArrayType):
+            variable.align = max(variable.align or 0, _cxx_alignment(array.element)) or None
+
+
+def _cxx_alignment(element: Any) -> int:
+    """The alignment in bytes of what Numba keeps as *element* in memory, where it may be more than Numba's; or 0."""
+    if isinstance(element, llvm.LiteralStructType):
+        return _COMPLEX.get(tuple(element.elements), 0)
+    if isinstance(element, llvm.ArrayType) and element.element == llvm.IntType(8):
+        # A record: the size of a struct is a multiple of its alignment.
+        return min(16, element.count & -element.count)
+    return 0
