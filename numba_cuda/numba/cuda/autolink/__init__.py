@@ -14,18 +14,24 @@ Public names:
 
 How data flows, and which module does what:
 
-====================  ================================================================================
-``callsites``         which objects the calls of a typed function reach
-``protocol``          asks an object for its code, once per signature and target
-``passes``            when: once types are final, and while lowering
-``library``           what a function needs linked, travelling with it to the kernel
-``cudadrv.link_*``    link inputs, the plan of a link, its symbols, and running it
+=====================  ===============================================================================
+``callsites``          which objects the calls of a typed function reach
+``protocol``           asks an object for its code, once per signature and target
+``passes``             when: once types are final, and while lowering
+``library``            what a function needs linked, travelling with it to the kernel
+``canonical``          names that do not depend on what was compiled before
+``alignment``          the alignment of arrays that external code gets pointers to
+``cudadrv.link_*``     link inputs, the plan of a link, its symbols, and running it
 ``cudadrv.cuda_source``  CUDA C++ source and its compilation
-``target``            what code is wanted
-``install``           every seam with numba-cuda
-``ahead_of_time``     building without a GPU
-``device_callable``   the base class, on the public protocol alone, as a third party's would be
-====================  ================================================================================
+``target``             what code is wanted
+``ahead_of_time``      building without a GPU
+``errors``             errors at call sites
+``install``            every seam with numba-cuda
+``device_callable``    the base class, on the public protocol alone, as a third party's would be, with
+                       ``extern`` (which C function a call means), ``cabi`` (C types and layouts),
+                       ``call_arguments``, ``callable_types``, ``callable_attributes``, ``constants``,
+                       ``callable_lowering`` and, for the simulator, ``simulation``
+=====================  ===============================================================================
 """
 
 from __future__ import annotations
