@@ -46,7 +46,7 @@ def compile_once(kernel, signature=SIGNATURE):
 
 def in_turn(one, other, rounds):
     """Times of *one* and *other*, which take turns, the first changing from round to round."""
-    times = ([], [])
+    times: tuple[list[float], list[float]] = ([], [])
     gc.disable()
     try:
         for number in range(rounds):
@@ -78,7 +78,7 @@ def compile_overhead(rounds):
     with_us(), without_us()
     active, host = in_turn(with_us, without_us, rounds)
     autolink.activate()
-    ratios = [a / b for a, b in zip(active, host)]
+    ratios = [a / b for a, b in zip(active, host, strict=True)]
     return statistics.median(active), statistics.median(host), statistics.median(ratios), spread(ratios)
 
 
@@ -109,7 +109,7 @@ def ask_overhead(rounds, calls):
 
     lowered(True), lowered(False)
     asked, unasked = in_turn(lambda: lowered(True), lambda: lowered(False), rounds)
-    differences = [(a - b) / calls for a, b in zip(asked, unasked)]
+    differences = [(a - b) / calls for a, b in zip(asked, unasked, strict=True)]
     return statistics.median(asked), statistics.median(unasked), statistics.median(differences), spread(differences)
 
 
@@ -159,7 +159,7 @@ def run_overhead(rounds):
         timed(external)(), timed(inline)()
     ours, theirs = in_turn(timed(external), timed(inline), rounds)
     moved = 3 * 4 * size / 1e9
-    ratios = [a / b for a, b in zip(ours, theirs)]
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     return moved / statistics.median(ours), moved / statistics.median(theirs), statistics.median(ratios), spread(ratios)
 
 
@@ -200,7 +200,7 @@ def launch_overhead(rounds, launches):
     autolink.activate()
     launched(external)()
     ours, theirs = in_turn(launched(external), launched(inline), rounds)
-    ratios = [a / b for a, b in zip(ours, theirs)]
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     return statistics.median(ours), statistics.median(theirs), statistics.median(ratios), spread(ratios)
 
 

@@ -53,7 +53,7 @@ _WHERE = {
     "deactivate": "numba.cuda.autolink.install",
     "device_method": "numba.cuda.autolink.device_callable",
 }
-__all__ = sorted(_WHERE)  # noqa: PLE0605
+__all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str) -> Any:

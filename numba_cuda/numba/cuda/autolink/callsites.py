@@ -147,7 +147,7 @@ def callees_of_type(func_type: Any) -> list[protocol.Callee]:
 
 
 def called_with(signature: Any) -> tuple[Any, ...]:
-    """The types of a call's arguments in the callee's parameter order: defaults by their types, ``*args`` one by one."""
+    """The types of a call's arguments in the callee's parameter order, defaults included, ``*args`` one by one."""
     argtypes: list[Any] = []
     for argtype in signature.args:
         if isinstance(argtype, (types.StarArgTuple, types.StarArgUniTuple)):
@@ -167,7 +167,7 @@ def note_objects(numba_type: Any, value: Any) -> None:
     if in_progress is None or isinstance(value, pytypes.ModuleType):
         return
     if isinstance(value, tuple):
-        for element_type, element in zip(getattr(numba_type, "types", ()), value):
+        for element_type, element in zip(getattr(numba_type, "types", ()), value, strict=False):
             note_objects(element_type, element)
     elif not inspect.isclass(value) and hasattr(value, protocol.HOOK):
         in_progress.met(numba_type, value)

@@ -16,7 +16,6 @@ from typing import Any
 
 from .target import Target, cc_without_device, compilation, compiling, split_cc
 
-
 # What the replacements need beyond `target` is imported when something is compiled: importing numba.cuda stays quick.
 
 
@@ -219,8 +218,8 @@ def activate() -> None:
     places = [_found(seam) for seam in SEAMS]
     for path in _ALSO_NEEDED:
         owner, name = _found(Seam(path, lambda host: host))
-    replacements = [seam.replacement(getattr(owner, name)) for seam, (owner, name) in zip(SEAMS, places)]
-    for (owner, name), replacement in zip(places, replacements):
+    replacements = [seam.replacement(getattr(owner, name)) for seam, (owner, name) in zip(SEAMS, places, strict=True)]
+    for (owner, name), replacement in zip(places, replacements, strict=True):
         own = name in vars(owner)
         _undo.append((owner, name, own, vars(owner).get(name)))
         setattr(owner, name, replacement)

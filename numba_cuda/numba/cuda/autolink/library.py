@@ -94,7 +94,7 @@ class LinkingFiles(OrderedSet):
         return sum(1 for _ in self)
 
     @classmethod
-    def _from_iterable(cls, items: Iterable[Any]) -> OrderedSet:  # type: ignore[override]
+    def _from_iterable(cls, items: Iterable[Any]) -> OrderedSet:
         return OrderedSet(items)
 
 
@@ -113,6 +113,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     """
 
     _canonical_names: CanonicalNames | None = None
+    _entry_name: str | None
+    _llvm_strs: list[str] | None
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -207,12 +209,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         to be the same."""
         if self._llvm_strs is None and self._entries:
             self._canonical_names = CanonicalNames()
-            texts = self._canonical_names.modules([str(module) for module in self.modules])
+            canonical = self._canonical_names.modules([str(module) for module in self.modules])
             if self._entry_name is not None:
                 self._entry_name = self._canonical_names.name(self._entry_name)
             # With line information, Numba's modules and NVRTC's disagree on what to do when two say which version
             # theirs has, which LTO takes for an error; to override settles it, the version being one.
-            self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in texts]
+            self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in canonical]
         texts: list[str] = super().llvm_strs
         return texts
 
@@ -279,9 +281,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 self._own_code(plan.target),
                 self.symbol_sites,
                 # What is built ahead of time is loaded by others, who may set its variables.
-                drop_unused_variables=(
-                    plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None
-                ),
+                drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
             )
             self._cubin_cache[cc] = linked.code
             self._linkerinfo_cache[cc] = linked.log
@@ -297,9 +297,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             if planned.input.kind in (link_inputs.LTO_IR, link_inputs.CUDA):
                 optimizable.append(planned)
             else:
-                warnings.warn(
-                    f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2
-                )
+                warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
         linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx")
         return bytes(linked.code.code).decode()

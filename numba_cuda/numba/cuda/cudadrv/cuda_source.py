@@ -21,7 +21,15 @@ from numba.cuda.cudadrv.linkable_code import CUSource
 
 # Set by the link itself, from the target.
 _RESERVED_OPTIONS = frozenset(
-    {"name", "arch", "relocatable_device_code", "link_time_optimization", "include_path", "define_macro", "extra_sources"}
+    {
+        "name",
+        "arch",
+        "relocatable_device_code",
+        "link_time_optimization",
+        "include_path",
+        "define_macro",
+        "extra_sources",
+    }
 )
 
 

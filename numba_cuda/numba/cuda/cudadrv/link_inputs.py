@@ -191,7 +191,9 @@ def _from_path(path: str | bytes) -> LinkInput:
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
     # A source file finds the headers beside it, as it would with a compiler on the command line.
-    options = CompileOptions(include_paths=(os.path.dirname(os.path.abspath(path)),)) if kind is CUDA else CompileOptions()
+    options = (
+        CompileOptions(include_paths=(os.path.dirname(os.path.abspath(path)),)) if kind is CUDA else CompileOptions()
+    )
     return LinkInput(kind, _read(path), options, name=path)
 
 

@@ -48,7 +48,7 @@ class LinkPlan:
 
     @property
     def is_all_asked_for(self) -> bool:
-        """Whether called objects brought all of it, with no callback: then nothing outside looks a symbol up by name."""
+        """Whether called objects brought it all, without callbacks: nothing outside then looks a symbol up by name."""
         return not (
             self.setup_callbacks
             or self.teardown_callbacks

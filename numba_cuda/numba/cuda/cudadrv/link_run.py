@@ -144,9 +144,9 @@ def _refuse_double_definitions(plan: LinkPlan, parts: Sequence[_Part]) -> None:
             defined[symbol] = part
     for part in parts:
         if part.kind is link_inputs.LTO_IR and defined:
-            symbol = link_symbols.defined_in_ltoir(part.code, defined, plan.target.arch)
-            if symbol is not None:
-                raise _double_definition(plan, symbol, part, defined[symbol])
+            twice = link_symbols.defined_in_ltoir(part.code, defined, plan.target.arch)
+            if twice is not None:
+                raise _double_definition(plan, twice, part, defined[twice])
 
 
 def _double_definition(plan: LinkPlan, symbol: str, first: _Part, second: _Part, log: str = "") -> LinkError:

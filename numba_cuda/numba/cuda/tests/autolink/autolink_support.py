@@ -45,7 +45,7 @@ def build(kernel, signature="void(int32[::1])", **options):
     return autolink.build(kernel, signature, cc=options.pop("cc", CC), **options)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def compiled(source: str, kind: str, arch: str = "sm_90") -> bytes:
     """*source* compiled by NVRTC to ``"ltoir"``, ``"cubin"`` (relocatable) or ``"ptx"``."""
     if kind == "ptx":
@@ -76,7 +76,7 @@ def have_nvcc() -> bool:
     return shutil.which("nvcc") is not None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def from_nvcc(sources: tuple[str, ...], kind: str, arch: str = "sm_90") -> bytes:
     """*sources* as a ``"fatbin"``, an ``"object"`` or an ``"archive"``, made by nvcc."""
     with tempfile.TemporaryDirectory() as folder:

@@ -69,14 +69,14 @@ def test_a_generator_that_raises_on_its_way_is_the_hooks_error():
 def test_a_hook_with_another_number_of_parameters_is_refused():
     function = cuda.declare_device("two_arguments", "int32(int32)")
     function.__numba_cuda_link__ = lambda x, y: None
-    with pytest.raises(TypingError, match="raised TypeError: .* missing 1 required positional argument: 'y'"):
+    with pytest.raises(TypingError, match=r"raised TypeError: .* missing 1 required positional argument: 'y'"):
         build(kernel_calling(function))
 
 
 def test_a_hook_that_is_not_callable_is_refused():
     function = cuda.declare_device("no_hook", "int32(int32)")
     function.__numba_cuda_link__ = "code.ltoir"
-    with pytest.raises(TypingError, match="__numba_cuda_link__.* is not callable: it is 'code.ltoir'"):
+    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable: it is 'code.ltoir'"):
         build(kernel_calling(function))
 
 

@@ -74,7 +74,7 @@ def test_line_information_with_named_links_alone(lto):
 
 @pytest.mark.parametrize("lto", [True, False])
 def test_line_information_of_both_sides_is_kept(lto):
-    code = "#line 77 \"theirs.cu\"\n" + adder("with_lines")
+    code = '#line 77 "theirs.cu"\n' + adder("with_lines")
     called = Linked("with_lines", autolink.CUDASource(code)).function
 
     def kernel(x):

@@ -12,7 +12,6 @@ from numba.cuda import autolink, types
 from numba.cuda.datamodel.models import OpaqueModel
 from numba.cuda.extending import (
     intrinsic,
-
     overload,
     overload_attribute,
     overload_method,
@@ -567,9 +566,7 @@ def test_types_are_final():
     """A variable that is an integer at first and a float later is a float to the hook from the start."""
     spy = Linked("final", signature="float64(float64)")
 
-    spy.answer = autolink.CUDASource(
-        'extern "C" __device__ int final(double *out, double x) { *out = x; return 0; }'
-    )
+    spy.answer = autolink.CUDASource('extern "C" __device__ int final(double *out, double x) { *out = x; return 0; }')
     function = spy.function
 
     def kernel(x):
