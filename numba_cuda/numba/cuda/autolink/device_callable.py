@@ -63,6 +63,9 @@ class DeviceCallable:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if not config.ENABLE_CUDASIM:
+            # They register with the compiler, which the simulator has not.
+            from . import callable_attributes, callable_lowering, callable_types  # noqa: F401
         if "__call__" in vars(cls):
             cls.__call__ = simulated(vars(cls)["__call__"])  # type: ignore[method-assign]
 
@@ -166,8 +169,3 @@ class BoundDeviceMethod:
 
     def __repr__(self) -> str:
         return f"{self.__self__!r}.{self.__func__.__name__}"
-
-
-if not config.ENABLE_CUDASIM:
-    # The simulator has neither a compiler nor what these register with it.
-    from . import callable_attributes, callable_lowering, callable_types  # noqa: F401
