@@ -10,6 +10,7 @@ Public names:
 - `CUDASource`: CUDA C++ source with its own include paths, macros and options.
 - `current_target`, `Target`: what code is wanted, for a hook to read.
 - `build`, `LinkedKernel`: finished kernels with no GPU at hand.
+- `cache`: the cache on disk.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
 
 How data flows, and which module does what:
@@ -22,6 +23,7 @@ How data flows, and which module does what:
 ``canonical``          names that do not depend on what was compiled before
 ``alignment``          the alignment of arrays that external code gets pointers to
 ``cudadrv.link_*``     link inputs, the plan of a link, its symbols, and running it
+``cudadrv.cache_*``    the store of what was built; ``cache`` shows and clears it
 ``cudadrv.cuda_source``  CUDA C++ source and its compilation
 ``target``             what code is wanted
 ``ahead_of_time``      building without a GPU
@@ -53,10 +55,13 @@ _WHERE = {
     "deactivate": "numba.cuda.autolink.install",
     "device_method": "numba.cuda.autolink.device_callable",
 }
-__all__ = sorted(_WHERE)
+_SUBMODULES = ("cache",)
+__all__ = sorted([*_WHERE, *_SUBMODULES])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_WHERE[name]), name)
@@ -65,7 +70,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE])
+    return sorted({*globals(), *_WHERE, *_SUBMODULES})
 
 
 def _start() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import link_inputs, link_symbols
+from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols
+from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.cuda_source import CompileError, compile_source
 from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
@@ -46,6 +47,18 @@ class Linked:
     code: ObjectCode
     log: str
 
+    def packed(self) -> bytes:
+        """Both as bytes, for a cache."""
+        log = self.log.encode()
+        return len(log).to_bytes(8, "little") + log + bytes(self.code.code)
+
+    @classmethod
+    def unpacked(cls, data: bytes, output: str, name: str) -> Linked:
+        """What was packed."""
+        start = 8 + int.from_bytes(data[:8], "little")
+        make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
+        return cls(make(data[start:], name=name), data[8:start].decode())
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -81,7 +94,6 @@ def link(
     target = plan.target
     parts = [_Part(item.kind, item.code, "the kernel's own code", item.name) for item in own]
     parts += _external_parts(plan)
-    _refuse_double_definitions(plan, parts)
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
     options = LinkerOptions(
         arch=target.arch,
@@ -91,6 +103,31 @@ def link(
         ptx=(has_ltoir and output == "ptx") or None,
         optimize_unused_variables=(has_ltoir and drop_unused_variables) or None,
     )
+
+    def run() -> bytes:
+        _refuse_double_definitions(plan, parts)
+        return _run(plan, parts, options, output, wanted_by).packed()
+
+    return Linked.unpacked(cache_store.fetch(_key(plan, parts, options, output), run).data, output, plan.kernel)
+
+
+def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str) -> CacheKey:
+    """What a link depends on: all code by content and in order, the options, and the linker."""
+    return CacheKey(
+        "link",
+        plan.kernel,
+        (
+            ("nvJitLink", str(plan.target.nvjitlink_version)),
+            ("output", output),
+            ("options", b"\0".join(options.as_bytes())),
+            *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(parts)),
+        ),
+    )
+
+
+def _run(
+    plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str, wanted_by: Mapping[str, str]
+) -> Linked:
     linker = None
     try:
         linker = Linker(*[part.object_code() for part in parts], options=options)

@@ -3,7 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 import pytest
+
+# The tests leave no trace in the user's cache, and find none there. Set before anything reads it.
+_cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests-")
+os.environ.setdefault("NUMBA_CUDA_AUTOLINK_CACHE_DIR", _cache_directory.name)
 
 
 def why_no_gpu() -> str | None:

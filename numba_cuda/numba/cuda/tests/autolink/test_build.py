@@ -177,7 +177,7 @@ def test_two_processes_build_the_same_bytes(lto, tmp_path):
     digests = {
         subprocess.run(
             [sys.executable, str(program), str(lto)],
-            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "NUMBA_CUDA_AUTOLINK_CACHE": "0"},
             check=True,
             capture_output=True,
             text=True,
@@ -204,6 +204,58 @@ def test_what_was_compiled_before_makes_no_difference(lto):
     again = build(kernel, lto=lto)
     assert (again.code, again.entry_name) == (first.code, first.entry_name)
     assert first.entry_name in symbols(first.code)
+
+
+def test_another_process_finds_the_link(tmp_path):
+    """Its key is the code itself: a process that compiled other functions before finds it too."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            from numba import cuda
+            from numba.cuda import autolink
+
+            class AddOne(autolink.DeviceCallable):
+                def __numba_cuda_call__(self, x):
+                    return autolink.Extern("add_one", returns=x)
+
+                def __numba_cuda_link__(self, x):
+                    return autolink.CUDASource('extern "C" __device__ int add_one(int x) { return x + 1; }')
+
+            add_one = AddOne()
+
+            @cuda.jit(device=True)
+            def twice(x):
+                return add_one(add_one(x))
+
+            def before(x):
+                x[0] = twice(x[1]) + 7
+
+            def kernel(x):
+                x[0] = twice(x[1])
+
+            if sys.argv[1] == "second":
+                autolink.build(before, "void(int32[::1])", cc=(9, 0))
+            autolink.build(kernel, "void(int32[::1])", cc=(9, 0))
+            """
+        )
+    )
+    environment = {
+        **os.environ,
+        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_CUDA_AUTOLINK_LOG": "cache",
+    }
+    logs = [
+        subprocess.run(
+            [sys.executable, str(program), name], env=environment, check=True, capture_output=True, text=True
+        ).stderr
+        for name in ("first", "second")
+    ]
+    links = [[line for line in log.splitlines() if "link" in line and "'kernel'" in line] for log in logs]
+    assert len(links[0]) == len(links[1]) == 1
+    assert "disk" not in links[0][0]
+    assert "disk" in links[1][0]
 
 
 def test_shared_device_functions_are_compiled_once_however_deep():

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cache on disk, for users: how large it is, removing from it, and why something was built again.
+
+The environment variables that it follows are read when the cache is first used:
+
+======================================  ==============================================================
+``NUMBA_CUDA_AUTOLINK_CACHE_DIR``       its directory; by default in the platform's cache folder
+``NUMBA_CUDA_AUTOLINK_CACHE``           ``0``: nothing on disk; ``verify``: build again what is found,
+                                        and raise an error if that is not the same
+``NUMBA_CUDA_AUTOLINK_CACHE_SIZE``      how large it may grow, such as ``500M`` or ``2G``; 1 GiB
+``NUMBA_CUDA_AUTOLINK_LOG=cache``       print each hit, each miss, and what it missed by
+======================================  ==============================================================
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from numba.cuda.cudadrv.cache_entry import StoredEntry
+from numba.cuda.cudadrv.cache_key import differences
+from numba.cuda.cudadrv.cache_settings import CacheWarning
+from numba.cuda.cudadrv.cache_store import CacheMismatchError, store
+
+__all__ = [
+    "CacheInfo",
+    "CacheMismatchError",
+    "CacheWarning",
+    "History",
+    "KindInfo",
+    "StoredEntry",
+    "clear",
+    "info",
+    "prune",
+    "why",
+]
+
+
+@dataclass(frozen=True)
+class KindInfo:
+    """The entries of one kind: ``"program"``, ``"link"``, ...; ``"?"`` for those that cannot be read."""
+
+    kind: str
+    entries: int
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.entries} entries, {_readable(self.bytes)}"
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What is in the cache on disk, and its settings. Sizes are in bytes."""
+
+    directory: str
+    enabled: bool
+    verify: bool
+    max_bytes: int
+    entries: int
+    bytes: int
+    by_kind: tuple[KindInfo, ...]
+
+    def __str__(self) -> str:
+        state = "off" if not self.enabled else "on, verifying each hit" if self.verify else "on"
+        lines = [
+            f"cache in {self.directory or '(no directory)'} ({state})",
+            f"  {self.entries} entries, {_readable(self.bytes)} of {_readable(self.max_bytes)}",
+        ]
+        return "\n".join([*lines, *(f"  {kind}" for kind in self.by_kind)])
+
+
+@dataclass(frozen=True)
+class History:
+    """Cached entries, latest first. As text, earliest first: their parts, and what changed from one to the next."""
+
+    name: str
+    entries: tuple[StoredEntry, ...]
+
+    def __str__(self) -> str:
+        if not self.entries:
+            return f"nothing is cached under the name {self.name!r}"
+        lines = []
+        earlier: dict[tuple[str, str], StoredEntry] = {}
+        for entry in reversed(self.entries):
+            written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.written))
+            lines.append(f"{entry.kind} {entry.name!r}, {_readable(entry.size)}, written {written}")
+            before = earlier.get((entry.kind, entry.name))
+            if before is not None:
+                lines += [f"  {difference}" for difference in differences(before.parts, entry.parts)]
+            else:
+                lines += [f"  {label}: {value}" for label, value in entry.parts]
+            earlier[entry.kind, entry.name] = entry
+        return "\n".join(lines)
+
+
+def info() -> CacheInfo:
+    """Count what is on disk."""
+    cache = store()
+    kinds: dict[str, tuple[int, int]] = {}
+    for entry in cache.disk.entries():
+        count, size = kinds.get(entry.kind, (0, 0))
+        kinds[entry.kind] = count + 1, size + entry.size
+    return CacheInfo(
+        cache.settings.directory,
+        cache.settings.on_disk,
+        cache.settings.verify,
+        cache.settings.max_bytes,
+        sum(count for count, _ in kinds.values()),
+        sum(size for _, size in kinds.values()),
+        tuple(KindInfo(kind, *kinds[kind]) for kind in sorted(kinds)),
+    )
+
+
+def clear() -> int:
+    """Remove everything from the cache, on disk and in this process. Returns how many entries were on disk.
+
+    Raises
+    ------
+    OSError
+        If the directory's files cannot be removed.
+    """
+    return store().clear()
+
+
+def prune(max_bytes: int | None = None) -> int:
+    """Remove the entries that were not used for longest, until the rest takes no more than *max_bytes*, by default
+    the cap. Returns how many are gone.
+
+    Raises
+    ------
+    ValueError
+        If *max_bytes* is negative.
+    OSError
+        If the directory's files cannot be removed.
+    """
+    cache = store()
+    if max_bytes is None:
+        max_bytes = cache.settings.max_bytes
+    if max_bytes < 0:
+        raise ValueError(f"prune(max_bytes={max_bytes}): a size in bytes is not negative")
+    return cache.disk.prune(max_bytes)
+
+
+def why(name: str, kind: str | None = None) -> History:
+    """The entries on disk whose name contains *name*, of one *kind* or of all: printed, they show what changed."""
+    found = [entry for entry in store().disk.entries() if name in entry.name and (kind is None or kind == entry.kind)]
+    return History(name, tuple(sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)))
+
+
+def _readable(size: int) -> str:
+    amount = float(size)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
+            break
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the cache is and how it behaves, from the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FOLDER_NAME = "numba-cuda-autolink"
+DEFAULT_MAX_BYTES = 1 << 30
+
+DIRECTORY = "NUMBA_CUDA_AUTOLINK_CACHE_DIR"
+MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
+MAX_BYTES = "NUMBA_CUDA_AUTOLINK_CACHE_SIZE"
+LOG = "NUMBA_CUDA_AUTOLINK_LOG"
+
+
+class CacheWarning(RuntimeWarning):
+    """The cache cannot do its work. Results are right all the same, and take longer."""
+
+
+@dataclass(frozen=True)
+class CacheSettings:
+    """How to cache.
+
+    Attributes
+    ----------
+    directory:
+        The cache's own directory, an absolute path.
+    on_disk:
+        Whether to use it. Memory is always used.
+    verify:
+        Whether to build again what is found, and compare.
+    max_bytes:
+        How large the entries on disk may grow.
+    log:
+        Whether to print each hit and miss.
+    """
+
+    directory: str
+    on_disk: bool = True
+    verify: bool = False
+    max_bytes: int = DEFAULT_MAX_BYTES
+    log: bool = False
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> CacheSettings:
+        """The settings that the variables ``NUMBA_CUDA_AUTOLINK_*`` of *environ* make. A value that makes no sense
+        counts as unset, with a `CacheWarning`."""
+        mode = environ.get(MODE, "").strip().lower()
+        if mode not in ("", "0", "1", "verify"):
+            _warn_of(MODE, mode, "0 (nothing on disk), 1 or verify")
+        directory = _directory(environ)
+        return cls(
+            directory,
+            on_disk=mode != "0" and directory != "",
+            verify=mode == "verify",
+            max_bytes=_max_bytes(environ.get(MAX_BYTES, "").strip()),
+            log="cache" in re.split(r"[,\s]+", environ.get(LOG, "")),
+        )
+
+
+def _directory(environ: Mapping[str, str]) -> str:
+    if named := environ.get(DIRECTORY):
+        return os.path.abspath(os.path.expanduser(named))
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library", "Caches")
+    else:
+        base = environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(base):  # the specification has relative ones ignored
+            base = os.path.join(home, ".cache")
+    if not os.path.isabs(base):
+        warnings.warn(
+            f"numba-cuda-autolink caches nothing on disk: this user has no home directory. Set {DIRECTORY}.",
+            CacheWarning,
+            stacklevel=2,
+        )
+        return ""
+    return os.path.join(base, FOLDER_NAME)
+
+
+def _max_bytes(text: str) -> int:
+    if not text:
+        return DEFAULT_MAX_BYTES
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
+    if size < 1:
+        _warn_of(MAX_BYTES, text, "a number of bytes above 0, such as 500M or 2G")
+        return DEFAULT_MAX_BYTES
+    return size
+
+
+def _warn_of(variable: str, value: str, wanted: str) -> None:
+    warnings.warn(
+        f"{variable}={value!r} has no effect: it takes {wanted}.",
+        CacheWarning,
+        stacklevel=2,
+    )
