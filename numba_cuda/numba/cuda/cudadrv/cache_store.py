@@ -80,7 +80,7 @@ class CacheStore:
         """What is cached under *key*; else what *build* returns, which is then cached.
 
         Of all threads and processes that want it at once, one builds and the others wait for it. *build* may fetch
-        under other keys.
+        under other keys; it should not wait for another thread or process that fetches under this one.
 
         Raises
         ------

@@ -234,6 +234,29 @@ def test_where_nothing_can_be_locked_it_builds(tmp_path, monkeypatch):
 
 
 @posix_only
+def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path, monkeypatch):
+    lock = cache_guard._lock
+
+    def removed_first(descriptor):
+        monkeypatch.setattr(cache_guard, "_lock", lock)
+        os.unlink(path)
+        return lock(descriptor)
+
+    path = str(tmp_path / "lock")
+    monkeypatch.setattr(cache_guard, "_lock", removed_first)
+    held = FileLock.try_lock(path)
+    assert os.path.exists(path)
+    assert FileLock.try_lock(path) is None
+    held.release()
+    assert not os.path.exists(path)
+
+
+def test_what_was_built_between_a_look_and_its_turn_is_found():
+    with BuildGuard().turn(b"key", None, lambda: "built meanwhile") as found:
+        assert found == "built meanwhile"
+
+
+@posix_only
 def test_a_killed_builder_holds_nobody_up(tmp_path):
     reader, writer = os.pipe()
 
@@ -394,10 +417,10 @@ def test_what_was_not_used_for_longest_goes(tmp_path):
     store = fresh(tmp_path, max_bytes=8 * entry)
     for number in range(7):
         store.put(make_key(number=str(number)), bytes(entry - 500))
-        time.sleep(0.005)
+        time.sleep(0.02)  # file times are as coarse as 10 ms
     assert fresh(tmp_path).get(make_key(number="0"))
     for number in range(7, 10):
-        time.sleep(0.005)
+        time.sleep(0.02)  # file times are as coarse as 10 ms
         store.put(make_key(number=str(number)), bytes(entry - 500))
     kept = [number for number in range(10) if fresh(tmp_path).get(make_key(number=str(number)))]
     assert kept == [0, 3, 4, 5, 6, 7, 8, 9]
@@ -553,7 +576,7 @@ def test_clear_removes_locks_that_killed_processes_left(own_cache, tmp_path):
 def test_prune(own_cache):
     for number in range(4):
         cache_store.put(make_key(number=str(number)), bytes(1000))
-        time.sleep(0.005)
+        time.sleep(0.02)  # file times are as coarse as 10 ms
     assert cache.prune() == 0
     assert cache.prune(3000) == 2
     own_cache()
@@ -567,7 +590,7 @@ def test_prune(own_cache):
 def test_looking_is_not_using(own_cache):
     for number in range(2):
         cache_store.put(make_key(number=str(number)), bytes(1000))
-        time.sleep(0.005)
+        time.sleep(0.02)  # file times are as coarse as 10 ms
     own_cache()
     cache_store.get(make_key(number="0"))
     cache.info()
