@@ -88,6 +88,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
             self._number = next(_numbers)
         return type(self).__name__, (self._number,)
 
+    def __reduce__(self) -> Any:
+        return DeviceCallableType, (self.numba_cuda_link_object,)
+
     def __deepcopy__(self, memo: Any) -> DeviceCallableType:
         # literal_unroll copies the IR, types and all.
         return self

@@ -180,24 +180,72 @@ def _get_function(host: Any) -> Any:
     return get_function
 
 
+def _enable_caching(host: Any) -> Any:
+    """Cache kernels with external code too."""
+
+    @functools.wraps(host)
+    def enable_caching(self: Any) -> None:
+        if self.targetoptions.get("device"):
+            host(self)
+            return
+        from .kernel_cache import KernelCache
+
+        self._cache = KernelCache(self.py_func, self.targetoptions)
+
+    return enable_caching
+
+
+def _declare_device_function(host: Any) -> Any:
+    """Remember what declared functions link."""
+
+    @functools.wraps(host)
+    def declare_device_function(
+        name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
+    ) -> Any:
+        from .declared import remember
+
+        template = host(name, restype, argtypes, link, use_cooperative, abi)
+        remember(template.key, link, use_cooperative, abi)
+        return template
+
+    return declare_device_function
+
+
+def _reduce_extern_function(host: Any) -> Any:
+    """Pickle declared functions so that they can be called where they are unpickled."""
+
+    def __reduce__(self: Any) -> Any:
+        from .declared import reduce_function
+
+        return reduce_function(self)
+
+    return __reduce__
+
+
 SEAMS = (
     Seam("numba.cuda.codegen:JITCUDACodegen._library_class", _library_class),
     Seam("numba.cuda.compiler:ExternalCodeLibrary", _external_library_class),
     Seam("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline", _lowering_pipeline),
     Seam("numba.cuda.compiler:compile_cuda", _compile),
+    Seam("numba.cuda.compiler:ExternFunction.__reduce__", _reduce_extern_function),
+    Seam("numba.cuda.decorators:declare_device_function", _declare_device_function),
     Seam("numba.cuda.dispatcher:compile_cuda", _compile_for_device),
     Seam("numba.cuda.dispatcher:get_current_device", _current_device),
     Seam("numba.cuda.dispatcher:CUDADispatcher.compile_device", _compile_device),
+    Seam("numba.cuda.dispatcher:CUDADispatcher.enable_caching", _enable_caching),
     Seam("numba.cuda.target:CUDATypingContext.resolve_value_type", _resolve_value_type),
     Seam("numba.cuda.target:CUDATargetContext.get_function", _get_function),
 )
 # What is used of numba-cuda beyond the seams themselves.
 _ALSO_NEEDED = (
+    "numba.cuda.codegen:CUDACodeLibrary._reduce_states",
     "numba.cuda.codegen:CUDACodeLibrary.get_cubin",
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
     "numba.cuda.compiler:CUDANativeLowering.lowering_class",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
+    "numba.cuda.dispatcher:CUDACache._load_overload",
+    "numba.cuda.dispatcher:CUDACache._save_overload",
     "numba.cuda.lowering:CUDALower.lower_call",
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
 )

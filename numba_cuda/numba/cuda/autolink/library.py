@@ -19,6 +19,7 @@ from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from . import protocol
 from .callsites import CallSite
 from .canonical import CanonicalNames
+from .code_fingerprint import plan_fingerprints
 from .errors import HookError
 from .target import Target, cc_without_device, compilation, split_cc
 
@@ -121,6 +122,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
         self._symbols: dict[str, list[SymbolSite]] = {}
+        # By compute capability, what was to be linked when its link began.
+        self._linked: dict[Any, tuple[bytes, ...]] = {}
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkingFiles(self._own_target)
 
@@ -276,6 +279,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            before = plan_fingerprints(plan)
             linked = link_run.link(
                 plan,
                 self._own_code(plan.target),
@@ -284,6 +288,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
             )
             self._cubin_cache[cc] = linked.code
+            self._linked[cc] = before
             self._linkerinfo_cache[cc] = linked.log
         return self._cubin_cache[cc]
 
@@ -313,5 +318,27 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # Serialisation: a library with no external code leaves no trace of this class, so that what numba-cuda caches of
     # it can be loaded where this project is not installed.
 
+    @property
+    def brings_external_code(self) -> bool:
+        """Whether it needs more linked than numba-cuda's own runtime, which numba-cuda can pickle."""
+        return any(entry is not NRT_LIBRARY for entry in self._entries)
+
+    @property
+    def changed_since_linked(self) -> bool:
+        """Whether a file or a header was edited after the link began."""
+        return any(plan_fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
+
     def _reduce_class(self) -> type:
-        return type(self) if self._entries else CUDACodeLibrary
+        if not self.brings_external_code:
+            return CUDACodeLibrary
+        from .restored import RestoredLibrary
+
+        return RestoredLibrary
+
+    def _reduce_states(self) -> dict[str, Any]:
+        if not self.brings_external_code:
+            states: dict[str, Any] = super()._reduce_states()
+            return states
+        from .restored import states_of
+
+        return states_of(self)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import pickle
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +39,7 @@ class Callee:
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self._identity = _identity(obj)
+        self._identity = identity(obj)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callee) and self._identity == other._identity
@@ -48,6 +49,9 @@ class Callee:
 
     def __repr__(self) -> str:
         return safe_repr(self.obj)
+
+    def __reduce__(self) -> Any:
+        return _callee_again, (self.obj,)  # the hook comes with the object
 
     @property
     def name(self) -> str:
@@ -61,11 +65,19 @@ class Callee:
         return _own_attribute(self.obj, KEY_HOOK)
 
 
+def _callee_again(obj: Any) -> Callee:
+    found = callee(obj)
+    if found is None:
+        raise pickle.UnpicklingError(f"{safe_repr(obj)} has no {HOOK} any more")
+    return found
+
+
 def _is_method(obj: Any) -> bool:
     return hasattr(obj, "__self__") and hasattr(obj, "__func__")
 
 
-def _identity(obj: Any) -> tuple[int, int | None]:
+def identity(obj: Any) -> tuple[int, int | None]:
+    """What tells *obj* apart: its identity, of a method that of its owner and that of its function."""
     return (id(obj.__self__), id(obj.__func__)) if _is_method(obj) else (id(obj), None)
 
 
@@ -101,6 +113,17 @@ class Answer:
             for item in items
         )
         self.inputs()  # a missing file is the call's error, not the link's
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is finished code in memory, without callbacks: no file that could change has a part in it."""
+        return all(
+            isinstance(item, LinkInput)
+            and item.kind is not link_inputs.CUDA
+            and item.setup_callback is None
+            and item.teardown_callback is None
+            for item in self._items
+        )
 
     def inputs(self) -> tuple[LinkInput, ...]:
         """The code as link inputs, in the order in which it was returned."""

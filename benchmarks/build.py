@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What it costs to build kernels that call external code: with this project, and with numba-cuda alone.
+
+Run it on a machine with a GPU: ``python benchmarks/build.py``. The kernel sums blocks with CUB, and stands beside the
+same kernel without external code (shared-memory atomics in Python) and beside numba-cuda alone, to which the same
+CUDA C++ is given as ``declare_device(..., link=)``. Times are medians over fresh processes, each of which starts from the cache
+directories that its line names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# A process that builds kernels and prints what it measured as JSON: [name, variant, caching]
+PROGRAM = r'''
+import json, sys, time
+started = time.perf_counter()
+import numpy as np
+from numba import cuda, types
+
+variant, caching, kernels = sys.argv[1], sys.argv[2] == "True", int(sys.argv[3])
+
+SOURCE = """
+#include <cub/block/block_reduce.cuh>
+extern "C" __device__ %s block_sum(%s int x) {
+    using Reduce = cub::BlockReduce<int, 128>;
+    __shared__ typename Reduce::TempStorage storage;
+    %s
+}"""
+
+if variant == "autolink":
+    from numba.cuda import autolink
+
+    class BlockSum(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("block_sum", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(SOURCE % ("int", "", "return Reduce(storage).Sum(x);"), name="block_sum.cu")
+
+    block_sum = BlockSum()
+elif variant == "alone":
+    code = SOURCE % ("int", "int *out,", "*out = Reduce(storage).Sum(x); return 0;")
+    block_sum = cuda.declare_device("block_sum", types.int32(types.int32), link=cuda.CUSource(code))
+else:
+
+    @cuda.jit(device=True)
+    def block_sum(x):
+        total = cuda.shared.array(1, types.int32)
+        if cuda.threadIdx.x == 0:
+            total[0] = 0
+        cuda.syncthreads()
+        cuda.atomic.add(total, 0, x)
+        cuda.syncthreads()
+        return total[0]
+
+
+FORMS = []
+KERNEL_FORMS
+imported = time.perf_counter()
+x = cuda.to_device(np.arange(128, dtype=np.int32))
+context = time.perf_counter()
+times = []
+for number, kernel in enumerate(FORMS[:kernels]):
+    out = cuda.to_device(np.zeros(1, dtype=np.int32))
+    start = time.perf_counter()
+    kernel[1, 128](x, out)
+    cuda.synchronize()
+    times.append(time.perf_counter() - start)
+    assert out.copy_to_host()[0] == 128 * 127 // 2 + number, (number, out.copy_to_host()[0])
+total = time.perf_counter() - started
+size = len(next(iter(next(iter(FORMS[0].overloads.values()))._codelibrary._cubin_cache.values())).code)
+measured = {"times": times, "import": imported - started, "context": context - imported, "total": total, "cubin": size}
+print(json.dumps(measured))
+'''
+# Each kernel has its own source, since one is compiled once.
+FORM = """
+@cuda.jit(cache=caching)
+def kernel{n}(x, out):
+    total = block_sum(x[cuda.threadIdx.x])
+    if cuda.threadIdx.x == 0:
+        out[0] = total + {n}
+
+
+FORMS.append(kernel{n})
+"""
+KERNELS = 4
+
+NVMATH = r"""
+import json, sys, time
+import numpy as np
+from numba import cuda
+
+variant, examples = sys.argv[1:]
+settings = dict(size=128, precision=np.float32, direction="forward", elements_per_thread=8, ffts_per_block=2)
+if variant == "autolink":
+    sys.path.insert(0, examples)
+    from nvmath_fft import CuFFTDx
+
+    fft = CuFFTDx(sm=cuda.get_current_device().compute_capability, **settings)
+else:
+    from nvmath.device import FFT
+
+    fft = FFT(fft_type="c2c", execution="Block", **settings)
+storage, stride = fft.storage_size, fft.stride
+
+
+def make(number):
+    @cuda.jit
+    def kernel(x):
+        data = cuda.local.array(storage, np.complex64, alignment=16)
+        shared = cuda.shared.array(0, np.complex64, alignment=16)
+        row = cuda.threadIdx.y
+        for i in range(storage):
+            data[i] = x[row, cuda.threadIdx.x + i * stride]
+        CALL(data, shared)
+        for i in range(storage):
+            x[row, cuda.threadIdx.x + i * stride] = data[i] + number
+
+    return kernel
+
+
+times = []
+for number in range(3):
+    x = np.random.default_rng(number).standard_normal((2, 256)).astype(np.float32).view(np.complex64)
+    device = cuda.to_device(x)
+    kernel = make(number)
+    start = time.perf_counter()
+    kernel[1, tuple(fft.block_dim), 0, fft.shared_memory_size](device)
+    cuda.synchronize()
+    times.append(time.perf_counter() - start)
+    expected = np.fft.fft(x, axis=-1) + number
+    error = np.linalg.norm(device.copy_to_host() - expected) / np.linalg.norm(expected)
+    assert error < 1e-6, error
+print(json.dumps({"times": times}))
+"""
+
+
+class Bench:
+    """Runs the program in fresh processes, with cache directories of its own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.program = folder / "program.py"
+        forms = "".join(FORM.format(n=number) for number in range(KERNELS))
+        self.program.write_text(PROGRAM.replace("KERNEL_FORMS", forms))
+
+    def environment(self, variant: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "NUMBA_CUDA_AUTOLINK": "1" if variant == "autolink" else "0",
+            "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(self.folder / "autolink"),
+            "NUMBA_CACHE_DIR": str(self.folder / f"numba-{variant}"),
+            "PYTHONWARNINGS": "ignore",
+        }
+
+    def forget(self) -> None:
+        for name in ("autolink", "numba-autolink", "numba-alone", "numba-plain"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def run(self, variant: str, caching: bool = False, kernels: int = KERNELS) -> dict:
+        return self._run([str(self.program), variant, str(caching), str(kernels)], variant)
+
+    def _run(self, arguments: list[str], variant: str) -> dict:
+        done = subprocess.run(
+            [sys.executable, *arguments], env=self.environment(variant), capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def run_text(self, name: str, text: str, variant: str, *arguments: str):
+        file = self.folder / name
+        file.write_text(text)
+        return self._run([str(file), *arguments], variant)
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def line(name, ours, alone, reference, wanted):
+    def shown(value, unit="s"):
+        return "-" if value is None else (f"{value:.3f} {unit}" if unit else str(value))
+
+    ratio = "" if not (ours and reference) else f"{ours / reference:5.2f} x"
+    print(f"{name:58}{shown(ours):>11}{shown(alone):>11}{shown(reference):>11}{ratio:>9}  {wanted}")
+
+
+def first_and_later(bench, rounds):
+    results = {}
+    for variant in ("autolink", "alone", "plain"):
+        runs = []
+        for _ in range(rounds):
+            bench.forget()
+            runs.append(bench.run(variant))
+        results[variant] = runs
+    first = {variant: median([run["times"][0] for run in runs]) for variant, runs in results.items()}
+    later = {variant: median([t for run in runs for t in run["times"][1:]]) for variant, runs in results.items()}
+    line("first kernel, nothing cached", first["autolink"], first["alone"], first["plain"], "")
+    line("a later kernel that uses the same CUB object", later["autolink"], later["alone"], later["plain"], "<= 1.8 x")
+    return {variant: runs[0]["cubin"] for variant, runs in results.items()}
+
+
+def other_process(bench, rounds):
+    bench.forget()
+    bench.run("autolink")
+    first = {
+        variant: median([bench.run(variant)["times"][0] for _ in range(rounds)])
+        for variant in ("autolink", "alone", "plain")
+    }
+    name = "the same kernel, another process, warm disk, no cache=True"
+    line(name, first["autolink"], first["alone"], first["plain"], "<= 1.15 x")
+
+
+def cached_start(bench, rounds):
+    bench.forget()
+    for variant in ("autolink", "plain"):
+        bench.run(variant, caching=True, kernels=1)
+    runs: dict[str, list[dict]] = {"autolink": [], "plain": [], "alone": []}
+    for _ in range(rounds):
+        runs["alone"].append(bench.run("alone", kernels=1))
+        for variant in ("plain", "autolink"):
+            runs[variant].append(bench.run(variant, caching=True, kernels=1))
+    total = {variant: median([run["total"] for run in some]) for variant, some in runs.items()}
+    name = "fresh process to first result, cache=True (alone: without)"
+    line(name, total["autolink"], total["alone"], total["plain"], "<= 1.05 x")
+    for variant in ("plain", "autolink"):
+        parts = {part: median([run[part] for run in runs[variant]]) for part in ("import", "context")}
+        launch = median([run["times"][0] for run in runs[variant]])
+        print(
+            f"    of it, {variant}: imports {parts['import']:.3f} s, context {parts['context']:.3f} s, kernel {launch:.3f} s"
+        )
+
+
+def import_with_many_entries(bench, rounds, entries):
+    from numba.cuda.cudadrv import cache_store
+    from numba.cuda.cudadrv.cache_key import CacheKey
+
+    bench.forget()
+    os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = str(bench.folder / "autolink")
+    times = {}
+    for label, count in (("empty", 0), ("full", entries)):
+        for number in range(count):
+            cache_store.put(CacheKey("program", f"entry{number}", (("number", str(number)),)), b"x" * 1000)
+        text = (
+            "import time, json; t = time.perf_counter(); import numba.cuda; print(json.dumps(time.perf_counter() - t))"
+        )
+        times[label] = median([bench.run_text("import.py", text, "autolink") for _ in range(rounds)])
+    line(f"import numba.cuda with {entries} entries in the cache", times["full"], None, times["empty"], "1 x")
+
+
+def program_hits(bench):
+    text = r"""
+import json, statistics, time
+from numba.cuda import autolink
+from numba.cuda.autolink.target import Target
+from numba.cuda.cudadrv import cache_store, link_inputs, program_cache
+
+source = link_inputs.from_item(autolink.CUDASource(
+    "#include <cub/block/block_reduce.cuh>\n"
+    'extern "C" __device__ int block_sum(int x) {'
+    " using R = cub::BlockReduce<int, 128>; __shared__ R::TempStorage s; return R(s).Sum(x); }", name="hit.cu"))
+times = []
+for _ in range(30):
+    start = time.perf_counter()
+    program = program_cache.compiled(source, Target((9, 0), lto=True))
+    times.append((program.origin, time.perf_counter() - start))
+print(json.dumps(times))
+"""
+    bench.run_text("hits.py", text, "autolink")
+    hits = bench.run_text("hits.py", text, "autolink")
+    disk = [seconds for origin, seconds in hits if origin == "disk"]
+    memory = [seconds for origin, seconds in hits if origin == "memory"]
+    print(
+        f"disk hit for one CUB program {disk[0] * 1e3:.2f} ms (<= 2), memory hit {median(memory) * 1e6:.0f} us (<= 100)"
+    )
+
+
+def nvmath(bench, rounds):
+    examples = str(Path(__file__).resolve().parent.parent / "examples")
+    times = {}
+    for variant, call in (("autolink", "fft"), ("alone", "fft.execute")):
+        bench.forget()
+        program = NVMATH.replace("CALL", call)
+        times[variant] = [
+            bench.run_text(f"nvmath_{variant}.py", program, variant, variant, examples)["times"] for _ in range(rounds)
+        ]
+    for number, name in enumerate(("first kernel on an nvmath FFT object", "second kernel on the same object")):
+        values = {variant: median([run[number] for run in some]) for variant, some in times.items()}
+        line(name, values["autolink"], values["alone"], None, "<= 0.5 s" if number else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--entries", type=int, default=10_000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        print(f"{'measure':58}{'with us':>11}{'alone':>11}{'no ext.':>11}{'ratio':>9}  wanted")
+        sizes = first_and_later(bench, arguments.rounds)
+        other_process(bench, arguments.rounds)
+        cached_start(bench, arguments.rounds)
+        print(
+            f"cubin: with us {sizes['autolink']} bytes, alone {sizes['alone']}, no external code {sizes['plain']} (<= 10 KB)"
+        )
+        program_hits(bench)
+        import_with_many_entries(bench, arguments.rounds, arguments.entries)
+        try:
+            import nvmath.device
+        except ImportError as error:
+            print(f"nvmath-python is not measured: {error}")
+        else:
+            nvmath(bench, max(1, arguments.rounds // 2))
+
+
+if __name__ == "__main__":
+    main()
