@@ -237,7 +237,8 @@ def cached_start(bench, rounds):
         parts = {part: median([run[part] for run in runs[variant]]) for part in ("import", "context")}
         launch = median([run["times"][0] for run in runs[variant]])
         print(
-            f"    of it, {variant}: imports {parts['import']:.3f} s, context {parts['context']:.3f} s, kernel {launch:.3f} s"
+            f"    of it, {variant}: imports {parts['import']:.3f} s, context {parts['context']:.3f} s,"
+            f" kernel {launch:.3f} s"
         )
 
 
@@ -311,7 +312,8 @@ def main():
         other_process(bench, arguments.rounds)
         cached_start(bench, arguments.rounds)
         print(
-            f"cubin: with us {sizes['autolink']} bytes, alone {sizes['alone']}, no external code {sizes['plain']} (<= 10 KB)"
+            f"cubin: with us {sizes['autolink']} bytes, alone {sizes['alone']}, no external code {sizes['plain']}"
+            " (<= 10 KB)"
         )
         program_hits(bench)
         import_with_many_entries(bench, arguments.rounds, arguments.entries)

@@ -27,7 +27,7 @@ _TIME_MARGIN = 2_000_000_000
 
 _SPACE = rb"[ \t\f\v]*(?:/\*[\s\S]*?\*/[ \t\f\v]*)*"
 _NAME = rb'(?:"([^"\n\0]+)"|<([^>\n\0]+)>)'
-# At the start of a line, or after a comment that ends there: comments are full of examples that include whole libraries.
+# At the start of a line, or after a comment that ends there: comments are full of examples that include libraries.
 _INCLUDE = re.compile(
     rb"(?:^|\*/)" + _SPACE + rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|\S)", re.MULTILINE
 )
