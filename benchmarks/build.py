@@ -3,8 +3,8 @@
 
 Run it on a machine with a GPU: ``python benchmarks/build.py``. The kernel sums blocks with CUB, and stands beside the
 same kernel without external code (shared-memory atomics in Python) and beside numba-cuda alone, to which the same
-CUDA C++ is given as ``declare_device(..., link=)``. Times are medians over fresh processes, each of which starts from the cache
-directories that its line names.
+CUDA C++ is given as ``declare_device(..., link=)``. Times are medians over fresh processes, each of which starts from
+the cache directories that its line names.
 """
 
 from __future__ import annotations
