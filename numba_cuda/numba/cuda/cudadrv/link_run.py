@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols
+from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, program_cache, toolkit
 from numba.cuda.cudadrv.cache_key import CacheKey
-from numba.cuda.cudadrv.cuda_source import CompileError, compile_source
 from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
-from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from numba.cuda.cudadrv.program_cache import Program, SourceError
 
 _MAKE = {
     link_inputs.PTX: ObjectCode.from_ptx,
@@ -117,7 +116,7 @@ def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
         "link",
         plan.kernel,
         (
-            ("nvJitLink", str(plan.target.nvjitlink_version)),
+            ("nvJitLink", toolkit.nvjitlink_build()),
             ("output", output),
             ("options", b"\0".join(options.as_bytes())),
             *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(parts)),
@@ -142,23 +141,27 @@ def _run(
 
 
 def _external_parts(plan: LinkPlan) -> list[_Part]:
+    sources = [planned for planned in plan.units if planned.input.kind is link_inputs.CUDA]
+    programs = iter(_programs(plan, sources))
     parts = []
-    for number, planned in enumerate(plan.inputs, 1):
-        item = planned.input
+    for number, planned in enumerate(plan.units, 1):
+        kind, code = planned.input.kind, planned.input.code
+        if kind is link_inputs.CUDA:
+            program = next(programs)
+            kind, code = program.kind, program.code
         # Names are what nvJitLink's messages go by, so no two are the same.
-        name = f"{item.name} (input {number})"
-        if item.kind is not link_inputs.CUDA:
-            parts.append(_Part(item.kind, item.code, str(planned), name))
-            continue
-        try:
-            compiled = compile_source(item.code, os.path.basename(item.name), item.options, plan.target)
-        except CompileError as error:
-            if planned.origins == (NAMED_EXPLICITLY,) and error.__cause__ is not None:
-                raise error.__cause__ from None  # what numba-cuda raises for link=
-            raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.log) from error
-        kind = link_inputs.LTO_IR if compiled.code_type == "ltoir" else link_inputs.CUBIN
-        parts.append(_Part(kind, bytes(compiled.code), str(planned), name))
+        parts.append(_Part(kind, code, str(planned), f"{planned.input.name} (input {number})"))
     return parts
+
+
+def _programs(plan: LinkPlan, sources: Sequence[PlannedInput]) -> list[Program]:
+    try:
+        return program_cache.all_compiled([planned.input for planned in sources], plan.target)
+    except SourceError as error:
+        planned = sources[error.number]
+        if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
+            raise error.error.__cause__ from None  # what numba-cuda raises for link=
+        raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.error.log) from error.error
 
 
 def _failed(plan: LinkPlan) -> str:
