@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 
 from numba.cuda.cudadrv import nvrtc_call
-from numba.cuda.cudadrv.cuda_compile import TranslationUnit, compile_unit, tells_headers
+from numba.cuda.cudadrv.cuda_compile import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.nvrtc_call import Compiled, CompileError
 
 JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
@@ -53,8 +53,8 @@ def compile_beside(unit: TranslationUnit) -> Compiled:
     return compile_elsewhere(unit)
 
 
-def compile_elsewhere(unit: TranslationUnit) -> Compiled:
-    """Compile *unit* in a process of its own.
+def compile_elsewhere(unit: TranslationUnit, *, traces: bool = False) -> Compiled:
+    """Compile *unit* in a process of its own; with *traces*, NVRTC tells which headers it reads.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def compile_elsewhere(unit: TranslationUnit) -> Compiled:
         "name": unit.name,
         "options": dict(unit.options),
         "output": unit.output,
-        "traces": tells_headers(unit),
+        "traces": traces,
     }
     try:
         question = json.dumps(call)

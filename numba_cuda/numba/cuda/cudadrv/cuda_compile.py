@@ -14,10 +14,6 @@ from numba.cuda.cuda_paths import get_cuda_paths
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.nvrtc_call import Compiled, run_nvrtc
-from numba.cuda.cudadrv.toolkit import nvrtc_version
-
-# The first NVRTC whose time trace tells the headers.
-_TRACES_HEADERS = (13, 0)
 
 
 @dataclass(frozen=True)
@@ -80,13 +76,7 @@ def compile_unit(unit: TranslationUnit) -> Compiled:
     CompileError
         If the code does not compile.
     """
-    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output, tells_headers(unit))
-
-
-def tells_headers(unit: TranslationUnit) -> bool:
-    """Whether NVRTC can tell the headers that it reads for *unit*."""
-    version = nvrtc_version()
-    return version is not None and version >= _TRACES_HEADERS and unit.option("fdevice_time_trace") is None
+    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output)
 
 
 def toolkit_include_paths() -> tuple[str, ...]:

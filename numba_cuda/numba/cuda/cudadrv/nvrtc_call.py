@@ -22,8 +22,8 @@ class CompileError(RuntimeError):
     """NVRTC refused a source; ``log`` is what it printed."""
 
     def __init__(self, name: str, log: str):
-        self.log = log
-        super().__init__(f"{name} does not compile:\n{log}")
+        self.log = log.replace("\0", "")
+        super().__init__(f"{name} does not compile:\n{self.log}")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Compiled:
     headers: tuple[str, ...] | None
 
 
-def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, traces: bool) -> Compiled:
+def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False) -> Compiled:
     """Compile CUDA C++.
 
     Parameters
@@ -47,14 +47,15 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, traces
     output:
         ``"ltoir"`` or ``"cubin"``.
     traces:
-        Whether this NVRTC can tell which headers it reads.
+        Whether to have NVRTC 13 or later tell which headers it reads. Not in a process that goes on to do other things:
+        NVRTC 13.4 was seen to corrupt its memory with that.
 
     Raises
     ------
     CompileError
         If the code does not compile.
     """
-    options = {option: list(value) if isinstance(value, tuple) else value for option, value in options.items()}
+    options = {option: list(map(_pair, value)) if _is_several(value) else value for option, value in options.items()}
     log = _Log()
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-") as folder:
         if traces:
@@ -65,6 +66,14 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, traces
         except Exception as error:
             raise CompileError(name, str(error)) from error
         return Compiled(result, log.text.replace("\0", ""), _traced_headers(folder) if traces else None)
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, (tuple, list))
+
+
+def _pair(value: Any) -> Any:
+    return tuple(value) if _is_several(value) else value  # JSON makes lists of tuples
 
 
 class _Log:

@@ -43,10 +43,13 @@ from numba.cuda.cudadrv.header_scan import SourceText
 from numba.cuda.cudadrv.headers import MANIFEST_FORMAT, HeaderManifest, HeaderWatch, digest_of
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
 from numba.cuda.cudadrv.nvrtc_call import Compiled, CompileError
-from numba.cuda.cudadrv.toolkit import nvrtc_build
+from numba.cuda.cudadrv.toolkit import nvrtc_build, nvrtc_version
 
 # Options that make NVRTC write a file or read one that is no header: a program compiled with them is not cached.
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
+
+# The first NVRTC that can tell which headers it reads.
+_TELLS_HEADERS = (13, 0)
 
 # Bytes of headers from which on compiling takes longer than starting a process for it.
 _MANY_HEADERS = 1 << 20
@@ -267,11 +270,13 @@ class _Entry:
 
     def _compiled_and_recorded(self, compile_: Compile) -> bytes:
         """The program, whose headers NVRTC alone can tell. If it does, the program can be found next time."""
+        if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _TELLS_HEADERS:
+            return _packed(compile_(self.unit))
         began = time.time_ns()
-        compiled = compile_(self.unit)
+        compiled = compile_jobs.compile_elsewhere(self.unit, traces=True)
         data = _packed(compiled)
         with self._lock:
-            if self._is_cacheable and compiled.headers is not None and self._find_headers(compiled.headers):
+            if compiled.headers and self._find_headers(compiled.headers):
                 known = self._now_known()
                 if known is not None and dataclasses.replace(known.manifest, recorded=began).is_settled:
                     cache_store.put(known.key, data)
@@ -302,7 +307,17 @@ def _base_key(unit: TranslationUnit) -> CacheKey:
         ("cuda.core", cuda.core.__version__),
         ("record of headers", MANIFEST_FORMAT),
     ]
+    # NVRTC writes the working directory into LTO-IR. Debuggers and profilers look for sources there; nothing else does.
+    if unit.option("lineinfo") or unit.option("debug") or cache_store.store().settings.verify:
+        parts.append(("working directory", _working_directory()))
     return CacheKey("headers", unit.name, tuple(parts))
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
 
 
 class _Entries:
@@ -315,7 +330,7 @@ class _Entries:
 
     def of(self, source: LinkInput, target: object) -> _Entry:
         # Names do not tell inputs apart, but compile to other code.
-        question = (source, source.name, target, toolkit_include_paths())
+        question = (source, source.name, target, toolkit_include_paths(), _working_directory())
         with self._lock:
             store = cache_store.store()
             if store is not self._store:
