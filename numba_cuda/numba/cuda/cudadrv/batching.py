@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -41,10 +42,12 @@ def _without_unit(options: CompileOptions) -> CompileOptions:
 
 def _names(group: list[PlannedInput]) -> list[str]:
     """The sources' names, each once, so that NVRTC's messages tell which source they are about."""
-    names: list[str] = []
+    seen: collections.Counter[str] = collections.Counter()
+    names = []
     for planned in group:
         name = planned.input.name
-        names.append(f"{name} ({names.count(name) + 1})" if name in names else name)
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
     return names
 
 
