@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.cudadrv.link_plan import LinkPlan
+from numba.cuda.locks import module_init_lock
 
 from . import protocol
 from .callsites import CallSite
@@ -66,6 +67,17 @@ class RestoredLibrary(LinkingCodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         return self._cubin_cache[cc]
+
+    def get_cufunc(self) -> Any:
+        """The loaded kernel. numba-cuda runs the setup callbacks of kernels that it compiles, here it would not."""
+        cufunc = super().get_cufunc()
+        self._set_up(cufunc.module)
+        return cufunc
+
+    @module_init_lock
+    def _set_up(self, module: Any) -> None:
+        if not module.initialized:
+            module.setup()
 
     @classmethod
     def _rebuild(
