@@ -12,12 +12,13 @@ import dataclasses
 import inspect
 import os
 import pickle
+import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from numba.cuda.cudadrv import link_inputs
+from numba.cuda.cudadrv import link_inputs, progress
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
 from .errors import HookError, safe_repr
@@ -104,10 +105,12 @@ def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
 class Answer:
     """What an object returned for one signature and target.
 
-    Files are read again each time, so that an edited file is seen by the next kernel.
+    Files are read again each time, so that an edited file is seen by the next kernel. ``seconds`` is how long the
+    object took.
     """
 
-    def __init__(self, callee: Callee, items: tuple[Any, ...]):
+    def __init__(self, callee: Callee, items: tuple[Any, ...], seconds: float = 0.0):
+        self.seconds = seconds
         self._items = tuple(
             item if isinstance(item, (str, os.PathLike)) else _named(callee, link_inputs.from_item(item))
             for item in items
@@ -199,8 +202,9 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     if not callable(callee.hook):
         raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
+    start = time.perf_counter()
     try:
-        with asking(target):
+        with asking(target), progress.step(f"asking {callee.name} for its code"):
             items = _items(callee.hook(*argtypes))
     except link_inputs.LinkInputError as error:
         raise HookError(callee, argtypes, f"returned what cannot be linked: {error}") from error
@@ -208,7 +212,7 @@ def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
         message = f"raised {type(error).__name__}: {error}"
         raise HookError(callee, argtypes, message, raised_at=_raised_at(error)) from error
     try:
-        return Answer(callee, items)
+        return Answer(callee, items, time.perf_counter() - start)
     except link_inputs.LinkInputError as error:
         raise HookError(callee, argtypes, f"returned what cannot be linked: {error}") from error
 

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols
+from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, progress
 from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.cuda_source import CompileError, compile_source
 from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
 from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord, Origin
 
 _MAKE = {
     link_inputs.PTX: ObjectCode.from_ptx,
@@ -27,6 +31,7 @@ _MAKE = {
 _UNDEFINED = re.compile(
     r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
 )
+_COMPILE_TIME = re.compile(r"^ptxas info +: Compile time = .*\n?", re.MULTILINE)
 
 
 class LinkError(LinkerError):
@@ -42,13 +47,14 @@ class LinkError(LinkerError):
 
 @dataclass(frozen=True)
 class Linked:
-    """What came of a link: a cubin or PTX, and the linker's log."""
+    """What came of a link: a cubin or PTX, the linker's log, and how it came about."""
 
     code: ObjectCode
     log: str
+    record: LinkRecord | None = None
 
     def packed(self) -> bytes:
-        """Both as bytes, for a cache."""
+        """Code and log as bytes, for a cache."""
         log = self.log.encode()
         return len(log).to_bytes(8, "little") + log + bytes(self.code.code)
 
@@ -61,13 +67,25 @@ class Linked:
 
 
 @dataclass(frozen=True)
+class Program:
+    """What a source was compiled to, or found as."""
+
+    code: bytes
+    kind: Kind
+    origin: Origin
+    seconds: float
+
+
+@dataclass(frozen=True)
 class _Part:
-    """One input as the linker takes it. ``origin`` tells where it comes from, for messages."""
+    """One input as the linker takes it. ``origin`` tells where it comes from, for messages; ``record`` is what is
+    remembered of it."""
 
     kind: Kind
     code: bytes
     origin: str
     name: str
+    record: LinkedInput
 
     def object_code(self) -> ObjectCode:
         return _MAKE[self.kind](self.code, name=self.name)
@@ -92,7 +110,7 @@ def link(
         If a source does not compile, a symbol is missing or defined twice, or nvJitLink refuses an input.
     """
     target = plan.target
-    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name) for item in own]
+    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of(item)) for item in own]
     parts += _external_parts(plan)
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
     options = LinkerOptions(
@@ -102,13 +120,27 @@ def link(
         link_time_optimization=has_ltoir or None,
         ptx=(has_ltoir and output == "ptx") or None,
         optimize_unused_variables=(has_ltoir and drop_unused_variables) or None,
+        verbose=True,  # ptxas then tells what it spilled, in no measurable time
     )
 
     def run() -> bytes:
         _refuse_double_definitions(plan, parts)
         return _run(plan, parts, options, output, wanted_by).packed()
 
-    return Linked.unpacked(cache_store.fetch(_key(plan, parts, options, output), run).data, output, plan.kernel)
+    with progress.step(f"linking {plan.kernel} for {target.arch}"):
+        fetched = cache_store.fetch(_key(plan, parts, options, output), run)
+    linked = Linked.unpacked(fetched.data, output, plan.kernel)
+    record = LinkRecord(
+        target.arch,
+        output,
+        has_ltoir,
+        tuple(os.fsdecode(option) for option in options.as_bytes()),
+        tuple(part.record for part in parts),
+        linked.log,
+        fetched.origin,
+        fetched.seconds,
+    )
+    return dataclasses.replace(linked, record=record)
 
 
 def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str) -> CacheKey:
@@ -138,27 +170,40 @@ def _run(
     finally:
         if linker is not None:
             linker.close()
-    return Linked(code, log.replace("\0", "").strip())
+    # The log is cached with the code: what differs from run to run is no part of it.
+    return Linked(code, _COMPILE_TIME.sub("", log.replace("\0", "")).strip())
 
 
 def _external_parts(plan: LinkPlan) -> list[_Part]:
     parts = []
+    left = sum(planned.input.kind is link_inputs.CUDA for planned in plan.inputs)
     for number, planned in enumerate(plan.inputs, 1):
         item = planned.input
         # Names are what nvJitLink's messages go by, so no two are the same.
         name = f"{item.name} (input {number})"
         if item.kind is not link_inputs.CUDA:
-            parts.append(_Part(item.kind, item.code, str(planned), name))
+            parts.append(_Part(item.kind, item.code, str(planned), name, LinkedInput.of(item, planned.origins)))
             continue
+        left -= 1
         try:
-            compiled = compile_source(item.code, os.path.basename(item.name), item.options, plan.target)
+            with progress.step(f"compiling {os.path.basename(item.name)} for {plan.target.arch}", left):
+                program = program_of(item, plan.target)
         except CompileError as error:
             if planned.origins == (NAMED_EXPLICITLY,) and error.__cause__ is not None:
                 raise error.__cause__ from None  # what numba-cuda raises for link=
             raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.log) from error
-        kind = link_inputs.LTO_IR if compiled.code_type == "ltoir" else link_inputs.CUBIN
-        parts.append(_Part(kind, bytes(compiled.code), str(planned), name))
+        compiled = CompiledCode.of(program.kind.name, program.code, program.origin, program.seconds)
+        record = LinkedInput.of(item, planned.origins, compiled)
+        parts.append(_Part(program.kind, program.code, str(planned), name, record))
     return parts
+
+
+def program_of(source: LinkInput, target: Any) -> Program:
+    """What CUDA C++ *source* is compiled to for *target*."""
+    start = time.perf_counter()
+    compiled = compile_source(source.code, os.path.basename(source.name), source.options, target)
+    kind = link_inputs.LTO_IR if compiled.code_type == "ltoir" else link_inputs.CUBIN
+    return Program(bytes(compiled.code), kind, "built", time.perf_counter() - start)
 
 
 def _failed(plan: LinkPlan) -> str:
