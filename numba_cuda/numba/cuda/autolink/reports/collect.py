@@ -121,11 +121,9 @@ def of_facts(
     if output == "cubin":
         used = resources(code, facts.entry_name, facts.log)
         result = dataclasses.replace(result, **dataclasses.asdict(used))
-    build = BuildReport(facts.target.arch, facts.restored, calls, _link(facts, codes, output), result)
+    build = BuildReport(facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result)
     kernel = facts.graph.functions[0]
-    return Report(
-        kernel.name, kernel.filename, kernel.line, signature, facts.entry_name, facts.graph, (build,), _versions()
-    )
+    return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
 
 
 def _signature(argtypes: Iterable[Any]) -> str:

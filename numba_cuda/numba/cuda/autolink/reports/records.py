@@ -154,13 +154,14 @@ class ResultReport:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """The kernel built for one architecture.
+    """The kernel built for one architecture. ``entry_name`` is what it is called in the code.
 
     ``restored`` tells that the finished kernel came out of the disk cache of ``cuda.jit(cache=True)``: times and
     origins are then those of the process that built it.
     """
 
     arch: str
+    entry_name: str
     restored: bool
     calls: tuple[CallReport, ...]
     link: LinkReport
@@ -179,8 +180,6 @@ class Report:
         The kernel's Python function.
     signature:
         The types of its arguments, as text.
-    entry_name:
-        Its name in the code.
     graph:
         The functions from the kernel to the calls. The first one is the kernel.
     builds:
@@ -193,7 +192,6 @@ class Report:
     filename: str | None
     line: int | None
     signature: str
-    entry_name: str
     graph: CallGraph
     builds: tuple[BuildReport, ...]
     versions: tuple[tuple[str, str], ...]
