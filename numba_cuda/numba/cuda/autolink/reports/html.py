@@ -29,7 +29,8 @@ div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1
   padding: 4px 12px; }}
 .{CLASS} .facts b {{ display: block; font-size: 14px; }}
 .{CLASS} .wide {{ overflow-x: auto; }}
-.{CLASS} .graph {{ max-height: 760px; overflow: auto; margin-top: 12px; border: 1px solid var(--nca-line); border-radius: 6px; }}
+.{CLASS} .graph {{ max-height: 760px; overflow: auto; margin-top: 12px;
+  border: 1px solid var(--nca-line); border-radius: 6px; }}
 .{CLASS} .graph svg {{ display: block; max-width: none; }}
 .{CLASS} table {{ border-collapse: collapse; width: 100%; margin: 0; font-size: 13px; table-layout: auto; }}
 .{CLASS} table tr, .{CLASS} table td, .{CLASS} table th {{ background: none; }}

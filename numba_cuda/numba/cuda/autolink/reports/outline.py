@@ -101,12 +101,9 @@ def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
 
 def _result(build: BuildReport) -> Item:
     result = build.result
-    below = []
-    for label, value in numbers(result):
-        below.append(Item(label, value))
-    return Item(
-        f"{arch} result", f"{result.kind}, {words.size(result.size)}, {words.digest(result.sha256)}", tuple(below)
-    )
+    what = f"{result.kind}, {words.size(result.size)}, {words.digest(result.sha256)}"
+    below = [Item(label, value) for label, value in numbers(result)]
+    return Item(f"result for {build.arch}", what, (*below, Item("entry name", build.entry_name)))
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:
