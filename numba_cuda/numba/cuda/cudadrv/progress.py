@@ -69,15 +69,14 @@ class _Display:
 
     def end(self, token: object) -> None:
         with self._lock:
+            if len(self._steps) == 1:
+                timer, self._timer = self._timer, None
+                live, self._live = self._live, None
+                if timer is not None:
+                    timer.cancel()
+                if live is not None:
+                    live.stop()  # draws once more
             self._steps.pop(token, None)
-            if self._steps:
-                return
-            timer, self._timer = self._timer, None
-            live, self._live = self._live, None
-            if timer is not None:
-                timer.cancel()
-            if live is not None:
-                live.stop()
 
     def line(self) -> str:
         """What is shown. Takes no lock: the thread that draws asks for it, and is waited for under the lock."""

@@ -80,7 +80,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         graph,
         tuple(calls),
         library.link_records.get((cc, output)),
-        (library._linkerinfo_cache.get(cc) if output == "cubin" else None) or "",
+        ((library._linkerinfo_cache.get(cc) if output == "cubin" else None) or "").replace("\0", "").strip(),
         code_symbols.in_llvm(library.llvm_strs),
     )
 

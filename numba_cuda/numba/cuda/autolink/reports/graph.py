@@ -13,12 +13,14 @@ COLUMNS = ("kernel", "device functions", "objects", "code", "result")
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its column's name, what stands in it, and all that there is to say about it."""
+    """A node: its column's name, what stands in it (``brief`` in place of ``detail`` where there is little room), and
+    all that there is to say about it."""
 
     role: str
     layer: int
     title: str
     detail: str
+    brief: str
     hint: str
 
 
@@ -46,10 +48,10 @@ def graph(report: Report) -> Graph:
         place = f"{words.file(function.filename)}:{function.line}" if function.filename else ""
         if index == 0:
             hint = f"{name}{report.signature}\n{function.filename}:{function.line}"
-            drawn.nodes["function 0"] = Node("kernel", 0, name, place, hint)
+            drawn.nodes["function 0"] = Node("kernel", 0, name, place, "", hint)
         else:
             hint = f"{function.name}\n{function.filename}:{function.line}"
-            drawn.nodes[f"function {index}"] = Node("device functions", depths[index], name, place, hint)
+            drawn.nodes[f"function {index}"] = Node("device functions", depths[index], name, place, "", hint)
     for call in report.graph.calls:
         drawn.connect(f"function {call.caller}", f"function {call.callee}", f"line {call.line}" if call.line else "")
     layer = deepest + 1
@@ -57,7 +59,7 @@ def graph(report: Report) -> Graph:
         for made in build.calls:
             key = _object_key(made)
             arguments = f"({', '.join(made.argtypes)})"
-            drawn.nodes.setdefault(key, Node("objects", layer, made.name, arguments, made.call))
+            drawn.nodes.setdefault(key, Node("objects", layer, made.name, arguments, arguments, made.call))
             drawn.connect(f"function {made.function}", key, f"{words.file(made.filename)}:{made.line}")
             for code in made.returned:
                 drawn.connect(key, _code(drawn, code, layer + 1))
@@ -68,7 +70,7 @@ def graph(report: Report) -> Graph:
             key = _code(drawn, code, layer + 1)
             for origin in code.brought_by:
                 if " called at " not in origin:
-                    drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", origin))
+                    drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", "", origin))
                     drawn.connect("function 0", f"by {origin}")
                     drawn.connect(f"by {origin}", key)
             drawn.connect(key, result)
@@ -80,6 +82,7 @@ def graph(report: Report) -> Graph:
             layer + 2,
             f"{made_of.kind} for {build.arch}",
             f"{words.size(made_of.size)}{registers}",
+            "",
             hint,
         )
         if not any(head == result for _, head in drawn.edges):
@@ -111,5 +114,6 @@ def _code(drawn: Graph, code: CodeReport, layer: int) -> str:
         for label, names in (("defines", code.defines), ("wants", code.wants)):
             if names:
                 hint += f"\n{label} {', '.join(names)}"
-        drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, hint)
+        brief = f"{code.kind.removesuffix(' source')}, {words.size(code.size)}"
+        drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, brief, hint)
     return key

@@ -29,11 +29,11 @@ div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1
   padding: 4px 12px; }}
 .{CLASS} .facts b {{ display: block; font-size: 14px; }}
 .{CLASS} .wide {{ overflow-x: auto; }}
-.{CLASS} .graph {{ max-height: 760px; overflow: auto; margin-top: 12px;
+.{CLASS} .graph {{ max-height: 1240px; overflow: auto; margin-top: 12px;
   border: 1px solid var(--nca-line); border-radius: 6px; }}
 .{CLASS} .graph svg {{ display: block; max-width: none; }}
 .{CLASS} table {{ border-collapse: collapse; width: 100%; margin: 0; font-size: 13px; table-layout: auto; }}
-.{CLASS} table tr, .{CLASS} table td, .{CLASS} table th {{ background: none; }}
+.{CLASS} table tr, .{CLASS} table td, .{CLASS} table th {{ background: none !important; }}
 .{CLASS} th, .{CLASS} td {{ text-align: left; vertical-align: top; padding: 4px 14px 4px 0; border: 0;
   border-bottom: 1px solid var(--nca-line); color: inherit; white-space: normal; overflow-wrap: anywhere; }}
 .{CLASS} th {{ color: var(--nca-faint); font-weight: normal; white-space: nowrap; }}
@@ -99,8 +99,8 @@ def _build(build: BuildReport) -> list[str]:
         rows = [_input(number, code) for number, code in enumerate(build.link.inputs, 1)]
         parts.append(_table(("", "input", "kind", "bytes", "compiled", "defines", "wants"), rows))
     said = [("Entry name", build.entry_name), ("Options", " ".join(build.link.options or ())), ("Log", build.link.log)]
-    shown = [f"<p class='faint'>{label}</p><pre>{escape(text)}</pre>" for label, text in said if text]
-    parts.append(f"<details><summary>Entry name, linker options and log</summary>{''.join(shown)}</details>")
+    printed = "".join(f"<p class='faint'>{label}</p><pre>{escape(text)}</pre>" for label, text in said if text)
+    parts.append(f"<details><summary>Entry name, linker options and log</summary>{printed}</details>")
     return parts
 
 

@@ -24,7 +24,7 @@ class Placed:
 
 
 def layout(
-    layers: Mapping[str, int], edges: Sequence[tuple[str, str]], *, node_height: float, point_height: float
+    layers: Mapping[str, int], edges: Sequence[tuple[str, str]], node_heights: Mapping[str, float], point_height: float
 ) -> Placed:
     """Place nodes whose columns are given. Heights include the gap to the next one."""
     columns: list[list[Hashable]] = [[] for _ in range(max(layers.values(), default=0) + 1)]
@@ -46,7 +46,8 @@ def layout(
             left.setdefault(other, []).append(one)
 
     columns = _ordered(columns, left, right)
-    heights = {item: node_height if isinstance(item, str) else point_height for column in columns for item in column}
+    heights: dict[Hashable, float] = {item: point_height for column in columns for item in column}
+    heights.update(node_heights)
     centres = {item: 0.0 for item in heights}
     for column in columns:
         _stack(column, [0.0] * len(column), heights, centres)

@@ -35,7 +35,7 @@ def _build(build: BuildReport) -> Iterator[Item]:
     calls = [_call(number, call, seen) for number, call in enumerate(build.calls, 1)]
     if build.restored:
         yield Item(build.arch, "out of the disk cache of cuda.jit(cache=True); what follows is how it was built then")
-    yield Item(f"{words.count(len(calls), 'call')} of external code", f"for {build.arch}", tuple(calls))
+    yield Item(f"{words.count(len(calls), 'call')} of external code for {build.arch}", "", tuple(calls))
     yield _link(build)
     yield _result(build)
 

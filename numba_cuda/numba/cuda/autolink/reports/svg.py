@@ -5,6 +5,7 @@ details, are in tooltips."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
@@ -19,7 +20,7 @@ _TITLE_CHARACTER, _DETAIL_CHARACTER = 0.62, 0.56  # mean widths of characters, i
 _LONGEST_TITLE, _LONGEST_DETAIL = 26, 32
 _MANY = 14  # from here on, boxes have one line, and edges of one node run along one line
 _POINT = 14.0
-_MARGIN, _HEADING, _PADDING, _BETWEEN = 16.0, 26.0, 12.0, 56.0
+_MARGIN, _HEADING, _PADDING, _BETWEEN = 16.0, 26.0, 12.0, 48.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
 
@@ -61,17 +62,18 @@ def svg(report: Report) -> str:
 def drawing(report: Report, styles: str = "") -> str:
     """The drawing, with a ``style`` element or, where the page brings the styles, without."""
     drawn = graph(report)
-    boxes = _DENSE if max(Counter(node.layer for node in drawn.nodes.values()).values()) >= _MANY else _FEW
+    crowds = Counter(node.layer for node in drawn.nodes.values())
+    boxes = {layer: _DENSE if number >= _MANY else _FEW for layer, number in crowds.items()}
     placed = layout(
         {key: node.layer for key, node in drawn.nodes.items()},
         list(drawn.edges),
-        node_height=boxes.height + boxes.gap,
-        point_height=_POINT,
+        {key: boxes[node.layer].height + boxes[node.layer].gap for key, node in drawn.nodes.items()},
+        _POINT,
     )
     lefts, widths = _columns(list(drawn.nodes.values()), boxes)
     top = _MARGIN + _HEADING
     width = lefts[-1] + widths[-1] + _MARGIN
-    height = top + placed.height + _MARGIN - boxes.gap / 2
+    height = top + placed.height + _MARGIN - min(each.gap for each in boxes.values()) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" width="{width:.0f}" height="{height:.0f}"'
         f' viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
@@ -94,21 +96,22 @@ def drawing(report: Report, styles: str = "") -> str:
         hint = f"{hint}: {', '.join(remarks)}" if remarks else hint
         parts.append(_edge(points, hint, outgoing[tail] >= _MANY, incoming[head] >= _MANY))
     for key, node in drawn.nodes.items():
-        parts.append(_node(node, lefts[node.layer], placed.nodes[key] + top, widths[node.layer], boxes))
+        parts.append(_node(node, lefts[node.layer], placed.nodes[key] + top, widths[node.layer], boxes[node.layer]))
     return "\n".join([*parts, "</svg>"])
 
 
-def _shown(node: Node) -> tuple[str, str]:
-    return words.shortened(node.title, _LONGEST_TITLE), words.shortened(node.detail, _LONGEST_DETAIL)
+def _shown(node: Node, boxes: _Boxes) -> tuple[str, str]:
+    detail = node.brief if boxes.one_line else node.detail
+    return words.shortened(node.title, _LONGEST_TITLE), words.shortened(detail, _LONGEST_DETAIL)
 
 
-def _columns(nodes: list[Node], boxes: _Boxes) -> tuple[list[float], list[float]]:
+def _columns(nodes: list[Node], boxes: Mapping[int, _Boxes]) -> tuple[list[float], list[float]]:
     """Left edges and widths of the columns."""
     widths = [0.0] * (max(node.layer for node in nodes) + 1)
     for node in nodes:
-        title, detail = _shown(node)
+        title, detail = _shown(node, boxes[node.layer])
         lines = (len(title) * _TITLE * _TITLE_CHARACTER, len(detail) * _DETAIL * _DETAIL_CHARACTER)
-        longest = sum(lines) + _PADDING if boxes.one_line and detail else max(lines)
+        longest = sum(lines) + _PADDING if boxes[node.layer].one_line and detail else max(lines)
         widths[node.layer] = max(widths[node.layer], longest + 2 * _PADDING)
     lefts = [_MARGIN]
     for width in widths[:-1]:
@@ -152,7 +155,7 @@ def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many
 
 
 def _node(node: Node, x: float, middle: float, width: float, boxes: _Boxes) -> str:
-    title, detail = _shown(node)
+    title, detail = _shown(node, boxes)
     role = node.role.replace(" ", "-")
     y = middle - boxes.height / 2
     left = x + _PADDING
