@@ -2,7 +2,7 @@
 """Progress: a build that takes over a second says in a terminal, on stderr, what it is doing.
 
 Nothing is shown where stderr is no terminal, in continuous integration (``CI`` is set), or with
-``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. `step` costs about a microsecond then.
+``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. `step` costs a few microseconds then.
 """
 
 from __future__ import annotations

@@ -114,8 +114,9 @@ def slow_steps():
 
 def test_the_innermost_step_is_shown_and_how_many_are_left(quick):
     text = shown(slow_steps)
-    assert "compiling one.cu (2 more to come)" in text
-    assert "building" not in text
+    first, _, _ = text.partition("…")
+    assert "compiling one.cu (2 more to come)" in first
+    assert "building" not in first
 
 
 def test_what_is_over_sooner_is_not_shown(quick):
