@@ -12,12 +12,11 @@ import functools
 import importlib.metadata
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from cuda import pathfinder
 from numba.cuda.core import config
-from numba.cuda.cudadrv import cache_store
+from numba.cuda.cudadrv import cache_store, toolkit
 from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.cache_settings import CacheSettings
 from numba.cuda.dispatcher import CUDACache
@@ -161,7 +160,7 @@ def _verify(key: CacheKey, cached: Any, built: Any) -> None:
     """Refuse a library that differs from the cached one."""
     for cc, cubin in cached._cubin_cache.items():
         rebuilt = bytes(built.get_cubin(cc).code)
-        cache_store.store()._verify(key, bytes(cubin.code), "disk", functools.partial(bytes, rebuilt))
+        cache_store.store().verify(key, bytes(cubin.code), "disk", functools.partial(bytes, rebuilt))
 
 
 def _is_off(settings: CacheSettings) -> bool:
@@ -176,34 +175,19 @@ def _is_hosts_own(item: Any) -> bool:
 @functools.cache
 def _versions() -> dict[str, str]:
     """Everything that makes code, by name."""
-    target = Target((0, 0))
     try:
         own = importlib.metadata.version("numba-cuda-autolink")
     except importlib.metadata.PackageNotFoundError:
         own = "not installed"
-    nvrtc = _file(lambda: pathfinder.load_nvidia_dynamic_lib("nvrtc"))
-    nvjitlink = _file(lambda: pathfinder.load_nvidia_dynamic_lib("nvJitLink"))
-    # Not the library itself: a cached kernel needs no NVVM, and to load it takes a tenth of a second.
-    nvvm = _file(lambda: pathfinder.locate_bitcode_lib("device")) or target.nvvm_version
     return {
         "numba-cuda-autolink": f"{own} {SCHEMA}",
         "numba-cuda": str(vars(numba_cuda)["__version__"]),
         "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
-        "NVRTC": f"{target.nvrtc_version} {nvrtc}",
-        "NVVM": str(nvvm),
-        "nvJitLink": f"{target.nvjitlink_version} {nvjitlink}",
+        "NVRTC": toolkit.nvrtc_build(),
+        "NVVM": toolkit.nvvm_build(),
+        "nvJitLink": toolkit.nvjitlink_build(),
     }
 
 
 def _shown(option: Any) -> str:
     return repr(option) if option is None or type(option) in (bool, int, str) else fingerprint(option).hex()
-
-
-def _file(find: Callable[[], Any]) -> Any:
-    """Place, size and time of a file of the toolkit, whose libraries do not tell their patch levels."""
-    try:
-        path = str(find().abs_path)
-        found = os.stat(path)
-    except Exception:  # missing in ways that each platform words differently
-        return None
-    return path, found.st_size, found.st_mtime_ns

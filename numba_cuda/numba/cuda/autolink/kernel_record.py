@@ -112,7 +112,7 @@ def _fact_of_call(site: CallSite, target: Target, how: str | None) -> Fact:
     key = b""
     if link_key is not None:
         with asking(target):
-            key = fingerprint(link_key(*site.argtypes))
+            key = fingerprint(link_key(*site.argtypes), site.callee.source_stamp)
     if how is None:
         sure = link_key is not None and protocol.ask(site.callee, site.argtypes, target).in_memory
         how = "key" if sure else "content"

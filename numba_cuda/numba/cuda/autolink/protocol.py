@@ -8,6 +8,7 @@ call's arguments and returns what is to be linked: nothing (``None``), one item,
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import os
@@ -15,7 +16,7 @@ import pickle
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from numba.cuda.cudadrv import link_inputs, progress
@@ -65,6 +66,17 @@ class Callee:
         """The object's ``__numba_cuda_link_key__``, if it has one that is its own."""
         return _own_attribute(self.obj, KEY_HOOK)
 
+    @property
+    def source_stamp(self) -> str:
+        """File, size and time of the Python source of the hook; empty where there is none. A link key does not tell
+        that its author changed what is generated for it."""
+        code = getattr(inspect.unwrap(self.hook), "__code__", None)
+        try:
+            found = os.stat(code.co_filename)  # type: ignore[union-attr]
+        except (AttributeError, OSError):
+            return ""
+        return f"{code.co_filename} ({found.st_size} bytes of {found.st_mtime_ns})"  # type: ignore[union-attr]
+
 
 def _callee_again(obj: Any) -> Callee:
     found = callee(obj)
@@ -106,15 +118,13 @@ class Answer:
     """What an object returned for one signature and target.
 
     Files are read again each time, so that an edited file is seen by the next kernel. ``seconds`` is how long the
-    object took.
+    answer took; ``stored`` tells that it was given for the same link key before, maybe in another process.
     """
 
-    def __init__(self, callee: Callee, items: tuple[Any, ...], seconds: float = 0.0):
+    def __init__(self, items: tuple[Any, ...], seconds: float = 0.0, stored: bool = False):
+        self._items = items
         self.seconds = seconds
-        self._items = tuple(
-            item if isinstance(item, (str, os.PathLike)) else _named(callee, link_inputs.from_item(item))
-            for item in items
-        )
+        self.stored = stored
         self.inputs()  # a missing file is the call's error, not the link's
 
     @property
@@ -200,21 +210,51 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 
 
 def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    value = None
+    if callee.link_key is not None:
+        with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
+            value = callee.link_key(*argtypes)
+    asked = False
+
+    def ask() -> tuple[Any, ...]:
+        nonlocal asked
+        asked = True
+        return _asked(callee, argtypes, target)
+
+    start = time.perf_counter()
+    with _hook_errors(callee, argtypes):
+        if value is None:
+            items = ask()
+        else:
+            from .stored_answers import stored
+
+            items = stored(callee, value, argtypes, target, ask)
+        return Answer(items, time.perf_counter() - start, stored=not asked)
+
+
+def _asked(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Any, ...]:
+    """What the hook returns: link inputs, and paths as they are."""
     if not callable(callee.hook):
         raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
-    start = time.perf_counter()
+    with asking(target), progress.step(f"asking {callee.name} for its code"):
+        items = _items(callee.hook(*argtypes))
+    return tuple(
+        item if isinstance(item, (str, os.PathLike)) else _named(callee, link_inputs.from_item(item)) for item in items
+    )
+
+
+@contextlib.contextmanager
+def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> Iterator[None]:
+    """Turn what a hook raises into `HookError`."""
     try:
-        with asking(target), progress.step(f"asking {callee.name} for its code"):
-            items = _items(callee.hook(*argtypes))
+        yield
+    except HookError:
+        raise
     except link_inputs.LinkInputError as error:
-        raise HookError(callee, argtypes, f"returned what cannot be linked: {error}") from error
+        raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}") from error
     except Exception as error:
-        message = f"raised {type(error).__name__}: {error}"
+        message = f"{which}raised {type(error).__name__}: {error}"
         raise HookError(callee, argtypes, message, raised_at=_raised_at(error)) from error
-    try:
-        return Answer(callee, items, time.perf_counter() - start)
-    except link_inputs.LinkInputError as error:
-        raise HookError(callee, argtypes, f"returned what cannot be linked: {error}") from error
 
 
 def _items(returned: Any) -> tuple[Any, ...]:
@@ -230,5 +270,10 @@ def _items(returned: Any) -> tuple[Any, ...]:
 def _raised_at(error: BaseException) -> str | None:
     """File and line of the innermost frame of *error*."""
     frames = traceback.extract_tb(error.__traceback__)
-    # The first frame is the call of the hook in this module: an error there is the call's own (a wrong argument count).
-    return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if len(frames) > 1 else None
+    # Where there are frames of this package alone, the call of the hook failed: with a wrong number of arguments, say.
+    if all(os.path.dirname(frame.filename) in _OWN_FOLDERS for frame in frames):
+        return None
+    return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}"
+
+
+_OWN_FOLDERS = (os.path.dirname(__file__), os.path.dirname(link_inputs.__file__), os.path.dirname(contextlib.__file__))

@@ -9,11 +9,12 @@ that one.
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from numba.cuda.cudadrv import toolkit
 
 
 @dataclass(frozen=True)
@@ -60,50 +61,17 @@ class Target:
     @property
     def nvrtc_version(self) -> tuple[int, int] | None:
         """``(major, minor)`` of the NVRTC in this process, ``None`` where there is none."""
-        return _nvrtc_version()
+        return toolkit.nvrtc_version()
 
     @property
     def nvjitlink_version(self) -> tuple[int, int] | None:
         """``(major, minor)`` of the nvJitLink in this process, ``None`` where there is none."""
-        return _nvjitlink_version()
+        return toolkit.nvjitlink_version()
 
     @property
     def nvvm_version(self) -> tuple[int, int] | None:
         """``(major, minor)`` of the libNVVM in this process, ``None`` where there is none."""
-        return _nvvm_version()
-
-
-@functools.cache
-def _nvrtc_version() -> tuple[int, int] | None:
-    try:
-        from cuda.bindings import nvrtc
-
-        _, major, minor = nvrtc.nvrtcVersion()
-    except Exception:  # the library may be missing in ways that each platform words differently
-        return None
-    return major, minor
-
-
-@functools.cache
-def _nvjitlink_version() -> tuple[int, int] | None:
-    try:
-        from cuda.bindings import nvjitlink
-
-        major, minor = nvjitlink.version()
-    except Exception:
-        return None
-    return major, minor
-
-
-@functools.cache
-def _nvvm_version() -> tuple[int, int] | None:
-    try:
-        from cuda.bindings import nvvm
-
-        major, minor = nvvm.version()
-    except Exception:
-        return None
-    return major, minor
+        return toolkit.nvvm_version()
 
 
 def split_cc(cc: tuple[Any, ...]) -> tuple[tuple[int, int], str]:

@@ -60,6 +60,11 @@ class DiskEntries:
             self._warn("read", f"cannot read its cache and builds again what is in it: {error}.")
         return None
 
+    def has(self, digest: bytes) -> bool:
+        """Whether there is an entry under the key of *digest*."""
+        files = self._open()
+        return files is not None and os.path.isfile(entry_path(files, digest))
+
     def write(self, key: CacheKey, data: bytes) -> None:
         """Keep *data* under *key*, in place of what is there."""
         files = self._open()

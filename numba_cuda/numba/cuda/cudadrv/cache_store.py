@@ -98,7 +98,7 @@ class CacheStore:
             fetched = Fetched(data, "built", time.perf_counter() - start)
         else:
             if self.settings.verify:
-                self._verify(key, *found, build)
+                self.verify(key, *found, build)
             fetched = Fetched(*found, time.perf_counter() - start)
         if self.settings.log:
             self._log(key, fetched.origin, fetched.seconds)
@@ -113,11 +113,33 @@ class CacheStore:
             self._log(key, found[1] if found else None, time.perf_counter() - start)
         return found[0] if found else None
 
+    def has(self, key: CacheKey) -> bool:
+        """Whether there is something under *key*, whole or damaged."""
+        return self._remembered(key.digest) is not None or self.disk.has(key.digest)
+
     def put(self, key: CacheKey, data: bytes) -> None:
         """Cache *data* under *key*, in place of what is there."""
         self._keep(key, _checked(key, data))
         if self.settings.log:
             self._seen[key.digest] = key
+
+    def verify(self, key: CacheKey, cached: bytes, origin: Origin, build: Callable[[], bytes]) -> None:
+        """Compare what is *cached* under *key* with what *build* returns now.
+
+        Raises
+        ------
+        CacheMismatchError
+            If they differ.
+        """
+        rebuilt = _built(key, build)
+        if rebuilt != cached:
+            stem = re.sub(r"[^\w.-]+", "_", f"{key.kind}-{key.name}")[:80] + f"-{key.digest.hex()[:16]}"
+            both = {f"{stem}.cached": cached, f"{stem}.rebuilt": rebuilt}
+            try:
+                files = _saved(self.disk.mismatch_folder(), both)
+            except OSError:
+                files = _saved(None, both)
+            raise CacheMismatchError(key, origin, *files)
 
     def clear(self) -> int:
         """Forget everything. Returns how many entries were removed from disk."""
@@ -159,17 +181,6 @@ class CacheStore:
     def _keep(self, key: CacheKey, data: bytes) -> None:
         self._remember(key.digest, data)
         self.disk.write(key, data)
-
-    def _verify(self, key: CacheKey, cached: bytes, origin: Origin, build: Callable[[], bytes]) -> None:
-        rebuilt = _built(key, build)
-        if rebuilt != cached:
-            stem = re.sub(r"[^\w.-]+", "_", f"{key.kind}-{key.name}")[:80] + f"-{key.digest.hex()[:16]}"
-            both = {f"{stem}.cached": cached, f"{stem}.rebuilt": rebuilt}
-            try:
-                files = _saved(self.disk.mismatch_folder(), both)
-            except OSError:
-                files = _saved(None, both)
-            raise CacheMismatchError(key, origin, *files)
 
     def _log(self, key: CacheKey, origin: Origin | None, seconds: float) -> None:
         if origin == "built":

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,12 +25,10 @@ FileState = tuple[int, int, int, int]
 # Larger than the granularity of any file system's times, and than the usual clock skew of a network file system.
 _TIME_MARGIN = 2_000_000_000
 
-_SPACE = rb"[ \t\f\v]*(?:/\*[\s\S]*?\*/[ \t\f\v]*)*"
+# Written so that each part can match in one way only: a comment ends at the first end of a comment.
+_SPACE = rb"[ \t\f\v]*(?:/\*(?:[^*]|\*(?!/))*\*/[ \t\f\v]*)*"
 _NAME = rb'(?:"([^"\n\0]+)"|<([^>\n\0]+)>)'
-# At the start of a line, or after a comment that ends there: comments are full of examples that include libraries.
-_INCLUDE = re.compile(
-    rb"(?:^|\*/)" + _SPACE + rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|\S)", re.MULTILINE
-)
+_INCLUDE = re.compile(rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|\S)")
 _HAS_INCLUDE = re.compile(rb"__has_include(_next)?\s*\(\s*(?:" + _NAME + rb"|\S)")
 # What is given to a macro that wraps __has_include.
 _ARGUMENT = re.compile(rb"[(,]\s*<([^<>\s()]+)>\s*[),]")
@@ -74,7 +72,7 @@ class Directives:
             text = text.replace(b"%:", b"#")
         names: dict[tuple[str, str], None] = {}
         computed = False
-        for found in _INCLUDE.finditer(text):
+        for found in _includes(text):
             computed |= not _add(names, *found.groups())
         if b"__has_include" in text or b"HAS_INCLUDE" in text.upper():
             for found in _HAS_INCLUDE.finditer(text):
@@ -87,10 +85,19 @@ class Directives:
         computed_include = computed_probe = False
         if computed:  # perhaps only in a comment
             text = _COMMENT_OR_LITERAL.sub(_blank_comment, text)
-            computed_include = any(not any(found.groups()[1:]) for found in _INCLUDE.finditer(text))
+            computed_include = any(not any(found.groups()[1:]) for found in _includes(text))
             text = _WRAPPER.sub(_blank_wrapper, text)
             computed_probe = any(not any(found.groups()[1:]) for found in _HAS_INCLUDE.finditer(text))
         return cls(tuple(names), computed_include, computed_probe, _CLOCK.search(text) is not None)
+
+
+def _includes(text: bytes) -> Iterator[re.Match[bytes]]:
+    """The include directives, which stand at the start of a line or after a comment that ends there: other comments are
+    full of examples that include libraries."""
+    for found in _INCLUDE.finditer(text):
+        before = text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()].rstrip()
+        if not before or before.endswith(b"*/"):
+            yield found
 
 
 def _add(names: dict[tuple[str, str], None], following: bytes | None, quoted: bytes, angled: bytes) -> bool:

@@ -128,6 +128,7 @@ class LinkInput:
                 include_paths=options.include_paths,
                 defines=options.defines,
                 options=dict(options.options),
+                unit=options.unit,
                 nrt=self.nrt,
                 **callbacks,
             )

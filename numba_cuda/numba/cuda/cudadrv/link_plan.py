@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv.batching import batched
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
 # The origin of what no call site brought.
@@ -15,10 +17,12 @@ NAMED_EXPLICITLY = "link="
 
 @dataclass(frozen=True)
 class PlannedInput:
-    """A link input and who brought it: call sites, or ``link=``. The same content is planned once."""
+    """A link input and who brought it: call sites, or ``link=``. The same content is planned once. ``together`` is what
+    a translation unit was put together of."""
 
     input: LinkInput
     origins: tuple[str, ...]
+    together: tuple[PlannedInput, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.input.kind} {self.input.name!r} of {' and of '.join(self.origins)}"
@@ -45,6 +49,11 @@ class LinkPlan:
     inputs: tuple[PlannedInput, ...]
     setup_callbacks: tuple[Callable[[Any], None], ...]
     teardown_callbacks: tuple[Callable[[Any], None], ...]
+
+    @functools.cached_property
+    def units(self) -> tuple[PlannedInput, ...]:
+        """The inputs as they are compiled and linked: sources that share a translation unit are one."""
+        return batched(self.inputs)
 
     @property
     def is_all_asked_for(self) -> bool:

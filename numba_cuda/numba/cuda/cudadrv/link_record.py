@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from dataclasses import dataclass
-from typing import Literal
 
+from numba.cuda.cudadrv.cache_store import Origin
 from numba.cuda.cudadrv.link_inputs import LinkInput
-
-Origin = Literal["memory", "disk", "built"]
+from numba.cuda.cudadrv.link_plan import PlannedInput
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class LinkedInput:
         Who brought it: call sites as text, or ``link=``. Nobody for the kernel's own code.
     compiled:
         What came of it, for CUDA C++ source.
+    parts:
+        The sources that were put together, for a translation unit made of several.
     """
 
     kind: str
@@ -50,11 +52,18 @@ class LinkedInput:
     sha256: str
     origins: tuple[str, ...] = ()
     compiled: CompiledCode | None = None
+    parts: tuple[LinkedInput, ...] = ()
 
     @classmethod
-    def of(cls, item: LinkInput, origins: tuple[str, ...] = (), compiled: CompiledCode | None = None) -> LinkedInput:
-        """The record of *item*."""
-        return cls(item.kind.name, item.name, len(item.code), sha256(item.code), origins, compiled)
+    def of(cls, planned: PlannedInput, compiled: CompiledCode | None = None) -> LinkedInput:
+        """The record of what was *planned*."""
+        parts = tuple(cls.of(part) for part in planned.together)
+        return dataclasses.replace(cls.of_own(planned.input), origins=planned.origins, compiled=compiled, parts=parts)
+
+    @classmethod
+    def of_own(cls, item: LinkInput) -> LinkedInput:
+        """The record of the kernel's own code."""
+        return cls(item.kind.name, item.name, len(item.code), sha256(item.code))
 
 
 @dataclass(frozen=True)

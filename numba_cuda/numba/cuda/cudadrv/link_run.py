@@ -6,19 +6,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, progress
+from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, program_cache, progress, toolkit
 from numba.cuda.cudadrv.cache_key import CacheKey
-from numba.cuda.cudadrv.cuda_source import CompileError, compile_source
 from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
-from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
-from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord, Origin
+from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord
+from numba.cuda.cudadrv.program_cache import Program, SourceError
 
 _MAKE = {
     link_inputs.PTX: ObjectCode.from_ptx,
@@ -67,16 +65,6 @@ class Linked:
 
 
 @dataclass(frozen=True)
-class Program:
-    """What a source was compiled to, or found as."""
-
-    code: bytes
-    kind: Kind
-    origin: Origin
-    seconds: float
-
-
-@dataclass(frozen=True)
 class _Part:
     """One input as the linker takes it. ``origin`` tells where it comes from, for messages; ``record`` is what is
     remembered of it."""
@@ -110,7 +98,7 @@ def link(
         If a source does not compile, a symbol is missing or defined twice, or nvJitLink refuses an input.
     """
     target = plan.target
-    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of(item)) for item in own]
+    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of_own(item)) for item in own]
     parts += _external_parts(plan)
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
     options = LinkerOptions(
@@ -149,7 +137,7 @@ def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
         "link",
         plan.kernel,
         (
-            ("nvJitLink", str(plan.target.nvjitlink_version)),
+            ("nvJitLink", toolkit.nvjitlink_build()),
             ("output", output),
             ("options", b"\0".join(options.as_bytes())),
             *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(parts)),
@@ -175,35 +163,29 @@ def _run(
 
 
 def _external_parts(plan: LinkPlan) -> list[_Part]:
+    sources = [planned for planned in plan.units if planned.input.kind is link_inputs.CUDA]
+    programs = iter(_programs(plan, sources))
     parts = []
-    left = sum(planned.input.kind is link_inputs.CUDA for planned in plan.inputs)
-    for number, planned in enumerate(plan.inputs, 1):
-        item = planned.input
+    for number, planned in enumerate(plan.units, 1):
+        kind, code, compiled = planned.input.kind, planned.input.code, None
+        if kind is link_inputs.CUDA:
+            program = next(programs)
+            kind, code = program.kind, program.code
+            compiled = CompiledCode.of(kind.name, code, program.origin, program.seconds)
+        record = LinkedInput.of(planned, compiled)
         # Names are what nvJitLink's messages go by, so no two are the same.
-        name = f"{item.name} (input {number})"
-        if item.kind is not link_inputs.CUDA:
-            parts.append(_Part(item.kind, item.code, str(planned), name, LinkedInput.of(item, planned.origins)))
-            continue
-        left -= 1
-        try:
-            with progress.step(f"compiling {os.path.basename(item.name)} for {plan.target.arch}", left):
-                program = program_of(item, plan.target)
-        except CompileError as error:
-            if planned.origins == (NAMED_EXPLICITLY,) and error.__cause__ is not None:
-                raise error.__cause__ from None  # what numba-cuda raises for link=
-            raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.log) from error
-        compiled = CompiledCode.of(program.kind.name, program.code, program.origin, program.seconds)
-        record = LinkedInput.of(item, planned.origins, compiled)
-        parts.append(_Part(program.kind, program.code, str(planned), name, record))
+        parts.append(_Part(kind, code, str(planned), f"{planned.input.name} (input {number})", record))
     return parts
 
 
-def program_of(source: LinkInput, target: Any) -> Program:
-    """What CUDA C++ *source* is compiled to for *target*."""
-    start = time.perf_counter()
-    compiled = compile_source(source.code, os.path.basename(source.name), source.options, target)
-    kind = link_inputs.LTO_IR if compiled.code_type == "ltoir" else link_inputs.CUBIN
-    return Program(bytes(compiled.code), kind, "built", time.perf_counter() - start)
+def _programs(plan: LinkPlan, sources: Sequence[PlannedInput]) -> list[Program]:
+    try:
+        return program_cache.all_compiled([planned.input for planned in sources], plan.target)
+    except SourceError as error:
+        planned = sources[error.number]
+        if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
+            raise error.error.__cause__ from None  # what numba-cuda raises for link=
+        raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.error.log) from error.error
 
 
 def _failed(plan: LinkPlan) -> str:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numba.cuda import dispatcher as host_dispatcher
-from numba.cuda.cudadrv import code_symbols, link_inputs
+from numba.cuda.cudadrv import code_symbols, link_inputs, program_cache
+from numba.cuda.cudadrv.batching import batched
 from numba.cuda.cudadrv.code_symbols import Symbols
 from numba.cuda.cudadrv.cubin_resources import resources
 from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.link_plan import PlannedInput
 from numba.cuda.cudadrv.link_record import LinkedInput, sha256
-from numba.cuda.cudadrv.link_run import program_of
 
 from ..target import Target
 from .facts import BuildFacts, CallFacts, facts_of
@@ -111,10 +111,12 @@ def of_facts(
 ) -> Report:
     """The report of one build. *planned* finds the external code again, for its symbols; *code* is the result."""
     if output == "ltoir":
-        items = [LinkedInput.of(each.input, each.origins) for each in planned()]
+        items = [LinkedInput.of(each) for each in planned()]
     else:
         items = list(facts.link.inputs) if facts.link is not None else []
-    known = {(each.input.kind.name, sha256(each.input.code)): each.input for each in planned()} if items else {}
+    known = (
+        {(each.input.kind.name, sha256(each.input.code)): each.input for each in batched(planned())} if items else {}
+    )
     codes = _codes(facts, items, known)
     calls = tuple(_call(call, codes) for call in facts.calls)
     result = ResultReport({"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}[output], len(code), sha256(code))
@@ -140,7 +142,8 @@ def _call(call: CallFacts, codes: Iterable[CodeReport]) -> CallReport:
         call.chain,
         call.function,
         call.seconds,
-        tuple(code for code in codes if call.text in code.brought_by),
+        call.stored,
+        tuple(part for code in codes for part in code.parts or (code,) if call.text in part.brought_by),
     )
 
 
@@ -180,7 +183,7 @@ def _linked_code(item: LinkedInput, source: LinkInput | None, target: Target) ->
     if item.compiled is None:
         return item.kind, source.code
     try:
-        code = program_of(source, target).code
+        code = program_cache.compiled(source, target).code
     except Exception:  # a header is gone or was edited meanwhile
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
@@ -196,6 +199,7 @@ def _readable(kind: str, code: bytes) -> Symbols | None:
 
 def _code(item: LinkedInput, symbols: Symbols | None) -> CodeReport:
     compiled = CompiledReport(**dataclasses.asdict(item.compiled)) if item.compiled is not None else None
+    parts = tuple(dataclasses.replace(_code(part, None), compiled=compiled, unit=item.name) for part in item.parts)
     return CodeReport(
         item.kind,
         item.name,
@@ -205,6 +209,7 @@ def _code(item: LinkedInput, symbols: Symbols | None) -> CodeReport:
         compiled,
         symbols.defined if symbols is not None else None,
         symbols.wanted if symbols is not None else None,
+        parts=parts,
     )
 
 

@@ -31,6 +31,7 @@ class CallFacts:
     chain: tuple[Frame, ...]
     function: int
     seconds: float | None
+    stored: bool
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,10 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     for site in library.call_sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
-            seconds = protocol.ask(site.callee, site.argtypes, target).seconds
+            answer = protocol.ask(site.callee, site.argtypes, target)
+            seconds, stored = answer.seconds, answer.stored
         except HookError:
-            seconds = None
+            seconds, stored = None, False
         calls.append(
             CallFacts(
                 str(site),
@@ -71,6 +73,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
                 chain,
                 function,
                 seconds,
+                stored,
             )
         )
     return BuildFacts(

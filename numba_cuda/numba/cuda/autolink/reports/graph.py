@@ -67,13 +67,14 @@ def graph(report: Report) -> Graph:
         for code in build.link.inputs:
             if code.own:
                 continue
-            key = _code(drawn, code, layer + 1)
-            for origin in code.brought_by:
-                if " called at " not in origin:
-                    drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", "", origin))
-                    drawn.connect("function 0", f"by {origin}")
-                    drawn.connect(f"by {origin}", key)
-            drawn.connect(key, result)
+            for part in code.parts or (code,):
+                key = _code(drawn, part, layer + 1)
+                for origin in part.brought_by:
+                    if " called at " not in origin:
+                        drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", "", origin))
+                        drawn.connect("function 0", f"by {origin}")
+                        drawn.connect(f"by {origin}", key)
+                drawn.connect(key, result, f"compiled in {part.unit}" if part.unit else "")
         made_of = build.result
         registers = f", {made_of.registers} registers" if made_of.registers is not None else ""
         hint = f"{made_of.kind} of {build.entry_name}, {words.digest(made_of.sha256)}"

@@ -117,7 +117,8 @@ def _call(number: int, call: CallReport) -> str:
     chain = " → ".join(f"{escape(words.function(frame.function))}:{frame.line or '?'}" for frame in call.chain)
     returned = "<br>".join(_name(code) for code in call.returned) or "<span class='faint'>nothing to link</span>"
     if call.seconds is not None:
-        returned += f" <span class='faint'>in {words.time(call.seconds)}</span>"
+        stored = ", stored" if call.stored else ""
+        returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
     place = f"{words.file(call.filename)}:{call.line}"
     return _row(
         number,

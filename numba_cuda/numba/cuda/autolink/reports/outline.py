@@ -44,6 +44,8 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
     chain = " → ".join(f"{words.function(frame.function)}:{frame.line or '?'}" for frame in call.chain)
     below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", chain)]
     asked = "" if call.seconds is None else f" in {words.time(call.seconds)}"
+    if call.stored:
+        asked += ", stored before under its link key"
     returned = tuple(
         _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"the same as of call {seen[code]}")
         for code in call.returned
@@ -57,9 +59,11 @@ def _code(code: CodeReport) -> Item:
     if code.compiled is not None:
         done = code.compiled
         what = f"{done.kind}, {words.size(done.size)}, {words.digest(done.sha256)}"
-        below.append(Item("compiled to", f"{what}: {words.origin(done.origin, done.seconds)}"))
-    below.append(Item("defines", _symbols(code.defines)))
-    if code.wants != ():
+        together = f" (with others, as {code.unit})" if code.unit else ""
+        below.append(Item("compiled to", f"{what}: {words.origin(done.origin, done.seconds)}{together}"))
+    if code.unit is None:
+        below.append(Item("defines", _symbols(code.defines)))
+    if code.unit is None and code.wants != ():
         below.append(Item("wants", _symbols(code.wants)))
     return Item(code.name, f"{code.kind}, {words.size(code.size)}, {words.digest(code.sha256)}", tuple(below))
 
@@ -96,6 +100,7 @@ def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
         who.append(f"call {call}" if call is not None else origin)
     by = "the kernel's own code" if code.own else " and ".join(dict.fromkeys(who))
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
+    kind += f" of {words.count(len(code.parts), 'source')}" if code.parts else ""
     return Item(f"{number}. {words.function(code.name)}", f"{kind}, of {by}" if not code.own else f"{kind}, {by}")
 
 

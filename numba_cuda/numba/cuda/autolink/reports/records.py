@@ -38,6 +38,9 @@ class CodeReport:
         Which calls, or ``link=``; nobody for the kernel's own code.
     compiled:
         For source: what it was compiled to.
+    unit, parts:
+        Several sources may be compiled as one translation unit: the unit has ``parts``, each of which names the
+        ``unit``, has what the unit was compiled to, and no symbols of its own.
     defines, wants:
         The symbols that it defines for others, and that it wants of others; ``None`` where its format does not let one
         see. LTO-IR shows only those that other code in the link wants.
@@ -51,6 +54,8 @@ class CodeReport:
     compiled: CompiledReport | None = None
     defines: tuple[str, ...] | None = None
     wants: tuple[str, ...] | None = None
+    unit: str | None = None
+    parts: tuple[CodeReport, ...] = ()
 
     @property
     def own(self) -> bool:
@@ -75,8 +80,8 @@ class CallReport:
         that of the call itself.
     function:
         The index in the report's functions of that which makes the call.
-    seconds:
-        How long the object took to answer; ``None`` if it was not asked in this process.
+    seconds, stored:
+        How long the answer took; and whether it was given before, for the same link key, and the object not asked.
     returned:
         What it returned, in order.
     """
@@ -89,6 +94,7 @@ class CallReport:
     chain: tuple[Frame, ...]
     function: int
     seconds: float | None
+    stored: bool
     returned: tuple[CodeReport, ...]
 
     @property

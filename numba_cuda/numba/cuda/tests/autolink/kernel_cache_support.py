@@ -27,7 +27,7 @@ from numba import cuda
 from numba.cuda import autolink, codegen, config, dispatcher, types
 from numba.cuda.autolink import target
 from numba.cuda.core import sigutils
-from numba.cuda.cudadrv import cuda_source, link_run, nvvm
+from numba.cuda.cudadrv import link_run, nvrtc_call, nvvm, toolkit
 
 ran = []
 
@@ -42,7 +42,7 @@ def spy(module, name, tool):
     setattr(module, name, run)
 
 
-spy(cuda_source, "Program", "NVRTC")
+spy(nvrtc_call, "Program", "NVRTC")
 spy(nvvm, "compile_ir", "NVVM")
 spy(link_run, "Linker", "nvJitLink")
 
@@ -99,7 +99,7 @@ def answer(request):
 
 if __name__ == "__main__":
     cuda.jit(lambda: None).targetctx.refresh()
-    target._nvrtc_version()
+    toolkit.nvrtc_version()
     out = sys.stdout
     for line in sys.stdin:
         reader, writer = os.pipe()

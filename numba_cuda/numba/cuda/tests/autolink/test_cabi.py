@@ -13,7 +13,7 @@ from cuda.bindings import nvrtc
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import LoweringError, TypingError
-from numba.cuda.cudadrv.cuda_source import toolkit_include_paths
+from numba.cuda.cudadrv.cuda_compile import toolkit_include_paths
 from numba.cuda.np.numpy_support import from_dtype
 
 HEADERS = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"

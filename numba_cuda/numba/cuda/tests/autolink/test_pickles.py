@@ -10,7 +10,7 @@ PICKLED_KERNEL = """
 import pickle, sys
 from numba.cuda import dispatcher
 from numba.cuda.autolink import target
-from numba.cuda.cudadrv import cuda_source, link_run, nvvm
+from numba.cuda.cudadrv import link_run, nvrtc_call, nvvm
 class WithCallbacks(Add):
     def __init__(self, amount, on_load):
         self.amount, self.on_load = amount, on_load
@@ -26,7 +26,7 @@ if sys.argv[1] == "write":
     with open(sys.argv[2], "wb") as file:
         pickle.dump(kernel, file)
 else:
-    cuda_source.Program = nvvm.compile_ir = link_run.Linker = None
+    nvrtc_call.Program = nvvm.compile_ir = link_run.Linker = None
     with open(sys.argv[2], "rb") as file:
         kernel = pickle.load(file)
 library = kernel._codelibrary
@@ -100,8 +100,8 @@ def launch(kernel):
     kernel[1, 1](x)
     return int(x.copy_to_host()[0])
 def launch_compiled(kernel):
-    from numba.cuda.cudadrv import cuda_source, driver, link_run, nvvm
-    cuda_source.Program = nvvm.compile_ir = link_run.Linker = None
+    from numba.cuda.cudadrv import driver, link_run, nvrtc_call, nvvm
+    nvrtc_call.Program = nvvm.compile_ir = link_run.Linker = None
     x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))
     kernel.launch((x,), (1, 1, 1), (1, 1, 1), driver._to_core_stream(0))
     return int(x.copy_to_host()[0])

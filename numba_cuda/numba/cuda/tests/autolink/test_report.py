@@ -248,6 +248,44 @@ def test_code_that_was_named_explicitly():
     assert ">link=<" in report.to_svg()
 
 
+def test_sources_that_are_compiled_as_one_unit():
+    one, other = (
+        Linked(name, autolink.CUDASource(adder(name), name=f"{name}.cu", unit="shared")).function
+        for name in ("in_unit", "in_unit_too")
+    )
+
+    def kernel(x):
+        x[0] = one(other(x[1]))
+
+    report = build(kernel).report
+    (built,) = report.builds
+    (unit,) = built.link.inputs[1:]
+    assert (unit.name, unit.defines) == ("shared.cu", ("in_unit", "in_unit_too"))
+    parts = [call.returned for call in built.calls]
+    assert [[code.name for code in returned] for returned in parts] == [["in_unit_too.cu"], ["in_unit.cu"]]
+    assert unit.parts == tuple(part for returned in parts for part in returned)
+    assert all((part.unit, part.compiled) == ("shared.cu", unit.compiled) for part in unit.parts)
+    assert "(with others, as shared.cu)" in str(report)
+    assert autolink.Report.from_json(report.to_json()) == report
+    assert ">in_unit.cu<" in report.to_svg()
+
+
+def test_an_answer_that_was_given_before_for_the_same_key():
+    def linked():
+        spy = Linked("stored_before")
+        spy.function.__numba_cuda_link_key__ = lambda x: "the same"
+        called = spy.function
+
+        def kernel(x):
+            x[0] = called(x[1])
+
+        (call,) = build(kernel).report.builds[0].calls
+        return call.stored, len(spy.asked)
+
+    assert linked() == (False, 1)
+    assert linked() == (True, 0)
+
+
 def test_several_architectures_in_one_report():
     report = autolink.report(kernel, "void(int32[::1])", cc=[(8, 0), (9, 0)])
     assert [built.arch for built in report.builds] == ["sm_80", "sm_90"]
