@@ -2,9 +2,10 @@
 """Which headers a CUDA C++ source pulls in, found in its text.
 
 Conditionals are not evaluated: what is found is more than a compile reads, and never less, except for includes whose
-name a macro gives, which are reported. Names are looked up where NVRTC looks: a quoted name in the directory of the
-file that includes it (of the source itself: in the directory of its name, which is the working directory if there is
-none), then, as a name in angle brackets, in the include paths. Paths are spelled as NVRTC spells them in ``__FILE__``.
+name a macro gives that is no plain text, which are reported. Names are looked up where NVRTC looks: a quoted name in
+the directory of the file that includes it (of the source itself: in the directory of its name, which is the working
+directory if there is none), then, as a name in angle brackets, in the include paths. Paths are spelled as NVRTC spells
+them in ``__FILE__``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from numba.cuda.cudadrv.header_macros import Macros, UnknownTextError
+
 # Size, modification, status change (nanoseconds) and inode: a file that has these unchanged is taken to be unchanged,
 # unless it was modified so shortly before it was read that it could have been modified again without a trace.
 FileState = tuple[int, int, int, int]
@@ -28,7 +31,7 @@ _TIME_MARGIN = 2_000_000_000
 # Written so that each part can match in one way only: a comment ends at the first end of a comment.
 _SPACE = rb"[ \t\f\v]*(?:/\*(?:[^*]|\*(?!/))*\*/[ \t\f\v]*)*"
 _NAME = rb'(?:"([^"\n\0]+)"|<([^>\n\0]+)>)'
-_INCLUDE = re.compile(rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|\S)")
+_INCLUDE = re.compile(rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|([^\s/]\S*))")
 _HAS_INCLUDE = re.compile(rb"__has_include(_next)?\s*\(\s*(?:" + _NAME + rb"|\S)")
 # What is given to a macro that wraps __has_include.
 _ARGUMENT = re.compile(rb"[(,]\s*<([^<>\s()]+)>\s*[),]")
@@ -52,14 +55,16 @@ class Directives:
     ----------
     names:
         Pairs of `QUOTED`, `ANGLED` or `EVERY` (``#include_next``: every file of that name may be meant) and a name.
-    computed_include, computed_probe:
-        Whether a macro names what is included, or what ``__has_include`` asks for.
+    macros:
+        What stands in an include directive in place of a name.
+    computed_probe:
+        Whether a macro names what ``__has_include`` asks for.
     clock:
         Whether it mentions ``__DATE__`` or ``__TIME__``.
     """
 
     names: tuple[tuple[str, str], ...]
-    computed_include: bool
+    macros: tuple[bytes, ...]
     computed_probe: bool
     clock: bool
 
@@ -73,7 +78,7 @@ class Directives:
         names: dict[tuple[str, str], None] = {}
         computed = False
         for found in _includes(text):
-            computed |= not _add(names, *found.groups())
+            computed |= not _add(names, *found.groups()[:3])
         if b"__has_include" in text or b"HAS_INCLUDE" in text.upper():
             for found in _HAS_INCLUDE.finditer(text):
                 computed |= not _add(names, *found.groups())
@@ -82,13 +87,14 @@ class Directives:
             for condition in _CONDITION.findall(text):
                 for name in _QUOTED.findall(condition):
                     _add(names, None, name, b"")
-        computed_include = computed_probe = False
+        macros: tuple[bytes, ...] = ()
+        computed_probe = False
         if computed:  # perhaps only in a comment
             text = _COMMENT_OR_LITERAL.sub(_blank_comment, text)
-            computed_include = any(not any(found.groups()[1:]) for found in _includes(text))
+            macros = tuple(found[4] for found in _includes(text) if found[4])
             text = _WRAPPER.sub(_blank_wrapper, text)
             computed_probe = any(not any(found.groups()[1:]) for found in _HAS_INCLUDE.finditer(text))
-        return cls(tuple(names), computed_include, computed_probe, _CLOCK.search(text) is not None)
+        return cls(tuple(names), macros, computed_probe, _CLOCK.search(text) is not None)
 
 
 def _includes(text: bytes) -> Iterator[re.Match[bytes]]:
@@ -154,7 +160,9 @@ class Found:
         By path, in order of discovery.
     absent:
         Names that were looked for and not found, by the directory (``""`` for the working directory).
-    computed_includes, computed_probes, clocks:
+    computed_includes:
+        The files that include what a macro names that is no plain text.
+    computed_probes, clocks:
         The files in which `Directives` has these.
     """
 
@@ -179,12 +187,15 @@ class SourceText:
         The include paths, in order.
     preincluded:
         What is included before its first line.
+    defined:
+        Macros that the options define, and their values.
     """
 
     code: bytes
     folder: str | None
     search: tuple[str, ...]
     preincluded: tuple[str, ...] = ()
+    defined: tuple[tuple[str, str], ...] = ()
 
     def scan(self, traced: Iterable[str] = ()) -> Found:
         """Find the headers; *traced* are paths of some that are known to be read, whatever the text says."""
@@ -199,6 +210,7 @@ class _Scan:
         self._pending: list[tuple[str, Directives]] = []
         self._looked_up: set[tuple[str, str, str | None]] = set()
         self._is_file: dict[str, bool] = {}
+        self._macros: dict[tuple[str, bytes], str | None] = {}
 
     def run(self, traced: tuple[str, ...]) -> Found:
         source = self.source
@@ -206,6 +218,8 @@ class _Scan:
         for name in source.preincluded:
             self._look_up(EVERY, name, source.folder)
         self._follow()
+        while self._macros and self._follow_macros():
+            pass
         for path in traced:
             if path not in self.found.headers:
                 self._take_traced(path)
@@ -218,16 +232,33 @@ class _Scan:
             self._take(path, directives, os.path.dirname(path))
 
     def _take(self, path: str, directives: Directives, folder: str | None) -> None:
-        found = self.found
-        for seen, files in (
-            (directives.computed_include, found.computed_includes),
-            (directives.computed_probe, found.computed_probes),
-            (directives.clock, found.clocks),
-        ):
-            if seen:
-                files.append(path)
+        if directives.computed_probe:
+            self.found.computed_probes.append(path)
+        if directives.clock:
+            self.found.clocks.append(path)
+        for macro in directives.macros:
+            self._macros[path, macro] = folder
         for form, name in directives.names:
             self._look_up(form, name, folder if form != ANGLED else None)
+
+    def _follow_macros(self) -> bool:
+        """Look up what macros in include directives stand for; whether that led to further headers."""
+        before = len(self.found.headers)
+        macros = Macros([self.source.code, *map(_text, self.found.headers)], self.source.defined)
+        unknown: dict[str, None] = {}
+        for (path, macro), folder in self._macros.items():
+            try:
+                names = macros.includes(macro) if macro.decode(errors="replace").isidentifier() else None
+            except UnknownTextError:
+                names = None
+            if names is None:
+                unknown[path] = None
+            for name in sorted(names or ()):
+                text = os.fsdecode(name[1:-1])
+                self._look_up(QUOTED, text, folder) if name[:1] == b'"' else self._look_up(ANGLED, text, None)
+        self.found.computed_includes = list(unknown)
+        self._follow()
+        return len(self.found.headers) > before
 
     def _look_up(self, form: str, name: str, folder: str | None) -> None:
         if (form, name, folder) in self._looked_up:
@@ -270,6 +301,15 @@ class _Scan:
             self._read(path)
         else:
             self.found.absent.setdefault(base, {})[name] = None
+
+
+def _text(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError:  # it is gone meanwhile, which shows in its state
+        return b""
+    return _SPLICE.sub(b"", text) if b"\\" in text else text
 
 
 def _below(base: str, path: str) -> str | None:

@@ -8,7 +8,7 @@ the same key without them: as long as these files are as they were, nothing is r
 ``cuda_compile``       what NVRTC is given, and what comes of it
 ``nvrtc_call``         the call of NVRTC
 ``compile_jobs``       compiling several units at a time
-``header_scan``        the headers that a text includes
+``header_scan``        the headers that a text includes, ``header_macros`` those that a macro names
 ``headers``            whether they are still what they were
 ``cache_store``        where programs and records of headers are kept
 =====================  ===============================================================================
@@ -194,7 +194,9 @@ class _Entry:
         if known is None:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
         try:
-            fetched = cache_store.fetch(known.key, functools.partial(self._compiled, compile_, known.manifest))
+            fetched = cache_store.fetch(
+                _reproducible(known.key), functools.partial(self._compiled, compile_, known.manifest)
+            )
         except _ChangedError as changed:
             return Fetched(changed.data, "built", time.perf_counter() - start)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
@@ -257,7 +259,8 @@ class _Entry:
         search = tuple(unit.option("include_path") or ())
         before = unit.option("pre_include") or ()
         folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
-        return SourceText(unit.code.encode(), folder, search, (before,) if isinstance(before, str) else tuple(before))
+        preincluded = (before,) if isinstance(before, str) else tuple(before)
+        return SourceText(unit.code.encode(), folder, search, preincluded, tuple(unit.option("define_macro") or ()))
 
     def _compiled(self, compile_: Compile, manifest: HeaderManifest) -> bytes:
         """The program, whose headers are those of *manifest*.
@@ -312,9 +315,16 @@ def _base_key(unit: TranslationUnit) -> CacheKey:
         ("record of headers", MANIFEST_FORMAT),
     ]
     # NVRTC writes the working directory into LTO-IR. Debuggers and profilers look for sources there; nothing else does.
-    if unit.option("lineinfo") or unit.option("debug") or cache_store.store().settings.verify:
+    if unit.option("lineinfo") or unit.option("debug"):
         parts.append(("working directory", _working_directory()))
     return CacheKey("headers", unit.name, tuple(parts))
+
+
+def _reproducible(key: CacheKey) -> CacheKey:
+    """In verify mode, the key of what is the same to the byte when it is compiled again."""
+    if not cache_store.store().settings.verify or "working directory" in dict(key.parts):
+        return key
+    return dataclasses.replace(key, parts=(*key.parts, ("working directory", _working_directory())))
 
 
 def _working_directory() -> str:

@@ -330,18 +330,58 @@ def test_headers_that_are_included_in_other_ways(tree, kind):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
+MACRO_INCLUDES = {
+    "quoted": '#define THIRD "three.h"\n#include THIRD\n',
+    "angled": "#define THIRD <deep/three.h>\n#include THIRD\n",
+    "of another macro": '#define THIRD THREE_H\n#define THREE_H "three.h" // three\n#include THIRD\n',
+    "with another macro in it": "#define DEEP deep\n#define THIRD <DEEP/three.h> /* three */\n#include THIRD\n",
+    "in branches": '#if 0\n#define THIRD "four.h"\n#else\n#define THIRD "three.h"\n#endif\n#  include THIRD\n',
+}
+
+
+@pytest.mark.parametrize("kind", MACRO_INCLUDES)
+def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
+    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    tree.write("second/deep/two.h", MACRO_INCLUDES[kind] + "#define TWO 2\n")
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+def test_a_header_that_an_option_names(tree, monkeypatch):
+    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
+    tree.defines.append(("THIRD", '"three.h"'))
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
 @pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads: programs like this are not cached")
-def test_a_header_that_a_macro_names(tree):
-    tree.write("second/deep/two.h", '#define THIRD "three.h"\n#include THIRD\n#define TWO 2\n')
+def test_a_header_that_only_a_compile_can_tell(tree):
+    tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
     tree.settle()
     time.sleep(0.02)  # for the files to be older than the compile
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
     change(3, "THREE 3", "THREE 4")(tree)
     time.sleep(0.02)
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
-    tree.write("second/three.h", "")
     tree.write("first/deep/three.h", "#define THREE 5\n")
     tree.compiled()
+
+
+@pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
+def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
+    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    tree.write(
+        "second/deep/two.h",
+        "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n"
+        if kind == "a function-like macro"
+        else '#define NAME "three.h"\n#if __has_include(NAME)\n#include "three.h"\n#endif\n#define TWO 2\n',
+    )
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
 
 
 @pytest.mark.parametrize("macro", ["__TIME__", "__DATE__"])
@@ -360,7 +400,9 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
     compiled = compile_jobs.compile_elsewhere(TranslationUnit.of(tree.source, TARGET), traces=True)
-    known = program_cache._entry(tree.source, TARGET).known()
+    entry = program_cache._entry(tree.source, TARGET)
+    known = entry.known()
+    assert known is not None, entry._text.scan()
     assert compiled.headers
     assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
 
@@ -470,7 +512,7 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, jobs,
     monkeypatch.setenv(compile_jobs.JOBS, jobs)
     ran = []
     host = compile_jobs.compile_elsewhere
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", lambda unit: ran.append(unit.name) or host(unit))
+    monkeypatch.setattr(compile_jobs, "compile_elsewhere", lambda unit, **how: ran.append(unit) or host(unit, **how))
     sources = cub_sources(2)
     programs = program_cache.all_compiled(sources, TARGET)
     assert [program.origin for program in programs] == ["built", "built"]
