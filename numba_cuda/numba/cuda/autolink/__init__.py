@@ -10,6 +10,7 @@ Public names:
 - `CUDASource`: CUDA C++ source with its own include paths, macros and options.
 - `current_target`, `Target`: what code is wanted, for a hook to read.
 - `build`, `LinkedKernel`: finished kernels with no GPU at hand.
+- `report`, `Report`: what calls brought, how it was linked, and what came of it, as text, HTML, JSON or a graph.
 - `cache`: the cache on disk.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
 
@@ -25,6 +26,9 @@ How data flows, and which module does what:
 ``cudadrv.link_*``     link inputs, the plan of a link, its symbols, and running it
 ``cudadrv.cache_*``    the store of what was built; ``cache`` shows and clears it
 ``cudadrv.cuda_source``  CUDA C++ source and its compilation
+``call_graph``         by which functions a kernel gets to its call sites
+``reports``            what was built, to be read: a package with a map of its own
+``cudadrv.progress``   what a slow build is doing, in a terminal
 ``target``             what code is wanted
 ``ahead_of_time``      building without a GPU
 ``errors``             errors at call sites
@@ -47,6 +51,7 @@ _WHERE = {
     "DeviceCallable": "numba.cuda.autolink.device_callable",
     "Extern": "numba.cuda.autolink.device_callable",
     "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
+    "Report": "numba.cuda.autolink.reports.records",
     "Target": "numba.cuda.autolink.target",
     "activate": "numba.cuda.autolink.install",
     "build": "numba.cuda.autolink.ahead_of_time",
@@ -54,6 +59,7 @@ _WHERE = {
     "cxx_type": "numba.cuda.autolink.cabi",
     "deactivate": "numba.cuda.autolink.install",
     "device_method": "numba.cuda.autolink.device_callable",
+    "report": "numba.cuda.autolink.reports.collect",
 }
 _SUBMODULES = ("cache",)
 __all__ = sorted([*_WHERE, *_SUBMODULES])

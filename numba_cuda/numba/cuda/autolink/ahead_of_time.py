@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 from numba.cuda import dispatcher as host_dispatcher
@@ -16,7 +17,11 @@ from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.link_plan import PlannedInput
 
 from .callsites import CallSite
+from .reports.facts import BuildFacts, facts_of
 from .target import cc_without_device, split_cc, without_device
+
+if TYPE_CHECKING:
+    from .reports.records import Report
 
 _OUTPUTS = ("cubin", "ptx", "ltoir")
 
@@ -39,6 +44,8 @@ class LinkedKernel:
         The calls that brought code, in order of first use.
     inputs:
         The code that was linked beside the kernel's own, in order.
+    report:
+        A `Report`: what each call brought, how it was linked, and what came of it. Made when it is first asked for.
     """
 
     code: bytes = field(repr=False)
@@ -47,6 +54,15 @@ class LinkedKernel:
     output: str
     call_sites: tuple[CallSite, ...]
     inputs: tuple[PlannedInput, ...]
+    _signature: str = field(repr=False)
+    _facts: BuildFacts = field(repr=False, compare=False)
+
+    @functools.cached_property
+    def report(self) -> Report:
+        """What each call brought, how it was linked, and what came of it."""
+        from .reports.collect import of_facts
+
+        return of_facts(self._facts, self._signature, lambda: self.inputs, self.code, self.output)
 
 
 @global_compiler_lock
@@ -104,8 +120,10 @@ def build(kernel: Any, signature: Any, *, cc: Any = None, output: str = "cubin",
         else:
             code = bytes(library.get_ltoir(cc=wanted))
         plan = library.plan(wanted)
+        facts = facts_of(library, wanted, output)
     shown = wanted if wanted[2] else wanted[:2]
-    return LinkedKernel(code, library._entry_name, shown, output, library.call_sites, plan.inputs)
+    types = f"({', '.join(map(str, argtypes))})"
+    return LinkedKernel(code, library._entry_name, shown, output, library.call_sites, plan.inputs, types, facts)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv import progress
+
 from .target import Target, cc_without_device, compilation, compiling, split_cc
 
 # What the replacements need beyond `target` is imported when something is compiled: importing numba.cuda stays quick.
@@ -85,7 +87,8 @@ def _compile_for_device(host: Any) -> Any:
 
     @functools.wraps(host)
     def compile_cuda(*args: Any, **options: Any) -> Any:
-        with compiling(_target(options, for_device=True)):
+        function = getattr(args[0], "__name__", "a function")
+        with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
             return host(*args, **options)
 
     return compile_cuda

@@ -25,7 +25,7 @@ from numba.cuda.cudadrv.cache_key import CacheKey, PartsTable, differences
 from numba.cuda.cudadrv.cache_settings import CacheWarning
 
 # To be increased when the files' format or what is recorded changes.
-SCHEMA = 1
+SCHEMA = 2
 _MAGIC = b"numba-cuda-autolink kernel %d\n" % SCHEMA
 _SUFFIX = f".autolink{SCHEMA}"
 _UNFINISHED = ".tmp"

@@ -14,9 +14,11 @@ from numba.cuda.cudadrv import link_inputs, link_run
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.link_record import LinkRecord
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from . import protocol
+from .call_graph import Calls
 from .callsites import CallSite
 from .canonical import CanonicalNames
 from .code_fingerprint import plan_fingerprints
@@ -124,6 +126,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._symbols: dict[str, list[SymbolSite]] = {}
         # By compute capability, what was to be linked when its link began.
         self._linked: dict[Any, tuple[bytes, ...]] = {}
+        # How each link went, by compute capability and output.
+        self.link_records: dict[tuple[Any, str], LinkRecord] = {}
+        self.calls = Calls()
+        # What was known of it, for reports, before it was pickled.
+        self.facts: dict[Any, Any] = {}
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkingFiles(self._own_target)
 
@@ -148,6 +155,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def add_call_site(self, site: CallSite) -> None:
         """Link what the object called at *site* provides."""
         self._linking_files.add(site)
+        self.calls.add_site(site)
 
     def add_linking_file(self, path_or_obj: Any) -> None:
         super().add_linking_file(path_or_obj)
@@ -169,6 +177,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def add_linking_library(self, library: Any) -> None:
         super().add_linking_library(library)
+        self.calls.add(library)
         if isinstance(library, LinkingCodeLibrary):
             for symbol, sites in library._symbols.items():
                 for site in sites:
@@ -289,6 +298,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             )
             self._cubin_cache[cc] = linked.code
             self._linked[cc] = before
+            if linked.record is not None:
+                self.link_records[cc, "cubin"] = linked.record
             self._linkerinfo_cache[cc] = linked.log
         return self._cubin_cache[cc]
 
@@ -305,6 +316,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
         linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx")
+        if linked.record is not None:
+            self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
         return bytes(linked.code.code).decode()
 
     def _own_code(self, target: Target) -> list[LinkInput]:

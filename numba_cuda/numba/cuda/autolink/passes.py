@@ -48,6 +48,13 @@ class AskCallees(AnalysisPass):
 class LinkingLower(CUDALower):
     """Lowers a function and attaches to its code library what the objects that it calls provide."""
 
+    def lower(self) -> Any:
+        """Lower the function; its library knows meanwhile where in the source that is."""
+        if not isinstance(self.library, LinkingCodeLibrary):
+            return super().lower()
+        with self.library.calls.being_lowered(self):
+            return super().lower()
+
     def lower_call(self, resty: Any, expr: Any) -> Any:
         """Lower one call; remember which symbols it was that brought in."""
         signature = self.fndesc.calltypes[expr]

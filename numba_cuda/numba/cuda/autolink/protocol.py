@@ -13,12 +13,13 @@ import dataclasses
 import inspect
 import os
 import pickle
+import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from numba.cuda.cudadrv import link_inputs
+from numba.cuda.cudadrv import link_inputs, progress
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
 from .errors import HookError, safe_repr
@@ -116,11 +117,14 @@ def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
 class Answer:
     """What an object returned for one signature and target.
 
-    Files are read again each time, so that an edited file is seen by the next kernel.
+    Files are read again each time, so that an edited file is seen by the next kernel. ``seconds`` is how long the
+    answer took; ``stored`` tells that it was given for the same link key before, maybe in another process.
     """
 
-    def __init__(self, items: tuple[Any, ...]):
+    def __init__(self, items: tuple[Any, ...], seconds: float = 0.0, stored: bool = False):
         self._items = items
+        self.seconds = seconds
+        self.stored = stored
         self.inputs()  # a missing file is the call's error, not the link's
 
     @property
@@ -210,19 +214,29 @@ def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     if callee.link_key is not None:
         with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
             value = callee.link_key(*argtypes)
+    asked = False
+
+    def ask() -> tuple[Any, ...]:
+        nonlocal asked
+        asked = True
+        return _asked(callee, argtypes, target)
+
+    start = time.perf_counter()
     with _hook_errors(callee, argtypes):
         if value is None:
-            return Answer(_asked(callee, argtypes, target))
-        from .stored_answers import stored
+            items = ask()
+        else:
+            from .stored_answers import stored
 
-        return Answer(stored(callee, value, argtypes, target, lambda: _asked(callee, argtypes, target)))
+            items = stored(callee, value, argtypes, target, ask)
+        return Answer(items, time.perf_counter() - start, stored=not asked)
 
 
 def _asked(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Any, ...]:
     """What the hook returns: link inputs, and paths as they are."""
     if not callable(callee.hook):
         raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
-    with asking(target):
+    with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = _items(callee.hook(*argtypes))
     return tuple(
         item if isinstance(item, (str, os.PathLike)) else _named(callee, link_inputs.from_item(item)) for item in items

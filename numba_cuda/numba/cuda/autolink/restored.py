@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from numba.cuda.locks import module_init_lock
 from . import protocol
 from .callsites import CallSite
 from .library import LinkingCodeLibrary, LinkingFiles, SymbolSite
+from .reports.facts import BuildFacts, facts_of
 from .target import Target
 
 
@@ -32,6 +34,7 @@ def states_of(library: LinkingCodeLibrary) -> dict[str, Any]:
         "entries": entries,
         "with_callbacks": tuple(_has_callbacks(entry, target) for entry in entries),
         "target": target,
+        "facts": {cc: dataclasses.replace(facts_of(library, cc), restored=True) for cc in library._cubin_cache},
         "symbols": {symbol: [tuple(site) for site in sites] for symbol, sites in library._symbols.items()},
     }
 
@@ -86,6 +89,7 @@ class RestoredLibrary(LinkingCodeLibrary):
         with_callbacks: tuple[bool, ...],
         target: Target,
         symbols: dict[str, list[tuple[str, str]]],
+        facts: dict[Any, BuildFacts],
         **states: Any,
     ) -> RestoredLibrary:
         library: RestoredLibrary = super()._rebuild(**states)
@@ -93,5 +97,6 @@ class RestoredLibrary(LinkingCodeLibrary):
         library._linking_files = LinkingFiles(library._own_target)
         library._linking_files.update(entries)
         library._with_callbacks = with_callbacks
+        library.facts = facts
         library._symbols = {symbol: [SymbolSite(*site) for site in sites] for symbol, sites in symbols.items()}
         return library

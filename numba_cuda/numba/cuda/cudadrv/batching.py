@@ -33,7 +33,7 @@ def _together(group: list[PlannedInput]) -> PlannedInput:
     )
     origins = dict.fromkeys(itertools.chain.from_iterable(planned.origins for planned in group))
     joined = LinkInput(link_inputs.CUDA, code.encode(), _without_unit(options), f"{options.unit}.cu")
-    return type(group[0])(joined, tuple(origins))
+    return type(group[0])(joined, tuple(origins), tuple(group))
 
 
 def _without_unit(options: CompileOptions) -> CompileOptions:

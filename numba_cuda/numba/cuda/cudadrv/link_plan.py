@@ -17,10 +17,12 @@ NAMED_EXPLICITLY = "link="
 
 @dataclass(frozen=True)
 class PlannedInput:
-    """A link input and who brought it: call sites, or ``link=``. The same content is planned once."""
+    """A link input and who brought it: call sites, or ``link=``. The same content is planned once. ``together`` is what
+    a translation unit was put together of."""
 
     input: LinkInput
     origins: tuple[str, ...]
+    together: tuple[PlannedInput, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.input.kind} {self.input.name!r} of {' and of '.join(self.origins)}"

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, program_cache, toolkit
+from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, program_cache, progress, toolkit
 from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.driver import LinkerError
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
 from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord
 from numba.cuda.cudadrv.program_cache import Program, SourceError
 
 _MAKE = {
@@ -26,6 +29,7 @@ _MAKE = {
 _UNDEFINED = re.compile(
     r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
 )
+_COMPILE_TIME = re.compile(r"^ptxas info +: Compile time = .*\n?", re.MULTILINE)
 
 
 class LinkError(LinkerError):
@@ -41,13 +45,14 @@ class LinkError(LinkerError):
 
 @dataclass(frozen=True)
 class Linked:
-    """What came of a link: a cubin or PTX, and the linker's log."""
+    """What came of a link: a cubin or PTX, the linker's log, and how it came about."""
 
     code: ObjectCode
     log: str
+    record: LinkRecord | None = None
 
     def packed(self) -> bytes:
-        """Both as bytes, for a cache."""
+        """Code and log as bytes, for a cache."""
         log = self.log.encode()
         return len(log).to_bytes(8, "little") + log + bytes(self.code.code)
 
@@ -61,12 +66,14 @@ class Linked:
 
 @dataclass(frozen=True)
 class _Part:
-    """One input as the linker takes it. ``origin`` tells where it comes from, for messages."""
+    """One input as the linker takes it. ``origin`` tells where it comes from, for messages; ``record`` is what is
+    remembered of it."""
 
     kind: Kind
     code: bytes
     origin: str
     name: str
+    record: LinkedInput
 
     def object_code(self) -> ObjectCode:
         return _MAKE[self.kind](self.code, name=self.name)
@@ -91,7 +98,7 @@ def link(
         If a source does not compile, a symbol is missing or defined twice, or nvJitLink refuses an input.
     """
     target = plan.target
-    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name) for item in own]
+    parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of_own(item)) for item in own]
     parts += _external_parts(plan)
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
     options = LinkerOptions(
@@ -101,13 +108,27 @@ def link(
         link_time_optimization=has_ltoir or None,
         ptx=(has_ltoir and output == "ptx") or None,
         optimize_unused_variables=(has_ltoir and drop_unused_variables) or None,
+        verbose=True,  # ptxas then tells what it spilled, in no measurable time
     )
 
     def run() -> bytes:
         _refuse_double_definitions(plan, parts)
         return _run(plan, parts, options, output, wanted_by).packed()
 
-    return Linked.unpacked(cache_store.fetch(_key(plan, parts, options, output), run).data, output, plan.kernel)
+    with progress.step(f"linking {plan.kernel} for {target.arch}"):
+        fetched = cache_store.fetch(_key(plan, parts, options, output), run)
+    linked = Linked.unpacked(fetched.data, output, plan.kernel)
+    record = LinkRecord(
+        target.arch,
+        output,
+        has_ltoir,
+        tuple(os.fsdecode(option) for option in options.as_bytes()),
+        tuple(part.record for part in parts),
+        linked.log,
+        fetched.origin,
+        fetched.seconds,
+    )
+    return dataclasses.replace(linked, record=record)
 
 
 def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str) -> CacheKey:
@@ -137,7 +158,8 @@ def _run(
     finally:
         if linker is not None:
             linker.close()
-    return Linked(code, log.replace("\0", "").strip())
+    # The log is cached with the code: what differs from run to run is no part of it.
+    return Linked(code, _COMPILE_TIME.sub("", log.replace("\0", "")).strip())
 
 
 def _external_parts(plan: LinkPlan) -> list[_Part]:
@@ -145,12 +167,14 @@ def _external_parts(plan: LinkPlan) -> list[_Part]:
     programs = iter(_programs(plan, sources))
     parts = []
     for number, planned in enumerate(plan.units, 1):
-        kind, code = planned.input.kind, planned.input.code
+        kind, code, compiled = planned.input.kind, planned.input.code, None
         if kind is link_inputs.CUDA:
             program = next(programs)
             kind, code = program.kind, program.code
+            compiled = CompiledCode.of(kind.name, code, program.origin, program.seconds)
+        record = LinkedInput.of(planned, compiled)
         # Names are what nvJitLink's messages go by, so no two are the same.
-        parts.append(_Part(kind, code, str(planned), f"{planned.input.name} (input {number})"))
+        parts.append(_Part(kind, code, str(planned), f"{planned.input.name} (input {number})", record))
     return parts
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import cuda.core
-from numba.cuda.cudadrv import cache_store, compile_jobs, link_inputs
+from numba.cuda.cudadrv import cache_store, compile_jobs, link_inputs, progress
 from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.cache_store import Fetched, Origin
 from numba.cuda.cudadrv.cuda_compile import (
@@ -115,7 +115,10 @@ def all_compiled(sources: Sequence[LinkInput], target: object) -> list[Program]:
     slow = [entry for entry in dict.fromkeys(entries) if entry.is_slow()] if len(entries) > 1 else []
     jobs = min(len(slow), compile_jobs.most_jobs())
     if jobs < 2:
-        return [entry.program(_fetched(number, entry, compile_unit)) for number, entry in enumerate(entries)]
+        return [
+            entry.program(_fetched(number, entry, compile_unit, left=len(entries) - number - 1))
+            for number, entry in enumerate(entries)
+        ]
     with ThreadPoolExecutor(jobs, "compile") as pool:
         found = {
             entry: pool.submit(_fetched, number, entry, compile_jobs.compile_beside)
@@ -132,9 +135,10 @@ def all_compiled(sources: Sequence[LinkInput], target: object) -> list[Program]:
             raise
 
 
-def _fetched(number: int, entry: _Entry, compile_: Compile) -> Fetched:
+def _fetched(number: int, entry: _Entry, compile_: Compile, left: int = 0) -> Fetched:
     try:
-        return entry.fetched(compile_)
+        with progress.step(f"compiling {os.path.basename(entry.unit.name)}", left):
+            return entry.fetched(compile_)
     except CompileError as error:
         raise SourceError(number, error) from error
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A report as HTML: a fragment for notebooks, and a page. Nothing is fetched from elsewhere, and no script runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from . import svg, words
+from .outline import numbers
+from .records import BuildReport, CallReport, CodeReport, Report
+from .theme import CLASS, variables
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
+_STYLE = f"""
+div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1.45 {_FONT};
+  border: 1px solid var(--nca-line); border-radius: 6px; padding: 14px 18px; overflow: hidden; text-align: left; }}
+.{CLASS} h3, .{CLASS} h4 {{ color: inherit; font-family: inherit; line-height: 1.3; }}
+.{CLASS} h3 {{ font-size: 16px; margin: 0; }}
+.{CLASS} h4 {{ font-size: 13px; margin: 20px 0 6px; }}
+.{CLASS} h3 small {{ color: var(--nca-faint); font-weight: normal; font-size: 13px; }}
+.{CLASS} p {{ margin: 2px 0; }}
+.{CLASS} .faint {{ color: var(--nca-faint); }}
+.{CLASS} code, .{CLASS} pre {{ font: 12px/1.45 ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace;
+  color: inherit; background: none; padding: 0; border: 0; }}
+.{CLASS} pre {{ white-space: pre-wrap; overflow-wrap: anywhere; margin: 4px 0 0; }}
+.{CLASS} .facts {{ display: flex; flex-wrap: wrap; gap: 8px; margin: 6px 0 0; padding: 0; }}
+.{CLASS} .facts div {{ background: var(--nca-node); border: 1px solid var(--nca-line); border-radius: 6px;
+  padding: 4px 12px; }}
+.{CLASS} .facts b {{ display: block; font-size: 14px; }}
+.{CLASS} .wide {{ overflow-x: auto; }}
+.{CLASS} .graph {{ max-height: 1240px; overflow: auto; margin-top: 12px;
+  border: 1px solid var(--nca-line); border-radius: 6px; }}
+.{CLASS} .graph svg {{ display: block; max-width: none; }}
+.{CLASS} table {{ border-collapse: collapse; width: 100%; margin: 0; font-size: 13px; table-layout: auto; }}
+.{CLASS} table tr, .{CLASS} table td, .{CLASS} table th {{ background: none !important; }}
+.{CLASS} th, .{CLASS} td {{ text-align: left; vertical-align: top; padding: 4px 14px 4px 0; border: 0;
+  border-bottom: 1px solid var(--nca-line); color: inherit; white-space: normal; overflow-wrap: anywhere; }}
+.{CLASS} th {{ color: var(--nca-faint); font-weight: normal; white-space: nowrap; }}
+.{CLASS} td.number {{ color: var(--nca-faint); width: 1em; white-space: nowrap; overflow-wrap: normal; }}
+.{CLASS} tr:last-child > td {{ border-bottom: 0; }}
+.{CLASS} details {{ margin-top: 8px; }}
+.{CLASS} summary {{ cursor: pointer; color: var(--nca-faint); }}
+"""
+_PAGE = f"""
+body {{ margin: 0; padding: 24px; }}
+body.{CLASS} {{ background: var(--nca-back); }}
+div.{CLASS} {{ max-width: 1400px; margin: 0 auto; }}
+"""
+
+
+def page(report: Report) -> str:
+    """A page of its own."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(words.function(report.kernel))}: what it is linked from</title>"
+        f'<style>{_PAGE}</style></head><body class="{CLASS}">{fragment(report)}</body></html>\n'
+    )
+
+
+def fragment(report: Report) -> str:
+    """What notebooks show."""
+    place = f"{report.filename}:{report.line}" if report.filename else ""
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions)
+    parts = [
+        f"<style>{variables()}{svg.style()}{_STYLE}</style>",
+        f'<div class="{CLASS}">',
+        f"<h3>{escape(words.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
+        f'<p class="faint">{escape(place)}</p>',
+        f'<div class="graph wide">{svg.drawing(report)}</div>',
+    ]
+    for build in report.builds:
+        parts += _build(build)
+    parts.append(f'<p class="faint" style="margin-top: 12px">Made with {escape(versions)}</p></div>')
+    return "\n".join(parts)
+
+
+def _build(build: BuildReport) -> list[str]:
+    result = build.result
+    facts = [(result.kind, words.size(result.size)), *numbers(result)]
+    facts.append(("link", words.origin(build.link.origin, build.link.seconds)))
+    parts = [f"<h4>{escape(build.arch)}</h4>"]
+    if build.restored:
+        parts.append(
+            '<p class="faint">Out of the disk cache of cuda.jit(cache=True): what follows is how it was built then.</p>'
+        )
+    shown = "".join(
+        f"<div><span class='faint'>{escape(label)}</span><b>{escape(value)}</b></div>" for label, value in facts
+    )
+    parts.append(f'<div class="facts">{shown}</div>')
+    if build.calls:
+        parts.append(f"<h4>{words.count(len(build.calls), 'call')} of external code</h4>")
+        rows = [_call(number, call) for number, call in enumerate(build.calls, 1)]
+        parts.append(_table(("", "object", "called at", "by way of", "returned"), rows))
+    parts.append(f"<h4>Link {'with' if build.link.lto else 'without'} LTO</h4>")
+    parts.append(f'<p class="faint">{escape(build.link.why)}</p>')
+    if build.link.inputs:
+        rows = [_input(number, code) for number, code in enumerate(build.link.inputs, 1)]
+        parts.append(_table(("", "input", "kind", "bytes", "compiled", "defines", "wants"), rows))
+    said = [("Entry name", build.entry_name), ("Options", " ".join(build.link.options or ())), ("Log", build.link.log)]
+    printed = "".join(f"<p class='faint'>{label}</p><pre>{escape(text)}</pre>" for label, text in said if text)
+    parts.append(f"<details><summary>Entry name, linker options and log</summary>{printed}</details>")
+    return parts
+
+
+def _table(titles: Iterable[str], rows: Iterable[str]) -> str:
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _row(number: int, *cells: str) -> str:
+    return f"<tr><td class='number'>{number}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _call(number: int, call: CallReport) -> str:
+    chain = " → ".join(f"{escape(words.function(frame.function))}:{frame.line or '?'}" for frame in call.chain)
+    returned = "<br>".join(_name(code) for code in call.returned) or "<span class='faint'>nothing to link</span>"
+    if call.seconds is not None:
+        stored = ", stored" if call.stored else ""
+        returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
+    place = f"{words.file(call.filename)}:{call.line}"
+    return _row(
+        number,
+        f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>",
+        f"<span title='{escape(call.filename)}'>{escape(place)}</span>",
+        chain,
+        returned,
+    )
+
+
+def _name(code: CodeReport) -> str:
+    return f"<span title='sha256 {code.sha256}'>{escape(words.file(words.function(code.name)))}</span>"
+
+
+def _input(number: int, code: CodeReport) -> str:
+    compiled = ""
+    if code.compiled is not None:
+        done = code.compiled
+        compiled = f"{escape(done.kind)}, {words.size(done.size)}, {words.origin(done.origin, done.seconds)}"
+    return _row(
+        number,
+        "the kernel's own code" if code.own else _name(code),
+        escape(code.kind),
+        f"<span title='{code.size} bytes'>{words.size(code.size)}</span><br>"
+        f"<span class='faint'>{code.sha256[:12]}</span>",
+        compiled,
+        _symbols(() if code.own else code.defines),
+        _symbols(code.wants),
+    )
+
+
+def _symbols(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "<span class='faint'>not readable</span>"
+    shown = [f"<code>{escape(name)}</code>" for name in names[:4]]
+    if len(names) > 4:
+        rest = escape("\n".join(names[4:]))
+        shown.append(f"<span class='faint' title='{rest}'>and {len(names) - 4} more</span>")
+    return "<br>".join(shown)

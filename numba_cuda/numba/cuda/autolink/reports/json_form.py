@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reports as JSON: one object, with the fields of the records, a ``format`` and its ``version``."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import types
+import typing
+from typing import Any
+
+from .records import Report
+
+FORMAT = "numba-cuda-autolink report"
+VERSION = 1  # goes up when a reader of the last one would misread
+
+
+def to_json(report: Report, indent: int | None) -> str:
+    """The report as JSON text."""
+    fields = dataclasses.asdict(report)
+    return json.dumps({"format": FORMAT, "version": VERSION, **fields}, indent=indent, ensure_ascii=False)
+
+
+def from_json(text: str) -> Report:
+    """The report that *text* holds.
+
+    Raises
+    ------
+    ValueError
+        If it holds none, or one in another version of the format.
+    """
+    data = json.loads(text)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f'this is no report: expected a JSON object with "format": "{FORMAT}"')
+    if data.get("version") != VERSION:
+        raise ValueError(f"the report's format is version {data.get('version')!r}; this reads version {VERSION}")
+    report: Report = _record(Report, {name: data[name] for name in data if name not in ("format", "version")})
+    return report
+
+
+def _record(kind: Any, data: Any) -> Any:
+    hints = _hints(kind)
+    if not isinstance(data, dict) or not set(data) <= set(hints):
+        raise ValueError(f"{kind.__name__} has the fields {', '.join(hints)}; got {data!r:.80}")
+    try:
+        return kind(**{name: _value(hints[name], value) for name, value in data.items()})
+    except TypeError as error:  # a field is missing
+        raise ValueError(f"{kind.__name__}: {error}") from error
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, value)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _value(next(each for each in arguments if each is not type(None)), value)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"expected a list, got {value!r:.80}")
+        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(_value(each, item) for each, item in zip(kinds, value, strict=True))
+    if not isinstance(value, (int, float) if hint is float else hint):
+        raise ValueError(f"expected {hint.__name__}, got {value!r:.80}")
+    return value

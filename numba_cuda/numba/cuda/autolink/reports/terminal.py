@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A report for terminals, by rich."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from rich.tree import Tree
+
+from .outline import Item, outline
+from .records import Report
+
+_LABELS = ("bold", "bold cyan", "green", "blue", "magenta", "magenta")
+
+
+def renderable(report: Report) -> Tree:
+    """What rich prints: a tree."""
+    whole = outline(report)
+    tree = Tree(_line(whole, 0), guide_style="dim")
+    for item in whole.below:
+        _add(tree, item, 1)
+    return tree
+
+
+def _add(tree: Tree, item: Item, depth: int) -> None:
+    branch = tree.add(_line(item, depth))
+    for below in item.below:
+        _add(branch, below, depth + 1)
+
+
+def _line(item: Item, depth: int) -> Text:
+    # No markup and no highlighting: names hold brackets and numbers.
+    line = Text(item.label, style=_LABELS[min(depth, len(_LABELS) - 1)])
+    if item.text:
+        line.append("" if item.text.startswith("(") and depth else "  ", style="not bold")
+        line.append(item.text, style="default not bold")
+    return line

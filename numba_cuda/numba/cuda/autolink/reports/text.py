@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A report as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .outline import Item, outline
+from .records import Report
+
+
+def text(report: Report) -> str:
+    """The report, one line for each thing, indented."""
+    return "\n".join(_lines(outline(report), 0))
+
+
+def _lines(item: Item, depth: int) -> Iterator[str]:
+    separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
+    yield f"{'  ' * depth}{item.label}{separator}{item.text}"
+    for below in item.below:
+        yield from _lines(below, depth + 1)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Progress: a build that takes over a second says in a terminal, on stderr, what it is doing.
+
+Nothing is shown where stderr is no terminal, in continuous integration (``CI`` is set), or with
+``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. `step` costs a few microseconds then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+VARIABLE = "NUMBA_CUDA_AUTOLINK_PROGRESS"
+DELAY = 1.0  # seconds
+
+
+def enabled() -> bool:
+    """Whether progress is shown."""
+    if os.environ.get(VARIABLE) == "0" or os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        return False
+    try:
+        return bool(sys.stderr.isatty())
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
+        return False
+
+
+@contextlib.contextmanager
+def step(text: str, left: int = 0) -> Iterator[None]:
+    """Say *text* while the block runs; *left* is how many such steps are to come.
+
+    Steps may be nested, and run in several threads: shown is the innermost of each thread. The second counts from the
+    start of the first step to the end of the last.
+    """
+    if not enabled():
+        yield
+        return
+    token = _display.begin(f"{text} ({left} more to come)" if left else text)
+    try:
+        yield
+    finally:
+        _display.end(token)
+
+
+class _Display:
+    """The steps in progress and, from the first second on, a line that shows them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._steps: dict[object, tuple[int, str]] = {}
+        self._timer: threading.Timer | None = None
+        self._live: Any = None
+        self._since = 0.0
+
+    def begin(self, text: str) -> object:
+        token = object()
+        with self._lock:
+            if not self._steps:
+                self._since = time.monotonic()
+                self._timer = threading.Timer(DELAY, self._show)
+                self._timer.daemon = True
+                self._timer.start()
+            self._steps[token] = (threading.get_ident(), text)
+        return token
+
+    def end(self, token: object) -> None:
+        with self._lock:
+            if len(self._steps) == 1:
+                timer, self._timer = self._timer, None
+                live, self._live = self._live, None
+                if timer is not None:
+                    timer.cancel()
+                if live is not None:
+                    live.stop()  # draws once more
+            self._steps.pop(token, None)
+
+    def line(self) -> str:
+        """What is shown. Takes no lock: the thread that draws asks for it, and is waited for under the lock."""
+        innermost = dict(self._steps.copy().values())
+        return f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        spinner = Spinner("dots")
+
+        def draw() -> Spinner:
+            spinner.update(text=Text(self.line(), overflow="ellipsis", no_wrap=True))
+            return spinner
+
+        with self._lock:
+            if self._timer is None:  # it ended meanwhile
+                return
+            # Only the line itself is written: what the program prints stays the program's own.
+            self._live = Live(
+                console=Console(stderr=True),
+                get_renderable=draw,
+                transient=True,
+                refresh_per_second=8,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+
+_display = _Display()
+
+
+def _after_fork_in_child() -> None:
+    global _display
+    _display = _Display()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
