@@ -36,10 +36,9 @@ def errors_in(log: str) -> str:
 def saved(code: bytes, name: str) -> str | None:
     """The path of a file that holds the source *code*: *name* if that is one, else a file written now to the cache's
     directory, or to one for temporary files; ``None`` where nothing can be written."""
-    with contextlib.suppress(OSError, ValueError):
-        with open(name, "rb") as file:
-            if file.read() == code:
-                return os.path.abspath(name)
+    with contextlib.suppress(OSError, ValueError), open(name, "rb") as file:
+        if file.read() == code:
+            return os.path.abspath(name)
     stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
     file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
     settings = cache_store.store().settings

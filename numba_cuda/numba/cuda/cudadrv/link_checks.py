@@ -57,7 +57,9 @@ def _fault(kind: str, code: bytes) -> str:
 def _cubin_fault(code: bytes) -> str:
     file = link_formats.elf(code)
     if not file.is_cuda:
-        return "it is an ELF file for a host processor, not for a GPU: pass object files as cuda.Object, or with suffix .o"
+        return (
+            "it is an ELF file for a host processor, not for a GPU: pass object files as cuda.Object, or with suffix .o"
+        )
     if file.type != ET_REL:
         return (
             "it is not relocatable: nothing can be linked with it. Compile with -rdc=true"
@@ -70,7 +72,7 @@ def _cubin_fault(code: bytes) -> str:
 def _object_fault(code: bytes) -> str:
     file = link_formats.elf(code)
     if file.is_cuda:
-        return "it is a cubin: pass it as cuda.Cubin, or with suffix .cubin. The linker ignores a cubin in an object's place"
+        return "it is a cubin, which the linker ignores there: pass it as cuda.Cubin, or with suffix .cubin"
     if not list(link_formats.pieces("object", code)):
         return "it holds no code for GPUs: compile with nvcc -dc"
     link_formats.elf_symbols(code, file)
@@ -78,7 +80,7 @@ def _object_fault(code: bytes) -> str:
 
 
 def misfit(link_input: LinkInput, target: Any) -> str:
-    """Why *link_input* cannot be linked for *target* (a `numba.cuda.autolink.Target`); empty if headers tell nothing."""
+    """Why *link_input* does not fit *target* (a `numba.cuda.autolink.Target`); empty if headers tell of nothing."""
     kind, code = link_input.kind.name, link_input.code
     major, minor = target.compute_capability
     wanted = major * 10 + minor

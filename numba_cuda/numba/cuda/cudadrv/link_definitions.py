@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds symbols that two parts of a link define, of which nvJitLink takes the first without a word, or crashes.
 
-PTX and cubins are read. LTO-IR is linked with a module that defines the same symbols. What fatbins, objects and archives
-hold compressed is linked in a child process, where nvJitLink may say what it likes to standard error, or crash.
+PTX and cubins are read. LTO-IR is linked with a module that defines the same symbols. What fatbins, objects and
+archives hold compressed is linked in a child process, where nvJitLink may print what it likes, or crash.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def _twice_in_compressed(
         for name in sorted(found):
             first = defined.setdefault(name, part)
             if first is not part:
-                return name, *sorted((first, part), key=parts.index)
+                one, other = sorted((first, part), key=parts.index)
+                return name, one, other
     return None
 
 

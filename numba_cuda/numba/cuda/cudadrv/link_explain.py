@@ -20,7 +20,9 @@ _UNDEFINED = re.compile(
 )
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
 _PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
-_PTX_TARGET = re.compile(r"SM version specified by \.target|PTX with \.target '(\w+)' cannot|Unsupported \.target '(\w+)'")
+_PTX_TARGET = re.compile(
+    r"SM version specified by \.target|PTX with \.target '(\w+)' cannot|Unsupported \.target '(\w+)'"
+)
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 _MOST_NAMES = 8
 
@@ -95,7 +97,9 @@ def wrong_signature(
     )
 
 
-def _error(plan: LinkPlan, at_fault: Sequence[Part], why: str, remedy: str, parts: Sequence[Part], log: str) -> LinkError:
+def _error(
+    plan: LinkPlan, at_fault: Sequence[Part], why: str, remedy: str, parts: Sequence[Part], log: str
+) -> LinkError:
     fault = "; ".join(part.origin for part in at_fault) or f"one of: {listed(parts)}"
     return LinkError(f"{failed(plan)}: {why}\n  at fault: {fault}\n  what to do: {remedy}", log)
 
@@ -209,7 +213,7 @@ def _too_new(plan: LinkPlan, parts: Sequence[Part], log: str) -> LinkError:
             plan,
             [part for part in headers if part is not parts[0]],
             f"there is LTO-IR of a newer toolkit than nvJitLink {linker}",
-            f"make the LTO-IR with a toolkit no newer than {linker}, or update nvJitLink (pip install -U nvidia-nvjitlink)",
+            f"make the LTO-IR with a toolkit no newer than {linker}, or update nvJitLink",
             parts,
             log,
         )

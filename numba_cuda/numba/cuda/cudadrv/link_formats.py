@@ -161,7 +161,9 @@ def _string(strings: bytes, start: int, what: str) -> str:
 
 def _within(code: bytes, offset: int, size: int, what: str) -> None:
     if offset + size > len(code):
-        raise FormatError(f"its {what} ends at byte {offset + size}, and there are {len(code)}: it is cut off or damaged")
+        raise FormatError(
+            f"its {what} ends at byte {offset + size}, and there are {len(code)}: it is cut off or damaged"
+        )
 
 
 # Fatbins

@@ -24,6 +24,7 @@ from numba.cuda.cudadrv.toolkit_missing import why_missing
 
 __all__ = ["LinkError", "Linked", "link"]
 
+
 @dataclass(frozen=True)
 class Linked:
     """What came of a link: a cubin or PTX, and the linker's log."""

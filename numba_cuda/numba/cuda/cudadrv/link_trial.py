@@ -112,7 +112,9 @@ def try_link(inputs: Iterable[LinkInput], target: Any, *, timeout: float = TIMEO
     alone = run_trials(compiled, [[index] for index in everything], options, timeout)
     guilty = _worst(alone)
     if guilty is None and not whole.is_incomplete and len(given) > 1:
-        without = run_trials(compiled, [[o for o in everything if o != index] for index in everything], options, timeout)
+        without = run_trials(
+            compiled, [[o for o in everything if o != index] for index in everything], options, timeout
+        )
         lived = [index for index, outcome in enumerate(without) if outcome.ok or outcome.is_incomplete]
         guilty = lived[0] if len(lived) == 1 else None
     culprit = given[guilty] if guilty is not None else None
