@@ -11,6 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv import link_formats
+from numba.cuda.cudadrv.cubin_tables import check_tables
 from numba.cuda.cudadrv.link_formats import ET_REL, FormatError
 
 if TYPE_CHECKING:
@@ -48,9 +49,13 @@ def _fault(kind: str, code: bytes) -> str:
         elif kind in ("fatbin", "archive"):
             for piece in link_formats.pieces(kind, code):
                 if piece.kind == "cubin" and piece.code is not None:
-                    link_formats.elf(piece.code)
+                    file = link_formats.elf(piece.code)
+                    if file.sm is not None:
+                        check_tables(piece.code, file)
     except FormatError as error:
         return str(error)
+    except Exception as error:  # whatever damage does to a reader, it is damage
+        return f"it cannot be read ({type(error).__name__}: {error})"
     return ""
 
 
@@ -66,6 +71,8 @@ def _cubin_fault(code: bytes) -> str:
             " (nvcc -cubin -rdc=true, or cuda.core.ProgramOptions(relocatable_device_code=True))"
         )
     link_formats.elf_symbols(code, file)
+    if file.sm is not None:
+        check_tables(code, file)
     return ""
 
 

@@ -23,6 +23,7 @@ ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
 _ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL_SIZE = 24
+_LONGEST_NAME = 1 << 16
 _SHT_NULL, _SHT_SYMTAB, _SHT_STRTAB, _SHT_NOBITS = 0, 2, 3, 8
 _FATBIN_HEADER = struct.Struct("<4sHHQ")
 _FATBIN_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
@@ -48,6 +49,7 @@ class Section:
     offset: int
     size: int
     link: int
+    info: int
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def elf(code: bytes) -> Elf:
         raise FormatError("its section names are in no string table")
     strings = code[headers[names][4] : headers[names][4] + headers[names][5]]
     sections = tuple(
-        Section(_string(strings, header[0], "a section's name"), header[1], header[4], header[5], header[6])
+        Section(_string(strings, header[0], "a section's name"), header[1], header[4], header[5], header[6], header[7])
         for header in headers
     )
     return Elf(kind, machine, flags, ident[8], ident[7], sections)
@@ -153,7 +155,7 @@ def elf_symbols(code: bytes, file: Elf) -> list[ElfSymbol]:
 
 
 def _string(strings: bytes, start: int, what: str) -> str:
-    end = strings.find(b"\0", start)
+    end = strings.find(b"\0", start, start + _LONGEST_NAME)
     if end < 0:
         raise FormatError(f"{what} is not in its string table")
     return strings[start:end].decode("utf-8", "replace")

@@ -23,22 +23,23 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is expected here and leaves no file
     job = pickle.load(sys.stdin.buffer)
     sys.path[:] = job["path"]
+    from cuda.bindings import nvjitlink
+
+    nvjitlink.version()  # without the library, no trial begins
     for number, chosen in enumerate(job["trials"]):
         _say(begin=number)
         try:
-            log = _link([job["inputs"][index] for index in chosen], job["options"])
+            log = _link(nvjitlink, [job["inputs"][index] for index in chosen], job["options"])
             _say(end=number, log=log)
         except Exception as error:
             _say(end=number, error=str(error))
 
 
-def _link(inputs: list[tuple[str, bytes, str]], options: list[str]) -> str:
-    from cuda.bindings import nvjitlink
-
+def _link(nvjitlink: Any, inputs: list[tuple[str, bytes, str]], options: list[str]) -> str:
     handle = nvjitlink.create(len(options), options)
     try:
         for kind, code, name in inputs:
-            nvjitlink.add_data(handle, int(nvjitlink.InputType[kind]), code, len(code), name)
+            nvjitlink.add_data(handle, int(getattr(nvjitlink.InputType, kind)), code, len(code), name)
         nvjitlink.complete(handle)
         return _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
     except Exception as error:
