@@ -32,7 +32,9 @@ def check_tables(code: bytes, file: Elf) -> None:
         count = table.size // _SYMBOL.size
         for _, _, _, section, _, _ in _SYMBOL.iter_unpack(_content(code, table)[: count * _SYMBOL.size]):
             if len(file.sections) <= section < _RESERVED:
-                raise FormatError(f"a symbol is in section {section}, and there are {len(file.sections)}: it is damaged")
+                raise FormatError(
+                    f"a symbol is in section {section}, and there are {len(file.sections)}: it is damaged"
+                )
     for section in file.sections:
         # Of machine code, it holds registers and barriers.
         has_section = section.type in (_RELA, _REL) or not section.name.startswith(".text")
@@ -69,7 +71,9 @@ def _check_relocations(code: bytes, section: Section, of: Section, count: int) -
         offset, info = struct.unpack_from("<QQ", code, section.offset + at)
         _check_symbols(section, (info >> 32,), count)
         if offset >= of.size:
-            raise FormatError(f"{section.name} refers to byte {offset} of {of.name}, which has {of.size}: it is damaged")
+            raise FormatError(
+                f"{section.name} refers to byte {offset} of {of.name}, which has {of.size}: it is damaged"
+            )
 
 
 def _check_info(content: bytes, section: Section, count: int) -> None:

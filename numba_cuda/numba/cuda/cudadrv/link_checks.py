@@ -67,8 +67,9 @@ def _cubin_fault(code: bytes) -> str:
         )
     if file.type != ET_REL:
         return (
-            "it is not relocatable: nothing can be linked with it. Compile with -rdc=true"
-            " (nvcc -cubin -rdc=true, or cuda.core.ProgramOptions(relocatable_device_code=True))"
+            "it is not relocatable: nothing can be linked with it\n"
+            "  what to do: compile with nvcc -cubin -rdc=true, or with cuda.core's"
+            " ProgramOptions(relocatable_device_code=True)"
         )
     link_formats.elf_symbols(code, file)
     if file.sm is not None:
@@ -99,7 +100,7 @@ def misfit(link_input: LinkInput, target: Any) -> str:
         if kind == "LTO-IR":
             return _ltoir_misfit(link_formats.lto_ir(code).sm, wanted, target.arch)
         if kind in ("fatbin", "object"):
-            return _none_fits(kind, list(link_formats.pieces(kind, code)), wanted, target.arch)
+            return _none_fits(list(link_formats.pieces(kind, code)), wanted, target.arch)
     except FormatError as error:
         return str(error)
     return ""
@@ -113,10 +114,12 @@ def _runs_on(cubin_sm: int, wanted: int) -> bool:
 def _cubin_misfit(sm: int | None, wanted: int, arch: str) -> str:
     if sm is None or _runs_on(sm, wanted):
         return ""
+    first = wanted // 10 * 10
+    runs = f"sm_{wanted}" if first == wanted else f"sm_{first} to sm_{wanted}"
     return (
-        f"it is machine code for sm_{sm}, and the kernel is built for {arch}, which runs code of sm_{wanted // 10}0 to"
-        f" sm_{wanted}. Make it for that (autolink.current_target().arch tells the hook), or return PTX or LTO-IR of an"
-        " architecture no newer than that"
+        f"it is machine code for sm_{sm}, and the kernel is built for {arch}, which runs code for {runs}\n"
+        f"  what to do: compile it for {arch} (autolink.current_target().arch tells the hook), or return PTX or LTO-IR"
+        " of that architecture or an older one"
     )
 
 
@@ -128,8 +131,9 @@ def _ptx_misfit(ptx: link_formats.Ptx, wanted: int, target: Any) -> str:
     else:
         return ""
     return (
-        f"its .target {ptx.target} {why} {target.arch}, which the kernel is built for. Make it for an architecture no"
-        " newer than that (autolink.current_target().arch tells the hook)"
+        f"its .target {ptx.target} {why} {target.arch}, which the kernel is built for\n"
+        f"  what to do: make it for {target.arch} or an older architecture (autolink.current_target().arch tells the"
+        " hook)"
     )
 
 
@@ -137,12 +141,13 @@ def _ltoir_misfit(sm: int | None, wanted: int, arch: str) -> str:
     if sm is None or sm <= wanted:
         return ""
     return (
-        f"it is LTO-IR for sm_{sm}, which is newer than {arch}, which the kernel is built for. Make it for an"
-        " architecture no newer than that (autolink.current_target().arch tells the hook)"
+        f"it is LTO-IR for sm_{sm}, which is newer than {arch}, which the kernel is built for\n"
+        f"  what to do: make it for {arch} or an older architecture (autolink.current_target().arch tells the"
+        " hook)"
     )
 
 
-def _none_fits(kind: str, pieces: list[link_formats.Piece], wanted: int, arch: str) -> str:
+def _none_fits(pieces: list[link_formats.Piece], wanted: int, arch: str) -> str:
     held = {(piece.kind, piece.sm) for piece in pieces if piece.sm is not None}
     if len(held) < len({(piece.kind, piece.sm) for piece in pieces}):
         return ""  # one does not tell what it is for
@@ -153,6 +158,6 @@ def _none_fits(kind: str, pieces: list[link_formats.Piece], wanted: int, arch: s
         return ""
     listed = ", ".join(f"{piece_kind} for sm_{sm}" for piece_kind, sm in sorted(held))
     return (
-        f"the {kind} holds {listed}: nothing for {arch}, which the kernel is built for. Compile it for that"
-        f" (nvcc -arch={arch})"
+        f"it holds {listed}: nothing for {arch}, which the kernel is built for\n"
+        f"  what to do: compile it for {arch} (nvcc -arch={arch})"
     )

@@ -223,7 +223,7 @@ def _too_new(plan: LinkPlan, parts: Sequence[Part], log: str) -> LinkError:
         f"  got: LTO-IR of {headers[newer[0]].version}",
         f"  expected: no newer than nvJitLink {linker}; the kernel's own LTO-IR, made here, is of {own.version}",
         f"  what to do: update nvJitLink, make the LTO-IR with a toolkit no newer than {linker}, or return CUDA C++ or"
-        " PTX, which any newer toolkit takes",
+        " PTX of an older version",
     ]
     return LinkError("\n".join(lines), log)
 
