@@ -396,9 +396,9 @@ CASES = (
         _DAMAGED,
         "Code of another kind",
         "The first bytes tell what code is, whatever its suffix or class.",
-        'cuda.Cubin(open("scale.ltoir", "rb").read(), name="scale")',
+        '"scale.cubin"',
         "Use the class or suffix of what it is.",
-        setup=_write("scale.ltoir", lambda: _compiled("ltoir")),
+        setup=_write("scale.cubin", lambda: _compiled("ltoir")),
     ),
     _returning(
         _DAMAGED,
@@ -435,7 +435,7 @@ CASES = (
         _DAMAGED,
         "Damage that might crash the linker",
         "On some damage nvJitLink does not report an error: the process ends. Code that you do not trust can be tried"
-        " in a child process first. Here it is refused; where the child process is killed, `trial.signal` says by what.",
+        " in a child process first. Here it is refused; where the child is killed, `trial.signal` says by what.",
         """
         from numba.cuda.cudadrv import link_inputs, link_trial
 

@@ -136,7 +136,10 @@ def _shortened(text: str, folder: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """The page without what differs between toolkits: what they print, and their versions."""
+    """The page without what differs between toolkits and versions of Python: what they print, and their versions."""
+    text = re.sub(
+        r'^File "example\.py", line \d+:\n(?:.*\n)*?During: .*\n(?:During: .*\n)*', "", text, flags=re.MULTILINE
+    )
     text = re.sub(r"^  log: .*(?:\n    .*)*", "  log:", text, flags=re.MULTILINE)
     text = re.sub(r"\bcu1\d\b", "cuXX", text)
     text = re.sub(r"-[0-9a-f]{12}\.cu", "-DIGEST.cu", text)

@@ -40,7 +40,7 @@ class LinkError(LinkerError):
 
 
 def _indented(log: str) -> str:
-    return "\n    ".join(log.splitlines())
+    return "\n    ".join(line for line in log.splitlines() if line.strip())
 
 
 @dataclass(frozen=True)

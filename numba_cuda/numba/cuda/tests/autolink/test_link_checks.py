@@ -8,6 +8,7 @@ import random
 import struct
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from autolink_support import adder, compiled, from_nvcc, have_nvcc
@@ -97,8 +98,6 @@ def test_what_nvcc_makes_is_let_pass(flags):
 
 
 def test_the_toolkits_own_archive_is_let_pass():
-    from pathlib import Path
-
     from numba.cuda.cudadrv.libs import get_cudalib
 
     path = Path(get_cudalib("cudadevrt", static=True))
@@ -280,7 +279,7 @@ def test_a_trial_names_the_input_that_the_linker_refuses():
 def test_a_trial_survives_a_crash_and_names_the_signal(monkeypatch, tmp_path):
     """The linker is made to crash on one input, as it does on some damage that differs between its versions."""
     child = tmp_path / "child.py"
-    text = open(link_trial.link_trial_child.__file__).read()
+    text = Path(link_trial.link_trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     assert call in text
     child.write_text(text.replace(call, "            if name == 'bad': os.abort()\n" + call))
@@ -297,7 +296,7 @@ def test_a_trial_survives_a_crash_and_names_the_signal(monkeypatch, tmp_path):
 
 def test_a_trial_that_hangs_ends(monkeypatch, tmp_path):
     child = tmp_path / "child.py"
-    text = open(link_trial.link_trial_child.__file__).read()
+    text = Path(link_trial.link_trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     child.write_text(text.replace(call, "            __import__('time').sleep(60)\n" + call))
     monkeypatch.setattr(link_trial.link_trial_child, "__file__", str(child))
