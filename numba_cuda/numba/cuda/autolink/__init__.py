@@ -23,7 +23,11 @@ How data flows, and which module does what:
 ``library``            what a function needs linked, travelling with it to the kernel
 ``canonical``          names that do not depend on what was compiled before
 ``alignment``          the alignment of arrays that external code gets pointers to
-``cudadrv.link_*``     link inputs, the plan of a link, its symbols, and running it
+``cudadrv.link_*``     link inputs (``link_formats``, ``link_checks``: what their headers tell; ``cubin_tables``),
+                       the plan of a link, its symbols (``link_definitions``, ``link_signatures``,
+                       ``cxx_names``), running it, saying what went wrong (``link_explain``,
+                       ``link_errors``, ``compile_failure``, ``toolkit_missing``), and trying it in a
+                       child process (``link_trial``)
 ``cudadrv.cache_*``    the store of what was built; ``cache`` shows and clears it
 ``cudadrv.cuda_source``  CUDA C++ source and its compilation
 ``call_graph``         by which functions a kernel gets to its call sites

@@ -14,7 +14,9 @@ from numba.cuda import dispatcher as host_dispatcher
 from numba.cuda.core import config, sigutils
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
+from numba.cuda.cudadrv.link_errors import LinkError
 from numba.cuda.cudadrv.link_plan import PlannedInput
+from numba.cuda.cudadrv.toolkit_missing import why_missing
 
 from .callsites import CallSite
 from .reports.facts import BuildFacts, facts_of
@@ -157,6 +159,8 @@ def _compute_capability(cc: Any) -> tuple[int, int, str]:
     if not (isinstance(cc, tuple) and len(cc) in (2, 3) and all(isinstance(part, int) for part in cc[:2])):
         raise TypeError(f"cc is (major, minor) or (major, minor, suffix), for example (9, 0), not {cc!r}")
     capability, suffix = split_cc(cc)
+    if missing := why_missing("NVRTC"):
+        raise LinkError(f"build() cannot begin: {missing[0]}", str(missing[1])) from missing[1]
     known = nvrtc.get_supported_ccs()
     if capability not in known:
         names = ", ".join(f"{major}.{minor}" for major, minor in known)

@@ -34,14 +34,19 @@ class HookError(Exception):
         super().__init__(message)
 
 
+class AskedAgainError(HookError):
+    """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
+
+
 class CallError(TypingError):
     """A called object provides no linkable code for this signature: a typing error at the line of the call.
 
-    ``call_site`` is the `CallSite`; the object's own exception is ``__cause__``.
+    ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
     """
 
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
         self.call_site = call_site
+        self.hook_error = error
         text = f"{call_site.callee}.__numba_cuda_link__({', '.join(map(str, call_site.argtypes))}) {error}"
         if error.raised_at:
             text += f"\n  raised at: {error.raised_at}"

@@ -195,6 +195,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return {symbol: sites[0].call for symbol, sites in self._symbols.items()}
 
     @property
+    def symbol_prototypes(self) -> dict[str, str]:
+        """For each of these symbols, the LLVM function type with which it is called."""
+        return {symbol: sites[0].prototype for symbol, sites in self._symbols.items()}
+
+    @property
     def modules(self) -> list[Any]:
         """The LLVM modules of this library and all below it: each once, callers before callees, because NVVM links
         only those functions that something before them called."""
@@ -293,6 +298,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 plan,
                 self._own_code(plan.target),
                 self.symbol_sites,
+                prototypes=self.symbol_prototypes,
                 # What is built ahead of time is loaded by others, who may set its variables.
                 drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
             )

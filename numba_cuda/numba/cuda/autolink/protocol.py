@@ -19,10 +19,10 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from numba.cuda.cudadrv import link_inputs, progress
+from numba.cuda.cudadrv import cache_store, link_checks, link_inputs, progress
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
-from .errors import HookError, safe_repr
+from .errors import AskedAgainError, CallError, HookError, safe_repr
 from .target import Target, asking
 
 HOOK = "__numba_cuda_link__"
@@ -138,9 +138,25 @@ class Answer:
             for item in self._items
         )
 
+    def difference_from(self, later: Answer) -> str:
+        """In what a *later* answer to the same question differs; empty if it is the same code."""
+        before, now = self.inputs(), later.inputs()
+        if len(before) != len(now):
+            return f"first {len(before)} pieces of code, then {len(now)}"
+        for one, other in zip(before, now, strict=True):
+            if one != other:
+                return (
+                    f"first {one.kind} {one.name!r} ({_told(one)}), then {other.kind} {other.name!r} ({_told(other)})"
+                )
+        return ""
+
     def inputs(self) -> tuple[LinkInput, ...]:
         """The code as link inputs, in the order in which it was returned."""
         return tuple(item if isinstance(item, LinkInput) else link_inputs.from_item(item) for item in self._items)
+
+
+def _told(link_input: LinkInput) -> str:
+    return f"{len(link_input.code)} bytes, SHA-256 {link_input.digest[:12]}"
 
 
 def _named(callee: Callee, link_input: LinkInput) -> LinkInput:
@@ -189,18 +205,17 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     Raises
     ------
     HookError
-        If the object raises, returns what cannot be linked, or compiles a call of itself. It does not name the call
-        site, which the caller knows.
+        If the object raises, returns what cannot be linked, or compiles a call of itself; where the cache is verified,
+        also if it answers otherwise than before. It does not name the call site, which the caller knows.
     """
     answers = _memory.of(callee)
     question = (argtypes, target)
-    if question not in answers:
+    if question in answers:
+        if cache_store.store().settings.verify:
+            _verify(callee, argtypes, target, answers[question])
+    else:
         if (callee, question) in _being_asked:
-            raise HookError(
-                callee,
-                argtypes,
-                "is asked again while it is still answering: it compiles a call of itself with the same types",
-            )
+            raise AskedAgainError(callee, argtypes, "is asked again while it is still answering")
         _being_asked.append((callee, question))
         try:
             answers[question] = _ask(callee, argtypes, target)
@@ -229,7 +244,11 @@ def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
             from .stored_answers import stored
 
             items = stored(callee, value, argtypes, target, ask)
-        return Answer(items, time.perf_counter() - start, stored=not asked)
+        answer = Answer(items, time.perf_counter() - start, stored=not asked)
+        for link_input in answer.inputs():
+            if why := link_checks.misfit(link_input, target):
+                raise link_inputs.LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit: {why}")
+        return answer
 
 
 def _asked(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Any, ...]:
@@ -253,8 +272,30 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
     except link_inputs.LinkInputError as error:
         raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}") from error
     except Exception as error:
+        if isinstance(error, CallError) and isinstance(error.hook_error, AskedAgainError):
+            message = (
+                f"compiles a call of itself with the same types, at {error.call_site.place}, so that it would never"
+                " come to an answer\n"
+                "  what to do: let the code that it compiles call something else, or return CUDA C++"
+            )
+            raise HookError(callee, argtypes, message, raised_at=_raised_by_hook(error)) from error
         message = f"{which}raised {type(error).__name__}: {error}"
         raise HookError(callee, argtypes, message, raised_at=_raised_at(error)) from error
+
+
+def _verify(callee: Callee, argtypes: tuple[Any, ...], target: Target, before: Answer) -> None:
+    """Ask again, and refuse an answer of other code than *before*: what is cached would be one of several."""
+    if (callee, (argtypes, target)) in _being_asked:
+        return
+    now = _ask(callee, argtypes, target)
+    difference = before.difference_from(now)
+    if difference:
+        raise HookError(
+            callee,
+            argtypes,
+            f"changes its answer between calls: {difference}\n  what to do: make the code depend on nothing but the"
+            " object's own constant attributes, the argument types and autolink.current_target()",
+        )
 
 
 def _items(returned: Any) -> tuple[Any, ...]:
@@ -271,9 +312,20 @@ def _raised_at(error: BaseException) -> str | None:
     """File and line of the innermost frame of *error*."""
     frames = traceback.extract_tb(error.__traceback__)
     # Where there are frames of this package alone, the call of the hook failed: with a wrong number of arguments, say.
-    if all(os.path.dirname(frame.filename) in _OWN_FOLDERS for frame in frames):
+    if not _outside(frames):
         return None
     return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}"
+
+
+def _raised_by_hook(error: BaseException) -> str | None:
+    """File and line in the hook that *error*, of a nested compilation, came through."""
+    outside = _outside(traceback.extract_tb(error.__traceback__))
+    return f"{outside[0].filename}:{outside[0].lineno} in {outside[0].name}" if outside else None
+
+
+def _outside(frames: Iterable[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    """Those *frames* that are not of this package."""
+    return [frame for frame in frames if os.path.dirname(frame.filename) not in _OWN_FOLDERS]
 
 
 _OWN_FOLDERS = (os.path.dirname(__file__), os.path.dirname(link_inputs.__file__), os.path.dirname(contextlib.__file__))

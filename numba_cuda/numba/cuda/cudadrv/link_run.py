@@ -8,39 +8,26 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import cache_store, link_inputs, link_symbols, program_cache, progress, toolkit
+from numba.cuda.cudadrv import cache_store, compile_failure, link_inputs, program_cache, progress, toolkit
+from numba.cuda.cudadrv import link_explain as explain
 from numba.cuda.cudadrv.cache_key import CacheKey
-from numba.cuda.cudadrv.driver import LinkerError
-from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
+from numba.cuda.cudadrv.link_checks import misfit
+from numba.cuda.cudadrv.link_definitions import defined_twice
+from numba.cuda.cudadrv.link_errors import LinkError, Part
+from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord
+from numba.cuda.cudadrv.link_signatures import mismatch
+from numba.cuda.cudadrv.nvrtc_call import CompileError
 from numba.cuda.cudadrv.program_cache import Program, SourceError
+from numba.cuda.cudadrv.toolkit_missing import why_missing
 
-_MAKE = {
-    link_inputs.PTX: ObjectCode.from_ptx,
-    link_inputs.LTO_IR: ObjectCode.from_ltoir,
-    link_inputs.CUBIN: ObjectCode.from_cubin,
-    link_inputs.FATBIN: ObjectCode.from_fatbin,
-    link_inputs.OBJECT: ObjectCode.from_object,
-    link_inputs.ARCHIVE: ObjectCode.from_library,
-}
-_UNDEFINED = re.compile(
-    r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
-)
 _COMPILE_TIME = re.compile(r"^ptxas info +: Compile time = .*\n?", re.MULTILINE)
 
-
-class LinkError(LinkerError):
-    """A kernel's external code could not be compiled or linked.
-
-    ``log`` is what the compiler or linker printed; its own exception is ``__cause__``.
-    """
-
-    def __init__(self, message: str, log: str = ""):
-        self.log = log.replace("\0", "").strip()
-        super().__init__(f"{message}\n  log: {self.log}" if self.log else message)
+__all__ = ["LinkError", "Linked", "link"]
 
 
 @dataclass(frozen=True)
@@ -65,18 +52,10 @@ class Linked:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One input as the linker takes it. ``origin`` tells where it comes from, for messages; ``record`` is what is
-    remembered of it."""
+class _Part(Part):
+    """A part of the link, and what is remembered of it."""
 
-    kind: Kind
-    code: bytes
-    origin: str
-    name: str
     record: LinkedInput
-
-    def object_code(self) -> ObjectCode:
-        return _MAKE[self.kind](self.code, name=self.name)
 
 
 def link(
@@ -84,20 +63,25 @@ def link(
     own: Sequence[LinkInput],
     wanted_by: Mapping[str, str],
     *,
+    prototypes: Mapping[str, str] = MappingProxyType({}),
     output: str = "cubin",
     drop_unused_variables: bool = False,
 ) -> Linked:
     """Link a kernel's *own* code with what is planned.
 
-    *wanted_by* tells which call brought in a symbol, for messages. *output* is ``"cubin"`` or ``"ptx"`` (LTO only).
+    *wanted_by* tells which call brought in a symbol, for messages, and *prototypes* the LLVM function type with which
+    it is called. *output* is ``"cubin"`` or ``"ptx"`` (LTO only).
     With *drop_unused_variables*, LTO takes for granted that nothing outside of the code reads or sets a variable.
 
     Raises
     ------
     LinkError
-        If a source does not compile, a symbol is missing or defined twice, or nvJitLink refuses an input.
+        If a source does not compile, a symbol is missing or defined twice, an input does not fit the target or a call,
+        nvJitLink refuses one, or NVRTC or nvJitLink is not installed.
     """
     target = plan.target
+    _refuse_without_libraries(plan)
+    _refuse_misfits(plan)
     parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of_own(item)) for item in own]
     parts += _external_parts(plan)
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
@@ -112,8 +96,12 @@ def link(
     )
 
     def run() -> bytes:
-        _refuse_double_definitions(plan, parts)
-        return _run(plan, parts, options, output, wanted_by).packed()
+        _refuse_double_definitions(plan, parts, prototypes)
+        _refuse_wrong_signatures(plan, parts, wanted_by, prototypes)
+        try:
+            return _run(plan, parts, options, output).packed()
+        except Exception as error:
+            raise explain.explained(plan, parts, wanted_by, prototypes, str(error)) from error
 
     with progress.step(f"linking {plan.kernel} for {target.arch}"):
         fetched = cache_store.fetch(_key(plan, parts, options, output), run)
@@ -145,16 +133,12 @@ def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
     )
 
 
-def _run(
-    plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str, wanted_by: Mapping[str, str]
-) -> Linked:
+def _run(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str) -> Linked:
     linker = None
     try:
         linker = Linker(*[part.object_code() for part in parts], options=options)
         code = linker.link(output)
         log = linker.get_info_log()
-    except Exception as error:
-        raise _explained(plan, parts, wanted_by, str(error)) from error
     finally:
         if linker is not None:
             linker.close()
@@ -185,69 +169,53 @@ def _programs(plan: LinkPlan, sources: Sequence[PlannedInput]) -> list[Program]:
         planned = sources[error.number]
         if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
             raise error.error.__cause__ from None  # what numba-cuda raises for link=
-        raise LinkError(f"{_failed(plan)}: the {planned} does not compile", error.error.log) from error.error
+        raise _does_not_compile(plan, planned, error.error) from error.error
 
 
-def _failed(plan: LinkPlan) -> str:
-    return f"linking {plan.kernel} for {plan.target.arch} failed"
-
-
-def _refuse_double_definitions(plan: LinkPlan, parts: Sequence[_Part]) -> None:
-    """nvJitLink takes the first of two definitions in PTX and cubins without a word, or crashes."""
-    defined: dict[str, _Part] = {}
-    for part in parts:
-        if part.kind is link_inputs.PTX:
-            symbols = link_symbols.in_ptx(part.code)
-        elif part.kind is link_inputs.CUBIN:
-            symbols = link_symbols.in_cubin(part.code)
-        else:
-            continue
-        for symbol in sorted(symbols):
-            if symbol in defined:
-                raise _double_definition(plan, symbol, defined[symbol], part)
-            defined[symbol] = part
-    for part in parts:
-        if part.kind is link_inputs.LTO_IR and defined:
-            twice = link_symbols.defined_in_ltoir(part.code, defined, plan.target.arch)
-            if twice is not None:
-                raise _double_definition(plan, twice, part, defined[twice])
-
-
-def _double_definition(plan: LinkPlan, symbol: str, first: _Part, second: _Part, log: str = "") -> LinkError:
+def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError) -> LinkError:
+    path = compile_failure.saved(planned.input.code, planned.input.name)
     return LinkError(
-        f"{_failed(plan)}: {symbol!r} is defined twice\n"
-        f"  first by: {first.origin}\n"
-        f"  again by: {second.origin}\n"
-        "  what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
-        " into the symbol), or return equal code from both objects: equal code is linked once",
-        log,
+        f"{explain.failed(plan)}: the {planned} does not compile\n"
+        f"  source: {path or 'could be saved nowhere'}\n"
+        "  what to do: mend the source at the line that the log names",
+        error.log,
+        source_path=path,
+        shown=compile_failure.errors_in(error.log),
     )
 
 
-def _explained(plan: LinkPlan, parts: Sequence[_Part], wanted_by: Mapping[str, str], log: str) -> LinkError:
-    """The error that says what nvJitLink's *log* means."""
-    symbol = link_symbols.multiply_defined(log)
-    if symbol is not None:
-        ltoir = [part for part in parts if part.kind is link_inputs.LTO_IR]
-        for index, second in enumerate(ltoir):
-            for first in ltoir[:index]:
-                if link_symbols.clash(first.code, second.code, plan.target.arch) == symbol:
-                    return _double_definition(plan, symbol, first, second, log)
-    undefined = _UNDEFINED.search(log)
-    if undefined:
-        symbol = next(group for group in undefined.groups() if group)
-        return LinkError(
-            f"{_failed(plan)}: {symbol!r} is called but nothing that is linked defines it\n"
-            f"  wanted by: {wanted_by.get(symbol, 'code that is linked, not by a call in Python')}\n"
-            f"  linked: {_listed(parts)}\n"
-            "  what to do: check the symbol's spelling; in CUDA C++ declare the function"
-            ' extern "C" __device__, so that its name is not mangled',
-            log,
-        )
-    named = [part for part in parts if part.name in log]
-    fault = f"\n  at fault: {'; '.join(part.origin for part in named)}" if named else ""
-    return LinkError(f"{_failed(plan)}{fault}\n  linked: {_listed(parts)}", log)
+def _refuse_without_libraries(plan: LinkPlan) -> None:
+    needed = {"nvJitLink": ("the link itself", toolkit.nvjitlink_version)}
+    for planned in plan.inputs:
+        if planned.input.kind is link_inputs.CUDA:
+            needed.setdefault("NVRTC", (str(planned), toolkit.nvrtc_version))
+    for library, (what, version) in needed.items():
+        if version() is None and (missing := why_missing(library)):
+            message, error = missing
+            raise LinkError(f"{explain.failed(plan)}: {message}\n  needed for: {what}", str(error)) from error
 
 
-def _listed(parts: Sequence[_Part]) -> str:
-    return "; ".join(part.origin for part in parts)
+def _refuse_misfits(plan: LinkPlan) -> None:
+    """What was asked for was looked at when it was asked for; what was named explicitly was not."""
+    for planned in plan.inputs:
+        if why := misfit(planned.input, plan.target):
+            raise LinkError(f"{explain.failed(plan)}: an input does not fit\n  at fault: {planned}\n  reason: {why}")
+
+
+def _refuse_double_definitions(plan: LinkPlan, parts: Sequence[_Part], called: Mapping[str, str]) -> None:
+    """nvJitLink takes the first of two definitions in PTX and cubins without a word, or crashes."""
+    twice = defined_twice(parts, called, plan.target.arch)
+    if twice is not None:
+        raise explain.double_definition(plan, *twice)
+
+
+def _refuse_wrong_signatures(
+    plan: LinkPlan, parts: Sequence[_Part], wanted_by: Mapping[str, str], prototypes: Mapping[str, str]
+) -> None:
+    """nvJitLink links a caller with a callee that takes something else."""
+    asked_for = {str(planned) for planned in plan.inputs if planned.origins != (NAMED_EXPLICITLY,)}
+    for part in parts:
+        if part.kind is link_inputs.PTX and part.origin in asked_for:
+            found = mismatch(prototypes, part.code)
+            if found is not None:
+                raise explain.wrong_signature(plan, part, wanted_by, *found)

@@ -233,7 +233,7 @@ def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
 
 def test_code_for_another_architecture_names_the_input():
     spy = Linked("add_one", cuda.Cubin(compiled(adder("add_one"), "cubin", "sm_80")))
-    with pytest.raises(LinkerError, match="at fault: cubin"):
+    with pytest.raises(TypingError, match=r"cubin '.*' does not fit: it is machine code for sm_80"):
         build(kernel_calling(spy.function), cc=CC)
 
 

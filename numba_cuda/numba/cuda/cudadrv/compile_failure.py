@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What to show of a source that does not compile: the errors in NVRTC's log, and a file that holds the source."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+
+from numba.cuda.cudadrv import cache_store
+
+_MOST_SHOWN = 5
+_ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
+_SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
+_FOLDER = "failed-sources"
+
+
+def errors_in(log: str) -> str:
+    """The errors in NVRTC's *log*, each with the line of source that it shows, without warnings; the first few of many,
+    and all of a log that has none."""
+    blocks = [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
+    errors = [block for block in blocks if _ERROR.search(block.splitlines()[0] if block else "")]
+    if not errors:
+        return log.strip("\n\0 ")
+    shown = errors[:_MOST_SHOWN]
+    others = len([block for block in blocks if block and not _SUMMARY.match(block)]) - len(shown)
+    if len(errors) > len(shown):
+        shown.append(f"and {len(errors) - len(shown)} more errors: the exception's .log has all")
+    elif others > 1:  # one is the line that says that it is a log
+        shown.append("The exception's .log has the warnings too.")
+    return "\n".join(shown)
+
+
+def saved(code: bytes, name: str) -> str | None:
+    """The path of a file that holds the source *code*: *name* if that is one, else a file written now to the cache's
+    directory, or to one for temporary files; ``None`` where nothing can be written."""
+    with contextlib.suppress(OSError, ValueError), open(name, "rb") as file:
+        if file.read() == code:
+            return os.path.abspath(name)
+    stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
+    file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
+    settings = cache_store.store().settings
+    folders = [os.path.join(settings.directory, _FOLDER)] if settings.on_disk else []
+    for folder in (*folders, os.path.join(tempfile.gettempdir(), f"numba-cuda-autolink-{_FOLDER}-{_user()}")):
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            path = os.path.join(folder, file_name)
+            _write(path, code)
+            return path
+    return None
+
+
+def _write(path: str, code: bytes) -> None:
+    """Put *code* at *path* in one step, whoever else does."""
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(code)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else "user"
