@@ -140,14 +140,12 @@ class Answer:
 
     def difference_from(self, later: Answer) -> str:
         """In what a *later* answer to the same question differs; empty if it is the same code."""
-        before, now = self.inputs(), later.inputs()
+        before, now = self._items, later._items
         if len(before) != len(now):
             return f"first {len(before)} pieces of code, then {len(now)}"
         for one, other in zip(before, now, strict=True):
             if one != other:
-                return (
-                    f"first {one.kind} {one.name!r} ({_told(one)}), then {other.kind} {other.name!r} ({_told(other)})"
-                )
+                return f"first {_told(one)}, then {_told(other)}"
         return ""
 
     def inputs(self) -> tuple[LinkInput, ...]:
@@ -155,8 +153,10 @@ class Answer:
         return tuple(item if isinstance(item, LinkInput) else link_inputs.from_item(item) for item in self._items)
 
 
-def _told(link_input: LinkInput) -> str:
-    return f"{len(link_input.code)} bytes, SHA-256 {link_input.digest[:12]}"
+def _told(item: Any) -> str:
+    if not isinstance(item, LinkInput):
+        return os.fsdecode(item)
+    return f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})"
 
 
 def _named(callee: Callee, link_input: LinkInput) -> LinkInput:

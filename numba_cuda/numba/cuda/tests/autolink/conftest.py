@@ -5,12 +5,30 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 import pytest
+
+_MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
 
 # The tests leave no trace in the user's cache, and find none there. Set before anything reads it.
 _cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests-")
 os.environ.setdefault("NUMBA_CUDA_AUTOLINK_CACHE_DIR", _cache_directory.name)
+
+
+@pytest.fixture(autouse=True)
+def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A test marked ``counted`` counts what is asked for or built, which verify mode asks for and builds again."""
+    if not request.node.get_closest_marker("counted") or os.environ.get(_MODE) != "verify":
+        yield
+        return
+    from numba.cuda.cudadrv import cache_store
+
+    monkeypatch.setenv(_MODE, "1")
+    cache_store.reset()
+    yield
+    monkeypatch.undo()
+    cache_store.reset()
 
 
 def why_no_gpu() -> str | None:

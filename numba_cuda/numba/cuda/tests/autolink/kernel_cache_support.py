@@ -200,7 +200,8 @@ class Program:
 def start_servers() -> Iterator[list[Any]]:
     """Two, which order sets differently and take turns; ended when the generator is."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CUDA_AUTOLINK_LOG": "cache"}
-    environment.pop("NUMBA_CACHE_DIR", None)
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_CACHE"):
+        environment.pop(name, None)
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", SERVER],
@@ -221,7 +222,7 @@ def run_script(folder: Path, text: str, *arguments: str, CACHE: str = "") -> str
     """Run a program in a process of its own; what it prints."""
     script = folder / "script.py"
     script.write_text(textwrap.dedent(PRELUDE) + textwrap.dedent(text))
-    environment = {**os.environ, "PYTHONHASHSEED": "random", "NUMBA_CACHE_DIR": CACHE}
+    environment = {**os.environ, "PYTHONHASHSEED": "random", "NUMBA_CACHE_DIR": CACHE, "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
     found = subprocess.run([sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True)
     assert not found.returncode, found.stderr
     return found.stdout

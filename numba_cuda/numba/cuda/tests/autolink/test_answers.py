@@ -113,6 +113,7 @@ def test_an_object_whose_repr_raises_is_still_named():
     assert safe_repr(Unprintable()) == f"<{Unprintable.__qualname__} object whose repr raises RuntimeError>"
 
 
+@pytest.mark.counted
 def test_a_hook_may_compile_for_itself():
     """What a hook compiles is a compilation of its own, with its own target."""
     helper = Linked("helper_of_hook")
@@ -138,6 +139,7 @@ def test_a_hook_that_compiles_a_call_of_itself_is_refused():
         build(kernel_calling(spy.function))
 
 
+@pytest.mark.counted
 def test_an_object_that_failed_is_asked_again():
     answers = [ValueError("not yet"), source("f")]
 
@@ -153,6 +155,7 @@ def test_an_object_that_failed_is_asked_again():
     build(kernel_calling(spy.function))
 
 
+@pytest.mark.counted
 def test_an_edited_file_is_seen_by_the_next_kernel(tmp_path):
     file = tmp_path / "add.cu"
     spy = Linked("from_file", file)
@@ -217,6 +220,7 @@ def test_the_key_method_is_found():
     ],
     ids=str,
 )
+@pytest.mark.counted
 def test_a_hook_sees_the_kernels_target_also_in_device_functions(options, expected):
     direct, nested = Linked("direct"), Linked("nested")
     direct_function, nested_function = direct.function, nested.function
@@ -248,6 +252,7 @@ def test_there_is_no_target_outside_of_a_compilation():
         autolink.current_target()
 
 
+@pytest.mark.counted
 def test_cuda_compile_asks_for_what_it_is_told():
     spy = Linked("compiled_alone")
     function = spy.function

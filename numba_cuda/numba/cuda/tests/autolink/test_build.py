@@ -44,6 +44,7 @@ def test_each_compute_capability(cc):
     assert cc[0] * 10 + cc[1] in (flags & 0xFF, flags >> 8 & 0xFF)
 
 
+@pytest.mark.counted
 def test_one_process_builds_device_functions_for_several_architectures():
     spy = Linked("for_several")
     called = spy.function

@@ -78,6 +78,7 @@ in_module = Scale(11)
 
 
 class TestCalls:
+    @pytest.mark.counted
     def test_defaults_and_keywords_are_folded_into_the_order_of_the_parameters(self):
         scale = Scale()
 
@@ -138,6 +139,7 @@ class TestCalls:
 
         assert folded(kernel) == [1, 7]
 
+    @pytest.mark.counted
     def test_several_signatures_in_one_kernel(self):
         scale = Scale()
 
@@ -372,6 +374,7 @@ class TestMethods:
 
         assert folded(kernel) == [111, 115]
 
+    @pytest.mark.counted
     def test_bring_their_own_code_or_that_of_their_object(self):
         generator = self.Generator(1)
 

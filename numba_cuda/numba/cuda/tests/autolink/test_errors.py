@@ -224,6 +224,7 @@ def test_what_is_named_explicitly_and_does_not_fit_is_a_link_error():
         build(kernel_calling(function), link=link)
 
 
+@pytest.mark.counted
 def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
     answers = iter(range(100))
 

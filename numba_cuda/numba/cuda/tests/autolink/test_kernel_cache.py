@@ -654,7 +654,7 @@ def test_a_folder_that_cannot_be_written_costs_one_warning(program):
     assert (run.status, len(run.warnings)) == ("built", 1)
 
 
-def test_a_full_disk_costs_one_warning(program):
+def test_a_full_disk_costs_one_warning_for_the_kernels_and_one_for_the_rest(program):
     program.write("add = Add(3)", KERNEL + "@cuda.jit(cache=True)\ndef other(x): x[1] = add(x[0])")
     fill = """
 def fail(*args):
@@ -663,8 +663,9 @@ os.replace = fail
 """
     runs = program.runs("kernel", "other", before=fill)
     assert [run.status for run in runs] == ["built", "built"]
-    assert len(runs[0].warnings) == 1
-    assert "No space left" in runs[0].warnings[0]
+    assert all("No space left" in warning for warning in runs[0].warnings)
+    assert sorted("kernel" in warning for warning in runs[0].warnings) == [False, True]
+    assert runs[1].warnings == runs[0].warnings  # those of the whole process
     assert program.files() == []
 
 

@@ -508,6 +508,7 @@ def cub_sources(count):
 
 
 @pytest.mark.parametrize(("jobs", "elsewhere"), [("2", 1), ("1", 0)])
+@pytest.mark.counted
 def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, jobs, elsewhere):
     monkeypatch.setenv(compile_jobs.JOBS, jobs)
     ran = []
