@@ -289,7 +289,7 @@ def program_hits(bench):
     print(f"    {disk[0]:.2f} ms, with loading NVRTC); memory hit: {median(memory):.0f} us (<= 100)")
 
 
-def nvmath(bench, rounds):
+def nvmath_kernels(bench, rounds):
     examples = str(Path(__file__).resolve().parent.parent / "examples")
     times = {}
     for variant, call in (("autolink", "fft"), ("alone", "fft.execute")):
@@ -325,7 +325,7 @@ def main():
         except ImportError as error:
             print(f"nvmath-python is not measured: {error}")
         else:
-            nvmath(bench, max(1, arguments.rounds // 2))
+            nvmath_kernels(bench, max(1, arguments.rounds // 2))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,10 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.codegen import ExternalCodeLibrary
+
+from .ordered_set import OrderedSet
+
 
 @dataclass(frozen=True)
 class Declaration:
@@ -47,3 +51,11 @@ def declare_again(name: str, signature: Any, declared: Declaration) -> Any:
     return cuda.declare_device(
         name, signature, list(declared.link), use_cooperative=declared.use_cooperative, abi=declared.abi
     )
+
+
+class LinkingExternalLibrary(ExternalCodeLibrary):
+    """The code of a ``declare_device`` function, in the order in which it was given."""
+
+    def __init__(self, codegen: Any, name: str):
+        super().__init__(codegen, name)
+        self._linking_files = OrderedSet()

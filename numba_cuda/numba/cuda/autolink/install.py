@@ -53,7 +53,7 @@ def _library_class(host: Any) -> Any:
 
 def _external_library_class(host: Any) -> Any:
     def make_library(*args: Any, **kwargs: Any) -> Any:
-        from .library import LinkingExternalLibrary
+        from .declared import LinkingExternalLibrary
 
         return LinkingExternalLibrary(*args, **kwargs)
 
@@ -89,9 +89,18 @@ def _compile_for_device(host: Any) -> Any:
     def compile_cuda(*args: Any, **options: Any) -> Any:
         function = getattr(args[0], "__name__", "a function")
         with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
-            return host(*args, **options)
+            compiled = host(*args, **options)
+        if isinstance(compiled.library, _library().LinkingCodeLibrary):
+            compiled.library.expect_search()
+        return compiled
 
     return compile_cuda
+
+
+def _library() -> Any:
+    from . import library
+
+    return library
 
 
 def _compile(host: Any) -> Any:

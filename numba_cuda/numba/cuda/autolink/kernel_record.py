@@ -24,7 +24,6 @@ from numba.cuda.serialize import NumbaPickler
 
 from . import protocol
 from .callsites import CallSite
-from .code_fingerprint import code_fingerprint
 from .fingerprint import fingerprint
 from .reachable import Reached
 from .target import Target, asking
@@ -136,6 +135,8 @@ def _meant(site: CallSite, target: Target) -> Any:
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:
+    from .code_fingerprint import code_fingerprint
+
     callbacks = [(each.setup_callback is not None, each.teardown_callback is not None, each.nrt) for each in inputs]
     return fingerprint(callbacks, [code_fingerprint(each, target) for each in inputs])
 

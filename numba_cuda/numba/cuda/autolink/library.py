@@ -5,57 +5,33 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable, Iterator, MutableSet
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from numba.cuda.codegen import CUDACodeLibrary, ExternalCodeLibrary
+from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
-from numba.cuda.cudadrv import link_inputs, link_run
+from numba.cuda.cudadrv import link_inputs
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
-from numba.cuda.cudadrv.link_record import LinkRecord
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from . import protocol
 from .call_graph import Calls
 from .callsites import CallSite
-from .canonical import CanonicalNames
-from .code_fingerprint import plan_fingerprints
 from .errors import HookError
+from .ordered_set import OrderedSet
 from .target import Target, cc_without_device, compilation, split_cc
+
+# What it takes to link takes milliseconds to import, and is imported where it is needed: a kernel that is linked
+# already starts without.
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.link_record import LinkRecord
+
+    from .canonical import CanonicalNames
 
 _WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
 _OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
-
-
-class OrderedSet(MutableSet[Any]):
-    """A set that keeps the order of insertion."""
-
-    def __init__(self, items: Iterable[Any] = ()):
-        self._items = dict.fromkeys(items)
-
-    def __contains__(self, item: object) -> bool:
-        return item in self._items
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def add(self, item: Any) -> None:
-        """Add *item* at the end, unless it is there."""
-        self._items[item] = None
-
-    def discard(self, item: Any) -> None:
-        """Remove *item* if it is there."""
-        self._items.pop(item, None)
-
-    def update(self, items: Iterable[Any]) -> None:
-        """Add each of *items*."""
-        for item in items:
-            self.add(item)
 
 
 class SymbolSite(NamedTuple):
@@ -101,14 +77,6 @@ class LinkingFiles(OrderedSet):
         return OrderedSet(items)
 
 
-class LinkingExternalLibrary(ExternalCodeLibrary):
-    """The code of a ``declare_device`` function, in the order in which it was given."""
-
-    def __init__(self, codegen: Any, name: str):
-        super().__init__(codegen, name)
-        self._linking_files = OrderedSet()
-
-
 class LinkingCodeLibrary(CUDACodeLibrary):
     """A code library that links what called objects provide.
 
@@ -117,6 +85,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     _canonical_names: CanonicalNames | None = None
     _entry_name: str | None
+    _is_searched = False
     _llvm_strs: list[str] | None
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -129,8 +98,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         # How each link went, by compute capability and output.
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}
         self.calls = Calls()
-        # What was known of it, for reports, before it was pickled.
-        self.facts: dict[Any, Any] = {}
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkingFiles(self._own_target)
 
@@ -157,6 +124,30 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._linking_files.add(site)
         self.calls.add_site(site)
 
+    def expect_search(self) -> None:
+        """If this is a kernel's library, numba-cuda next searches its PTX for functions that need more linked."""
+        self._is_searched = True
+
+    def get_asm_str(self, cc: Any = None) -> str:
+        """The PTX for *cc* (default: the current GPU).
+
+        To numba-cuda's search for undefined functions these alone: under LTO nobody reads the PTX, and to make it takes
+        longer than to make the LTO-IR. Where NRT may be linked, which is found by its form in PTX, that is made.
+        """
+        is_searched, self._is_searched = self._is_searched and cc is None, False
+        is_kernel = self._entry_name is not None
+        if (
+            is_searched
+            and is_kernel
+            and self._lto
+            and not (config.DUMP_ASSEMBLY or getattr(config, "CUDA_ENABLE_NRT", False))
+        ):
+            return "\n".join(
+                function.name for module in self.modules for function in module.functions if function.is_declaration
+            )
+        ptx: str = super().get_asm_str(cc)
+        return ptx
+
     def add_linking_file(self, path_or_obj: Any) -> None:
         super().add_linking_file(path_or_obj)
         if self._canonical_names is None:
@@ -182,6 +173,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             for symbol, sites in library._symbols.items():
                 for site in sites:
                     self.note_symbol(symbol, site)
+
+    def facts_before_pickling(self, cc: Any) -> Any:
+        """What was known of it, for reports, before it was pickled."""
+        return None
 
     def note_symbol(self, symbol: str, site: SymbolSite) -> None:
         """Remember that *symbol* is called at *site*: the first site of each prototype."""
@@ -225,6 +220,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """The text of the modules: of a kernel with external code with canonical names, so that its links can be told
         to be the same."""
         if self._llvm_strs is None and self._entries:
+            from .canonical import CanonicalNames
+
             self._canonical_names = CanonicalNames()
             canonical = self._canonical_names.modules([str(module) for module in self.modules])
             if self._entry_name is not None:
@@ -248,7 +245,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """
         for symbol, sites in self._symbols.items():
             if len(sites) > 1:
-                raise link_run.LinkError(
+                raise _link_error(
                     f"linking kernel {self.name!r}: {symbol!r} is called as functions with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
@@ -272,13 +269,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             try:
                 yield NAMED_EXPLICITLY, link_inputs.from_item(entry)
             except link_inputs.LinkInputError as error:
-                raise link_run.LinkError(str(error)) from error
+                raise _link_error(str(error)) from error
             return
         try:
             answer = protocol.ask(entry.callee, entry.argtypes, target)
         except HookError as error:
             hook = f"{entry.callee}.{protocol.HOOK}"
-            raise link_run.LinkError(f"{hook} {error}\n  called at: {entry.place}") from error
+            raise _link_error(f"{hook} {error}\n  called at: {entry.place}") from error
         for link_input in answer.inputs():
             yield str(entry), link_input
 
@@ -293,12 +290,17 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            from numba.cuda.cudadrv import link_run
+
+            from .code_fingerprint import plan_fingerprints
+
             before = plan_fingerprints(plan)
             linked = link_run.link(
                 plan,
                 self._own_code(plan.target),
                 self.symbol_sites,
                 prototypes=self.symbol_prototypes,
+                entry=self._entry_name or "",
                 # What is built ahead of time is loaded by others, who may set its variables.
                 drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
             )
@@ -321,6 +323,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             else:
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
+        from numba.cuda.cudadrv import link_run
+
         linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx")
         if linked.record is not None:
             self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
@@ -345,6 +349,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
+        from .code_fingerprint import plan_fingerprints
+
         return any(plan_fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
 
     def _reduce_class(self) -> type:
@@ -361,3 +367,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         from .restored import states_of
 
         return states_of(self)
+
+
+def _link_error(message: str) -> Exception:
+    from numba.cuda.cudadrv.link_errors import LinkError
+
+    return LinkError(message)

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from numba.cuda.cudadrv import cache_store, link_checks, link_inputs, progress
+from numba.cuda.cudadrv import cache_store, link_inputs, progress
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
 from .errors import AskedAgainError, CallError, HookError, safe_repr
@@ -245,10 +245,18 @@ def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 
             items = stored(callee, value, argtypes, target, ask)
         answer = Answer(items, time.perf_counter() - start, stored=not asked)
-        for link_input in answer.inputs():
+        _refuse_misfits(answer, target)
+        return answer
+
+
+def _refuse_misfits(answer: Answer, target: Target) -> None:
+    finished = [link_input for link_input in answer.inputs() if link_input.kind is not link_inputs.CUDA]
+    if finished:
+        from numba.cuda.cudadrv import link_checks
+
+        for link_input in finished:
             if why := link_checks.misfit(link_input, target):
                 raise link_inputs.LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit: {why}")
-        return answer
 
 
 def _asked(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Any, ...]:

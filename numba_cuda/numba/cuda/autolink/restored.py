@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,6 @@ from numba.cuda.locks import module_init_lock
 from . import protocol
 from .callsites import CallSite
 from .library import LinkingCodeLibrary, LinkingFiles, SymbolSite
-from .reports.facts import BuildFacts, facts_of
 from .target import Target
 
 
@@ -29,12 +29,15 @@ def states_of(library: LinkingCodeLibrary) -> dict[str, Any]:
     without_entries.__dict__.update(vars(library), _linking_files=())
     entries = library._entries
     target = library._own_target()
+    from .reports.facts import facts_of
+
+    facts = {cc: dataclasses.replace(facts_of(library, cc), restored=True) for cc in library._cubin_cache}
     return {
         **CUDACodeLibrary._reduce_states(without_entries),
         "entries": entries,
         "with_callbacks": tuple(_has_callbacks(entry, target) for entry in entries),
         "target": target,
-        "facts": {cc: dataclasses.replace(facts_of(library, cc), restored=True) for cc in library._cubin_cache},
+        "facts": pickle.dumps(facts),  # for whoever asks for a report
         "symbols": {symbol: [tuple(site) for site in sites] for symbol, sites in library._symbols.items()},
     }
 
@@ -53,6 +56,10 @@ class RestoredLibrary(LinkingCodeLibrary):
     """
 
     _with_callbacks: tuple[bool, ...] = ()
+    _pickled_facts: bytes = pickle.dumps({})
+
+    def facts_before_pickling(self, cc: Any) -> Any:
+        return pickle.loads(self._pickled_facts).get(cc)
 
     def get_cubin(self, cc: Any = None) -> Any:
         """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
@@ -89,7 +96,7 @@ class RestoredLibrary(LinkingCodeLibrary):
         with_callbacks: tuple[bool, ...],
         target: Target,
         symbols: dict[str, list[tuple[str, str]]],
-        facts: dict[Any, BuildFacts],
+        facts: bytes,
         **states: Any,
     ) -> RestoredLibrary:
         library: RestoredLibrary = super()._rebuild(**states)
@@ -97,6 +104,6 @@ class RestoredLibrary(LinkingCodeLibrary):
         library._linking_files = LinkingFiles(library._own_target)
         library._linking_files.update(entries)
         library._with_callbacks = with_callbacks
-        library.facts = facts
+        library._pickled_facts = facts
         library._symbols = {symbol: [SymbolSite(*site) for site in sites] for symbol, sites in symbols.items()}
         return library

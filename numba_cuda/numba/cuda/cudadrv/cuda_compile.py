@@ -51,6 +51,7 @@ class TranslationUnit:
             "arch": target.arch,
             "relocatable_device_code": True,
             "link_time_optimization": target.lto,
+            "gen_opt_lto": target.lto or None,  # what is optimised before it is linked links faster
             "debug": (target.debug and not target.lto) or None,  # full debug information and LTO exclude each other
             "lineinfo": target.lineinfo or None,
             "max_register_count": target.max_registers,

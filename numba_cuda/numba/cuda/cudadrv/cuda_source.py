@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -122,6 +121,8 @@ def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
             hint = f"use {instead}=" if instead else "it follows from the kernel's target"
             raise ValueError(f"CUDASource option {option!r} is not for the source to set: {hint}")
         if option not in known:
+            import difflib
+
             near = difflib.get_close_matches(option, known, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise ValueError(f"CUDASource option {option!r} is no field of cuda.core.ProgramOptions{hint}")

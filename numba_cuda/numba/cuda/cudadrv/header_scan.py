@@ -13,20 +13,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from numba.cuda.cudadrv.file_state import Header, file_state, is_settled, state_of
 from numba.cuda.cudadrv.header_macros import Macros, UnknownTextError
-
-# Size, modification, status change (nanoseconds) and inode: a file that has these unchanged is taken to be unchanged,
-# unless it was modified so shortly before it was read that it could have been modified again without a trace.
-FileState = tuple[int, int, int, int]
-
-# Larger than the granularity of any file system's times, and than the usual clock skew of a network file system.
-_TIME_MARGIN = 2_000_000_000
 
 # Written so that each part can match in one way only: a comment ends at the first end of a comment.
 _SPACE = rb"[ \t\f\v]*(?:/\*(?:[^*]|\*(?!/))*\*/[ \t\f\v]*)*"
@@ -121,33 +113,6 @@ def _blank_wrapper(found: re.Match[bytes]) -> bytes:
     """A function-like macro may hand its own parameter on."""
     parameters = [parameter.strip() for parameter in found[1].split(b",")]
     return b"" if found[2] in parameters else found[0]
-
-
-def state_of(status: os.stat_result) -> FileState:
-    """What of *status* tells a change."""
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-
-
-def file_state(path: str) -> FileState | None:
-    """The state of the regular file at *path*, ``None`` if there is none."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return state_of(status) if stat.S_ISREG(status.st_mode) else None
-
-
-def is_settled(state: FileState, at: int) -> bool:
-    """Whether a change after the time *at* (nanoseconds) would show in a *state* seen after it."""
-    return max(state[1], state[2]) < at - _TIME_MARGIN
-
-
-class Header(NamedTuple):
-    """A header as it was read: the state that its file had, and the SHA-256 of its content."""
-
-    path: str
-    state: FileState
-    sha256: bytes
 
 
 @dataclass

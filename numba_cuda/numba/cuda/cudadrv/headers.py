@@ -17,15 +17,12 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from numba.cuda.cudadrv.header_scan import (
-    FileState,
-    Found,
-    Header,
-    file_state,
-    is_settled,
-    read_header,
-)
+from numba.cuda.cudadrv.file_state import FileState, Header, file_state, is_settled
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.header_scan import Found
 
 # Goes up when what a stored manifest means changes.
 MANIFEST_FORMAT = "1"
@@ -143,6 +140,8 @@ class HeaderManifest:
 
         What is neither touched nor too new is not read.
         """
+        from numba.cuda.cudadrv.header_scan import read_header
+
         now = time.time_ns()
         headers = []
         for header in self.headers:

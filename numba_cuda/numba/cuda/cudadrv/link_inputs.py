@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuda.core import ObjectCode
-from numba.cuda.cudadrv import link_checks, link_formats
 from numba.cuda.cudadrv.cuda_source import CompileOptions, CUDASource
 from numba.cuda.cudadrv.linkable_code import (
     LTOIR,
@@ -62,11 +61,11 @@ class Kind:
 
 CUDA = Kind("CUDA C++ source", CUSource, (".cu",), "")
 PTX = Kind("PTX", PTXSource, (".ptx",), "ptx")
-LTO_IR = Kind("LTO-IR", LTOIR, (".ltoir",), "ltoir", (link_formats.LTO_IR_MAGIC,))
-CUBIN = Kind("cubin", Cubin, (".cubin",), "cubin", (link_formats.ELF_MAGIC,))
-FATBIN = Kind("fatbin", Fatbin, (".fatbin",), "fatbin", (link_formats.FATBIN_MAGIC,))
-OBJECT = Kind("object", Object, (".o", ".obj"), "object", (link_formats.ELF_MAGIC,))
-ARCHIVE = Kind("archive", Archive, (".a", ".lib"), "library", (link_formats.ARCHIVE_MAGIC,))
+LTO_IR = Kind("LTO-IR", LTOIR, (".ltoir",), "ltoir", (b"\xed\x43\x4e\x7f",))
+CUBIN = Kind("cubin", Cubin, (".cubin",), "cubin", (b"\x7fELF",))
+FATBIN = Kind("fatbin", Fatbin, (".fatbin",), "fatbin", (b"\x50\xed\x55\xba",))
+OBJECT = Kind("object", Object, (".o", ".obj"), "object", (b"\x7fELF",))
+ARCHIVE = Kind("archive", Archive, (".a", ".lib"), "library", (b"!<arch>\n",))
 KINDS = (CUDA, PTX, LTO_IR, CUBIN, FATBIN, OBJECT, ARCHIVE)
 
 
@@ -106,6 +105,10 @@ class LinkInput:
             looks_like = next((kind for kind in KINDS if kind.magic and self.code.startswith(kind.magic)), None)
             found = f"it looks like {looks_like}" if looks_like else f"it begins with {self.code[:8]!r}"
             raise LinkInputError(f"{self.name!r} is not {self.kind}: {found}")
+        if self.kind is CUDA:
+            return
+        from numba.cuda.cudadrv import link_checks  # which a kernel that is linked already starts without
+
         fault = link_checks.structural_fault(self.kind.name, self.code)
         if fault:
             raise LinkInputError(f"{self.name!r} is no linkable {self.kind}: {fault}")

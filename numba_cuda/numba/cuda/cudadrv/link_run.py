@@ -65,13 +65,15 @@ def link(
     *,
     prototypes: Mapping[str, str] = MappingProxyType({}),
     output: str = "cubin",
+    entry: str = "",
     drop_unused_variables: bool = False,
 ) -> Linked:
     """Link a kernel's *own* code with what is planned.
 
     *wanted_by* tells which call brought in a symbol, for messages, and *prototypes* the LLVM function type with which
     it is called. *output* is ``"cubin"`` or ``"ptx"`` (LTO only).
-    With *drop_unused_variables*, LTO takes for granted that nothing outside of the code reads or sets a variable.
+    With *drop_unused_variables*, LTO takes for granted that nothing outside of the code reads or sets a variable, or
+    calls another kernel than *entry*.
 
     Raises
     ------
@@ -92,6 +94,7 @@ def link(
         link_time_optimization=has_ltoir or None,
         ptx=(has_ltoir and output == "ptx") or None,
         optimize_unused_variables=(has_ltoir and drop_unused_variables) or None,
+        kernels_used=[entry] if has_ltoir and drop_unused_variables else None,
         verbose=True,  # ptxas then tells what it spilled, in no measurable time
     )
 

@@ -24,12 +24,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cuda.core
-from numba.cuda.cudadrv import cache_store, compile_jobs, link_inputs, progress
+from numba.cuda.cudadrv import cache_store, link_inputs, progress
 from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.cache_store import Fetched, Origin
 from numba.cuda.cudadrv.cuda_compile import (
@@ -39,11 +38,14 @@ from numba.cuda.cudadrv.cuda_compile import (
     messages_outside_toolkit,
     toolkit_include_paths,
 )
-from numba.cuda.cudadrv.header_scan import SourceText
 from numba.cuda.cudadrv.headers import MANIFEST_FORMAT, HeaderManifest, HeaderWatch, digest_of
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
 from numba.cuda.cudadrv.nvrtc_call import Compiled, CompileError
 from numba.cuda.cudadrv.toolkit import nvrtc_build, nvrtc_version
+
+# What it takes to compile is imported where it is needed: a program that is cached is found without.
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.header_scan import SourceText
 
 # Options that make NVRTC write a file or read one that is no header: a program compiled with them is not cached.
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
@@ -113,15 +115,23 @@ def all_compiled(sources: Sequence[LinkInput], target: object) -> list[Program]:
     """
     entries = [_entry(source, target) for source in sources]
     slow = [entry for entry in dict.fromkeys(entries) if entry.is_slow()] if len(entries) > 1 else []
-    jobs = min(len(slow), compile_jobs.most_jobs())
-    if jobs < 2:
-        return [
-            entry.program(_fetched(number, entry, compile_unit, left=len(entries) - number - 1))
-            for number, entry in enumerate(entries)
-        ]
+    if len(slow) > 1:
+        from numba.cuda.cudadrv.compile_jobs import compile_beside, most_jobs
+
+        if (jobs := min(len(slow), most_jobs())) > 1:
+            return _compiled_at_a_time(entries, slow, jobs, compile_beside)
+    return [
+        entry.program(_fetched(number, entry, compile_unit, left=len(entries) - number - 1))
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _compiled_at_a_time(entries: list[_Entry], slow: list[_Entry], jobs: int, compile_: Compile) -> list[Program]:
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(jobs, "compile") as pool:
         found = {
-            entry: pool.submit(_fetched, number, entry, compile_jobs.compile_beside)
+            entry: pool.submit(_fetched, number, entry, compile_)
             for number, entry in enumerate(entries)
             if entry in slow
         }
@@ -255,6 +265,8 @@ class _Entry:
 
     @functools.cached_property
     def _text(self) -> SourceText:
+        from numba.cuda.cudadrv.header_scan import SourceText
+
         unit = self.unit
         search = tuple(unit.option("include_path") or ())
         before = unit.option("pre_include") or ()
@@ -280,6 +292,8 @@ class _Entry:
         if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _TELLS_HEADERS:
             return _packed(compile_(self.unit))
         began = time.time_ns()
+        from numba.cuda.cudadrv import compile_jobs
+
         compiled = compile_jobs.compile_elsewhere(self.unit, traces=True)
         data = _packed(compiled)
         with self._lock:

@@ -93,7 +93,7 @@ def of_library(library: Any, argtypes: Iterable[Any], capabilities: Iterable[Any
     made = []
     for cc in capabilities:
         cubin = bytes(library.get_cubin(cc).code)
-        facts = library.facts.get(cc) or facts_of(library, cc)
+        facts = library.facts_before_pickling(cc) or facts_of(library, cc)
         made.append(of_facts(facts, _signature(argtypes), functools.partial(_planned, library, cc), cubin, "cubin"))
     return merged(made)
 
