@@ -13,7 +13,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv import link_inputs
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.link_inputs import LinkInput
-from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.link_plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from . import protocol
@@ -260,9 +260,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 needs_nrt = needs_nrt or link_input.nrt
                 yield origin, link_input
         if needs_nrt and getattr(config, "CUDA_ENABLE_NRT", False):
-            yield "numba-cuda's runtime", link_inputs.from_item(NRT_LIBRARY)
+            yield NRT, link_inputs.from_item(NRT_LIBRARY)
         if self.needs_cudadevrt:
-            yield "cooperative launch", link_inputs.from_item(get_cudalib("cudadevrt", static=True))
+            yield COOPERATIVE_LAUNCH, link_inputs.from_item(get_cudalib("cudadevrt", static=True))
 
     def _inputs_of(self, entry: Any, target: Target) -> Iterator[tuple[str, LinkInput]]:
         if not isinstance(entry, CallSite):

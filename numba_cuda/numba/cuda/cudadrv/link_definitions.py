@@ -27,7 +27,7 @@ def defined_twice(parts: Sequence[Part], called: Iterable[str], arch: str) -> tu
             defined[symbol] = part
     compressed = [part for part in parts if link_symbols.is_compressed(part.kind.name, part.code)]
     if compressed and len(parts) > 1:
-        with contextlib.suppress(link_trial.TrialError):  # then nobody can tell
+        with contextlib.suppress(Exception):  # where it cannot be found out, the link has the word
             twice = _twice_in_compressed(parts, compressed, defined, called, arch)
             if twice is not None:
                 return twice

@@ -13,6 +13,9 @@ from numba.cuda.cudadrv.link_inputs import LinkInput
 
 # The origin of what no call site brought.
 NAMED_EXPLICITLY = "link="
+COOPERATIVE_LAUNCH = "cooperative launch"
+NRT = "numba-cuda's runtime"
+HOSTS_OWN = frozenset({COOPERATIVE_LAUNCH, NRT})
 
 
 @dataclass(frozen=True)

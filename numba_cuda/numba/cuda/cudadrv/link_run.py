@@ -18,14 +18,14 @@ from numba.cuda.cudadrv.link_checks import misfit
 from numba.cuda.cudadrv.link_definitions import defined_twice
 from numba.cuda.cudadrv.link_errors import LinkError, Part
 from numba.cuda.cudadrv.link_inputs import LinkInput
-from numba.cuda.cudadrv.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from numba.cuda.cudadrv.link_plan import HOSTS_OWN, NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord
 from numba.cuda.cudadrv.link_signatures import mismatch
 from numba.cuda.cudadrv.nvrtc_call import CompileError
 from numba.cuda.cudadrv.program_cache import Program, SourceError
 from numba.cuda.cudadrv.toolkit_missing import why_missing
 
-_COMPILE_TIME = re.compile(r"^ptxas info +: Compile time = .*\n?", re.MULTILINE)
+_TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 
 __all__ = ["LinkError", "Linked", "link"]
 
@@ -146,7 +146,7 @@ def _run(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
         if linker is not None:
             linker.close()
     # The log is cached with the code: what differs from run to run is no part of it.
-    return Linked(code, _COMPILE_TIME.sub("", log.replace("\0", "")).strip())
+    return Linked(code, _TIMES.sub("", log.replace("\0", "")).strip())
 
 
 def _external_parts(plan: LinkPlan) -> list[_Part]:
@@ -207,7 +207,8 @@ def _refuse_misfits(plan: LinkPlan) -> None:
 
 def _refuse_double_definitions(plan: LinkPlan, parts: Sequence[_Part], called: Mapping[str, str]) -> None:
     """nvJitLink takes the first of two definitions in PTX and cubins without a word, or crashes."""
-    twice = defined_twice(parts, called, plan.target.arch)
+    hosts_own = {str(planned) for planned in plan.units if set(planned.origins) <= HOSTS_OWN}
+    twice = defined_twice([part for part in parts if part.origin not in hosts_own], called, plan.target.arch)
     if twice is not None:
         raise explain.double_definition(plan, *twice)
 

@@ -655,7 +655,10 @@ def test_a_folder_that_cannot_be_written_costs_one_warning(program):
 
 
 def test_a_full_disk_costs_one_warning_for_the_kernels_and_one_for_the_rest(program):
-    program.write("add = Add(3)", KERNEL + "@cuda.jit(cache=True)\ndef other(x): x[1] = add(x[0])")
+    program.write(
+        "add = Add(1234567)",  # which nothing else has cached
+        KERNEL + "@cuda.jit(cache=True)\ndef other(x): x[1] = add(x[0])",
+    )
     fill = """
 def fail(*args):
     raise OSError(28, "No space left on device")

@@ -102,7 +102,7 @@ def tree(tmp_path, monkeypatch):
     tree = Tree(tmp_path / "tree")
     monkeypatch.chdir(tree.folder / "work")
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("numba.cuda.cudadrv.header_scan._TIME_MARGIN", 0)
+    monkeypatch.setattr("numba.cuda.cudadrv.file_state._TIME_MARGIN", 0)
     yield tree
     cache_store.reset()
 
@@ -425,7 +425,7 @@ def test_a_header_that_is_edited_during_the_compile(tree, monkeypatch):
 
 
 def test_a_header_that_was_written_just_now_is_read_again(tree, monkeypatch):
-    monkeypatch.setattr("numba.cuda.cudadrv.header_scan._TIME_MARGIN", 10**12)
+    monkeypatch.setattr("numba.cuda.cudadrv.file_state._TIME_MARGIN", 10**12)
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
     edit_and_restore_the_time(tree)
     assert tree.compiled().origin == "built"
