@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.file_state import FileState, Header, file_state, is_settled
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numba.cuda.cudadrv.header_scan import Found
 
 # Goes up when what a stored manifest means changes.
-MANIFEST_FORMAT = "1"
+MANIFEST_FORMAT = "2"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_STAY = 1.0
@@ -106,7 +106,7 @@ class HeaderManifest:
     """
 
     recorded: int
-    headers: tuple[Header, ...]
+    headers: Sequence[Header]
     absences: tuple[Absence, ...]
     traced: bool = False
 
@@ -125,7 +125,17 @@ class HeaderManifest:
     @property
     def size(self) -> int:
         """Bytes of all headers."""
-        return sum(header.state[0] for header in self.headers)
+        return sum(size for size, *_ in self.states)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Those of all headers."""
+        return self.headers.paths if isinstance(self.headers, _UnpackedHeaders) else [h.path for h in self.headers]
+
+    @property
+    def states(self) -> Sequence[FileState]:
+        """Those of all headers."""
+        return self.headers.states if isinstance(self.headers, _UnpackedHeaders) else [h.state for h in self.headers]
 
     @functools.cached_property
     def is_settled(self) -> bool:
@@ -134,6 +144,15 @@ class HeaderManifest:
         return all([is_settled(header.state, recorded) for header in self.headers]) and all(
             absence.is_settled(recorded) for absence in self.absences
         )
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the headers' paths and contents, as hexadecimal digits."""
+        digest = hashlib.sha256()
+        for header in self.headers:
+            path = os.fsencode(header.path)
+            digest.update(b"%d %s %s" % (len(path), path, header.sha256))
+        return digest.hexdigest()
 
     def refreshed(self) -> HeaderManifest | None:
         """The same with the states of now, ``None`` if a header changed, is gone, or appeared where none was.
@@ -168,6 +187,8 @@ class HeaderManifest:
         folders, names = _Table(), _Table()
         split = [_split(header.path) for header in self.headers]
         content = {
+            "digest": self.digest,
+            "settled": self.is_settled,
             "recorded": self.recorded,
             "traced": self.traced,
             "in": [folders[folder] for folder, _ in split],
@@ -195,20 +216,42 @@ class HeaderManifest:
         content = json.loads(data)
         folders, names = content["folders"], content["names"]
         paths = [folders[number] + name for number, name in zip(content["in"], content["headers"], strict=True)]
-        rows = binascii.a2b_base64(content["sha256"])
-        digests = [rows[start : start + 32] for start in range(0, len(rows), 32)]
-        headers = map(Header._make, zip(paths, _states(content["states"]), digests, strict=True))
+        headers = _UnpackedHeaders(paths, list(_states(content["states"])), content["sha256"])
         absences = [
             Absence(base, tuple([names[n] for n in numbers]), tuple(watched), tuple(_states(states)), tuple(unwatched))
             for base, numbers, watched, states, unwatched in content["absent"]
         ]
-        return cls(content["recorded"], tuple(headers), tuple(absences), content["traced"])
+        manifest = cls(content["recorded"], headers, tuple(absences), content["traced"])
+        vars(manifest).update(digest=content["digest"], is_settled=content["settled"])  # which are worked out once
+        return manifest
 
 
-def digest_of(headers: Iterable[Header]) -> str:
-    """SHA-256 of paths and contents, as hexadecimal digits."""
-    rows = [b"%d %s %s" % (len(path), path, header.sha256) for header in headers for path in [os.fsencode(header.path)]]
-    return hashlib.sha256(b"\0".join(rows)).hexdigest()
+class _UnpackedHeaders(Sequence[Header]):
+    """Headers whose digests nobody has asked for yet."""
+
+    def __init__(self, paths: list[str], states: list[FileState], sha256: str):
+        if len(paths) != len(states):
+            raise ValueError("a manifest has as many paths as states")
+        self.paths = paths
+        self.states = states
+        self._sha256 = sha256
+
+    @functools.cached_property
+    def _headers(self) -> tuple[Header, ...]:
+        rows = binascii.a2b_base64(self._sha256)
+        digests = [rows[start : start + 32] for start in range(0, len(rows), 32)]
+        return tuple(map(Header._make, zip(self.paths, self.states, digests, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._headers[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._headers == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class HeaderWatch:
@@ -222,6 +265,7 @@ class HeaderWatch:
 
     def __init__(self, manifest: HeaderManifest, packages: Sequence[str] = ()):
         self._packages = tuple(os.path.join(folder, "") for folder in packages)
+        self._package_folders = frozenset(packages)
         self._set(manifest)
 
     def unchanged(self) -> bool:
@@ -237,31 +281,33 @@ class HeaderWatch:
     def _set(self, manifest: HeaderManifest) -> None:
         own: tuple[list[str], list[FileState]] = [], []
         packaged: tuple[list[str], list[FileState]] = [], []
-        watched = [pair for absence in manifest.absences for pair in zip(absence.watched, absence.states, strict=True)]
-        for path, state in [(header.path, header.state) for header in manifest.headers] + watched:
-            paths, states = packaged if self._is_packaged(path) else own
-            paths.append(path)
-            states.append(state)
+        folders, prefixes = self._package_folders, self._packages
+        for paths, states in (
+            (manifest.paths, manifest.states),
+            *((absence.watched, absence.states) for absence in manifest.absences),
+        ):
+            for path, state in zip(paths, states, strict=True):
+                group = packaged if path.startswith(prefixes) or path in folders else own
+                group[0].append(path)
+                group[1].append(state)
         self.manifest = manifest
         self._own = own
         self._packaged = packaged
         self._packages_until = 0.0
 
-    def _is_packaged(self, path: str) -> bool:
-        return os.path.join(path, "").startswith(self._packages)
-
     def _packages_are(self) -> bool:
         now = time.monotonic()
         if now < self._packages_until:
             return True
-        until = now + PACKAGES_STAY
+        until = later = now + PACKAGES_STAY
         for path, state in zip(*self._packaged, strict=True):
             seen = _seen_packaged.get(path)
             if seen is None or seen[0] <= now:
-                seen = _seen_packaged[path] = now + PACKAGES_STAY, _state(path)
+                seen = _seen_packaged[path] = later, _state(path)
             if seen[1] != state:
                 return False
-            until = min(until, seen[0])
+            if seen[0] < until:
+                until = seen[0]
         self._packages_until = until
         return True
 

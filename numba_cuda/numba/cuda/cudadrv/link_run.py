@@ -98,11 +98,14 @@ def link(
         verbose=True,  # ptxas then tells what it spilled, in no measurable time
     )
 
+    # nvJitLink gives no log of a link that it remembers.
+    how = dataclasses.replace(options, no_cache=True) if cache_store.store().settings.verify else options
+
     def run() -> bytes:
         _refuse_double_definitions(plan, parts, prototypes)
         _refuse_wrong_signatures(plan, parts, wanted_by, prototypes)
         try:
-            return _run(plan, parts, options, output).packed()
+            return _run(plan, parts, how, output).packed()
         except Exception as error:
             raise explain.explained(plan, parts, wanted_by, prototypes, str(error)) from error
 

@@ -38,7 +38,7 @@ from numba.cuda.cudadrv.cuda_compile import (
     messages_outside_toolkit,
     toolkit_include_paths,
 )
-from numba.cuda.cudadrv.headers import MANIFEST_FORMAT, HeaderManifest, HeaderWatch, digest_of
+from numba.cuda.cudadrv.headers import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
 from numba.cuda.cudadrv.nvrtc_call import Compiled, CompileError
 from numba.cuda.cudadrv.toolkit import nvrtc_build, nvrtc_version
@@ -228,7 +228,7 @@ class _Entry:
             return None
         manifest = self._watch.manifest
         if self._known is None or self._known.manifest is not manifest:
-            headers = f"{len(manifest.headers)} files, sha256 {digest_of(manifest.headers)}"
+            headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
             key = CacheKey("program", self.unit.name, (*self.base.parts, ("headers", headers)))
             self._known = _Known(key, manifest)
         return self._known
