@@ -29,7 +29,13 @@ How data flows, and which module does what:
                        ``link_errors``, ``compile_failure``, ``toolkit_missing``), and trying it in a
                        child process (``link_trial``)
 ``cudadrv.cache_*``    the store of what was built; ``cache`` shows and clears it
-``cudadrv.cuda_source``  CUDA C++ source and its compilation
+``cudadrv.program_cache``  CUDA C++ compiled once: ``cuda_source``, ``cuda_compile``, ``nvrtc_call``, ``batching`` and
+                       ``compile_jobs`` compile it, ``header_scan``, ``header_macros``, ``headers`` and ``file_state``
+                       tell whether a header changed; ``toolkit`` tells builds of the CUDA libraries apart
+``stored_answers``     what objects with a link key returned before, in whichever process
+``kernel_cache``       ``@cuda.jit(cache=True)`` with external code: ``kernel_files``, ``kernel_record`` (what a kernel
+                       was made of), ``reachable`` (the objects that it reaches), ``fingerprint``,
+                       ``code_fingerprint``, ``declared`` and ``restored``
 ``call_graph``         by which functions a kernel gets to its call sites
 ``reports``            what was built, to be read: a package with a map of its own
 ``cudadrv.progress``   what a slow build is doing, in a terminal
@@ -37,6 +43,7 @@ How data flows, and which module does what:
 ``ahead_of_time``      building without a GPU
 ``errors``             errors at call sites
 ``install``            every seam with numba-cuda
+``commands``           the command line: a package with a map of its own
 ``device_callable``    the base class, on the public protocol alone, as a third party's would be, with
                        ``extern`` (which C function a call means), ``cabi`` (C types and layouts),
                        ``call_arguments``, ``callable_types``, ``callable_attributes``, ``constants``,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -267,7 +268,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _inputs_of(self, entry: Any, target: Target) -> Iterator[tuple[str, LinkInput]]:
         if not isinstance(entry, CallSite):
             try:
-                yield NAMED_EXPLICITLY, link_inputs.from_item(entry)
+                link_input = link_inputs.from_item(entry)
+                if link_input.kind is link_inputs.CUDA:
+                    # As numba-cuda has it: messages have the file's name, headers are looked for in the working
+                    # directory first.
+                    link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
+                yield NAMED_EXPLICITLY, link_input
             except link_inputs.LinkInputError as error:
                 raise _link_error(str(error)) from error
             return

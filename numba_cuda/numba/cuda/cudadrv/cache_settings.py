@@ -86,12 +86,17 @@ def _directory(environ: Mapping[str, str]) -> str:
     return os.path.join(base, FOLDER_NAME)
 
 
+def parse_size(text: str) -> int | None:
+    """The bytes that ``"500M"``, ``"2 GiB"`` or ``"1000"`` stand for; ``None`` for what is no size."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else None
+
+
 def _max_bytes(text: str) -> int:
     if not text:
         return DEFAULT_MAX_BYTES
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
-    size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else 0
-    if size < 1:
+    size = parse_size(text)
+    if not size:
         _warn_of(MAX_BYTES, text, "a number of bytes above 0, such as 500M or 2G")
         return DEFAULT_MAX_BYTES
     return size

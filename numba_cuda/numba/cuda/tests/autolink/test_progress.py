@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a slow build says in a terminal, and that it is silent elsewhere."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -63,7 +64,9 @@ class Reader:
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A second is a tenth of one."""
+    """A second is a tenth of one, and what draws is there."""
+    for module in ("console", "live", "spinner", "text"):
+        importlib.import_module(f"rich.{module}")
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.delenv(progress.VARIABLE, raising=False)
     monkeypatch.setenv("TERM", "xterm")

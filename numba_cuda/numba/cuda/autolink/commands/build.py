@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``build``: finished kernels in files, for machines that neither compile nor link."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import pathlib
+from typing import Any
+
+from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
+
+_EXAMPLES = """examples:
+  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
+  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.fatbin
+
+Beside OUT, OUT.json says what is in it: entry name, architectures, what was linked, and with which versions.
+"""
+_OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin")
+MANIFEST_FORMAT = 1
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser's *commands*."""
+    parser = commands.add_parser(
+        "build",
+        help="build a kernel ahead of time; no GPU needed",
+        description="Compile and link a kernel for compute capabilities and write it to a file. No GPU is needed.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_kernel(parser, signature_required=True)
+    parser.add_argument("--cc", type=compute_capabilities, required=True, metavar="9.0[,10.0]")
+    parser.add_argument("-o", dest="out", metavar="OUT", required=True, type=pathlib.Path)
+    parser.add_argument(
+        "--output",
+        choices=_OUTPUTS,
+        help="what to write (default: as OUT's suffix says, else cubin; fatbin for several compute capabilities)",
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from numba.cuda import autolink
+
+    output = options.output or options.out.suffix.lstrip(".")
+    if output not in _OUTPUTS:
+        output = "cubin" if len(options.cc) == 1 else "fatbin"
+    if output != "fatbin" and len(options.cc) > 1:
+        raise CommandError(f"one {output} is for one compute capability: --output fatbin holds several", 2)
+    kernel = load(options.kernel)
+    with explained_errors():
+        built = [
+            autolink.build(kernel, options.sig, cc=cc, output="cubin" if output == "fatbin" else output)
+            for cc in options.cc
+        ]
+    code = built[0].code if output != "fatbin" else _fatbin(built)
+    options.out.write_bytes(code)
+    manifest = options.out.with_name(options.out.name + ".json")
+    manifest.write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
+    entries = ", ".join(dict.fromkeys(each.entry_name for each in built))
+    print(f"{options.out}: {len(code)} bytes, {output} of {entries} for {', '.join(map(_arch, built))}")
+    return 0
+
+
+def _fatbin(built: list[Any]) -> bytes:
+    """One fatbin of several cubins."""
+    from numba.cuda.cudadrv.toolkit_missing import extra
+
+    try:
+        from cuda.bindings import nvfatbin
+
+        handle = nvfatbin.create([], 0)
+    except Exception as error:
+        major = extra().removeprefix("cu")
+        package = "nvidia-nvfatbin" + ("-cu12" if major == "12" else "")
+        raise CommandError(
+            f"nvFatbin, which makes fatbins, is not to be found: {str(error).splitlines()[0]}\n"
+            f"  what to do: pip install {package}, or build one cubin for each compute capability"
+        ) from error
+    try:
+        for each in built:
+            arch = _arch(each).removeprefix("sm_")
+            nvfatbin.add_cubin(handle, each.code, len(each.code), arch, each.entry_name)
+        fatbin = bytearray(nvfatbin.size(handle))
+        nvfatbin.get(handle, fatbin)
+    finally:
+        nvfatbin.destroy(handle)
+    return bytes(fatbin)
+
+
+def _arch(built: Any) -> str:
+    return "sm_" + "".join(map(str, built.cc))
+
+
+def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list[Any]) -> dict[str, Any]:
+    from numba.cuda.cudadrv import toolkit
+
+    from .doctor import versions
+
+    return {
+        "format": MANIFEST_FORMAT,
+        "file": options.out.name,
+        "output": output,
+        "sha256": hashlib.sha256(code).hexdigest(),
+        "signature": options.sig,
+        "kernels": [
+            {
+                "entry_name": each.entry_name,
+                "architecture": _arch(each),
+                "bytes": len(each.code),
+                "inputs": [
+                    {
+                        "kind": planned.input.kind.name,
+                        "name": planned.input.name,
+                        "sha256": hashlib.sha256(planned.input.code).hexdigest(),
+                        "brought_by": list(planned.origins),
+                    }
+                    for planned in each.inputs
+                ],
+            }
+            for each in built
+        ],
+        "versions": {
+            **versions(),
+            "NVRTC": toolkit.nvrtc_version(),
+            "NVVM": toolkit.nvvm_version(),
+            "nvJitLink": toolkit.nvjitlink_version(),
+        },
+    }

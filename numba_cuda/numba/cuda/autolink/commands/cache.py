@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``cache``: what is cached on disk, removing from it, and what changed between entries."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .kernels import CommandError
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser's *commands*."""
+    parser = commands.add_parser(
+        "cache",
+        help="show, clear or prune the cache on disk, or see what changed",
+        description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    action = actions.add_parser("info", help="where it is and how much is in it")
+    action.set_defaults(run=_info)
+    action = actions.add_parser("clear", help="remove everything")
+    action.set_defaults(run=_clear)
+    action = actions.add_parser("prune", help="remove what was not used for longest")
+    action.add_argument("size", nargs="?", metavar="SIZE", help="what may stay, such as 500M (default: the cap)")
+    action.set_defaults(run=_prune)
+    action = actions.add_parser("why", help="entries and what changed from one to the next")
+    action.add_argument("name", nargs="?", default="", help="a part of the entries' name (default: all entries)")
+    action.add_argument("--kind", help="headers, program, answer or link")
+    action.set_defaults(run=_why)
+
+
+def _info(options: argparse.Namespace) -> int:
+    from numba.cuda.autolink import cache
+
+    print(cache.info())
+    return 0
+
+
+def _clear(options: argparse.Namespace) -> int:
+    from numba.cuda.autolink import cache
+
+    print(f"{cache.clear()} entries removed")
+    return 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    from numba.cuda.autolink import cache
+    from numba.cuda.cudadrv.cache_settings import parse_size
+
+    size = None
+    if options.size is not None:
+        size = parse_size(options.size)
+        if size is None:
+            raise CommandError(f"{options.size!r} is no size, such as 500M, 2G or 0", 2)
+    print(f"{cache.prune(size)} entries removed")
+    return 0
+
+
+def _why(options: argparse.Namespace) -> int:
+    from numba.cuda.autolink import cache
+
+    history = cache.why(options.name, options.kind)
+    print(history)
+    return 0 if history.entries else 1

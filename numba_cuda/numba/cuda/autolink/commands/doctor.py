@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``doctor``: what is installed, what was found where, and which known conflicts there are.
+
+This module needs nothing of Numba, which may be what is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_PACKAGES = (
+    "numba-cuda-autolink",
+    "numba-cuda",
+    "numba",
+    "llvmlite",
+    "numpy",
+    "cuda-core",
+    "cuda-bindings",
+    "cuda-pathfinder",
+)
+_LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
+_HEADERS = ("cudart", "cccl")
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Something known not to work, and how to mend it."""
+
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.what}\n    to mend it: {self.mend}"
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser's *commands*."""
+    parser = commands.add_parser(
+        "doctor",
+        help="versions, libraries, and known conflicts with how to mend them",
+        description="Print the versions of everything, what was found where, and known conflicts. Exits with 1 if there"
+        " are conflicts.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace | None = None) -> int:
+    """Print it all; returns 1 if something is wrong, else 0."""
+    print(f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}")
+    for name, version in versions().items():
+        print(f"  {name:20} {version}")
+    print("CUDA libraries")
+    for name, where in libraries().items():
+        print(f"  {name:20} {where}")
+    host_error = _host_error()
+    print("numba-cuda")
+    for name, state in _state(host_error).items():
+        print(f"  {name:20} {state}")
+    found = list(conflicts(versions(), host_error))
+    if not found:
+        print("no known conflicts")
+        return 0
+    print(f"{len(found)} conflict{'s' if len(found) > 1 else ''}")
+    for conflict in found:
+        print(f"  {conflict}")
+    return 1
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that matter; ``"not installed"`` of those that are not."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def libraries() -> dict[str, str]:
+    """Where each library and header directory of the CUDA toolkit is."""
+    try:
+        from cuda import pathfinder
+    except ImportError as error:
+        return {"cuda.pathfinder": f"cannot be imported: {error}"}
+    found = {name: _found(functools.partial(pathfinder.load_nvidia_dynamic_lib, name)) for name in _LIBRARIES}
+    for name in _HEADERS:
+        found[f"{name} headers"] = _found(functools.partial(pathfinder.locate_nvidia_header_directory, name))
+    found["driver"] = _found(_driver)
+    return found
+
+
+def conflicts(installed: dict[str, str], host_error: str = "") -> Iterator[Conflict]:
+    """The known conflicts among the *installed* versions and in the environment."""
+    numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
+    if not numba_cuda:
+        yield Conflict("numba-cuda is not installed", "pip install 'numba-cuda-autolink[cu13]' (or cu12)")
+    if numba_cuda and numpy >= (2, 5) and numba_cuda < (0, 31):
+        yield Conflict(
+            f"NumPy {installed['numpy']} with numba-cuda {installed['numba-cuda']}, which uses np.row_stack",
+            "pip install 'numpy<2.5'",
+        )
+    if numba_cuda and numba_cuda < (0, 30, 4) and numba >= (0, 66):
+        yield Conflict(
+            f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one",
+            "pip install 'numba<0.66', or a newer numba-cuda",
+        )
+    if numba_cuda and numba_cuda < (0, 30, 2):
+        yield Conflict(f"numba-cuda {installed['numba-cuda']} is older than 0.30.2", "pip install -U numba-cuda")
+    if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
+    if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
+        yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is of an older numba-cuda", "unset it")
+    if host_error:
+        yield Conflict(f"numba.cuda cannot be imported: {host_error}", "see the other conflicts; else reinstall it")
+    yield from _toolkit_conflicts(installed)
+
+
+def _toolkit_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
+    nvrtc, nvjitlink = _version("nvrtc", "nvrtcVersion"), _version("nvjitlink", "version")
+    bindings = _parsed(installed.get("cuda-bindings", ""))
+    for name, version in (("NVRTC", nvrtc), ("nvJitLink", nvjitlink)):
+        if version is None and bindings:
+            yield Conflict(f"{name} is not to be found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
+    if nvrtc and nvjitlink and nvrtc > nvjitlink:
+        yield Conflict(
+            f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which refuses its LTO-IR",
+            "install both of one CUDA version (pip install -U nvidia-nvjitlink)",
+        )
+    driver = _driver_version()
+    if driver and nvrtc and nvrtc[0] > driver[0]:
+        yield Conflict(
+            f"the driver is of CUDA {_dotted(driver)}, the libraries are of CUDA {_dotted(nvrtc)}",
+            f"update the driver, or install the CUDA {driver[0]} libraries (numba-cuda-autolink[cu{driver[0]}])",
+        )
+
+
+def _state(host_error: str) -> dict[str, str]:
+    """What numba-cuda, with this project, is up to."""
+    if host_error:
+        return {"import": f"fails: {host_error}"}
+    from numba.cuda.core import config
+
+    if config.ENABLE_CUDASIM:
+        return {"simulator": "on (NUMBA_ENABLE_CUDASIM): nothing is compiled or linked"}
+    from numba import cuda
+    from numba.cuda.autolink import cache, install
+
+    state = {"autolink": "active" if install.active() else "not active"}
+    state["GPU"] = "none, or no driver"
+    if cuda.is_available():
+        state["GPU"] = ", ".join(f"{gpu.name.decode()} {gpu.compute_capability}" for gpu in cuda.gpus)
+    state["cache"] = str(cache.info()).splitlines()[0].removeprefix("cache in ")
+    return state
+
+
+def _host_error() -> str:
+    try:
+        import numba.cuda  # noqa: F401
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _found(find: Callable[[], Any]) -> str:
+    try:
+        found = find()
+        return str(getattr(found, "abs_path", found))
+    except Exception as error:  # each library and platform words it differently
+        return f"not found ({type(error).__name__})"
+
+
+def _driver() -> str:
+    version = _driver_version()
+    if version is None:
+        raise FileNotFoundError("no driver")
+    return f"for CUDA {_dotted(version)}"
+
+
+def _driver_version() -> tuple[int, int] | None:
+    try:
+        from cuda.bindings import driver
+
+        error, version = driver.cuDriverGetVersion()
+    except Exception:
+        return None
+    return None if int(error) else (version // 1000, version % 1000 // 10)
+
+
+def _version(module: str, function: str) -> tuple[int, int] | None:
+    """``(major, minor)`` of a library, ``None`` if it is not to be found."""
+    try:
+        bindings = importlib.import_module(f"cuda.bindings.{module}")
+        *_, major, minor = getattr(bindings, function)()
+    except Exception:
+        return None
+    return major, minor
+
+
+def _parsed(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version; empty if there are none."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

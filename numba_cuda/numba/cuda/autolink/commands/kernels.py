@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels, signatures and compute capabilities on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import importlib.util
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+_CC = re.compile(r"(\d+)\.(\d)([af]?)")
+
+
+class CommandError(Exception):
+    """What a user of the command line is told, and the exit code: 2 for the command line itself, 1 for the rest."""
+
+    def __init__(self, message: str, code: int = 1):
+        self.code = code
+        super().__init__(message)
+
+
+def add_kernel(parser: argparse.ArgumentParser, *, signature_required: bool) -> None:
+    """Add what names a kernel to a command."""
+    parser.add_argument(
+        "kernel",
+        metavar="FILE.py:KERNEL",
+        help="a file, and a @cuda.jit kernel or Python function in it (a.b: an attribute)",
+    )
+    parser.add_argument(
+        "--sig",
+        metavar="SIGNATURE",
+        required=signature_required,
+        help="the types of its arguments, as for cuda.jit: 'void(float32[::1], int32)'",
+    )
+
+
+def compute_capabilities(text: str) -> list[tuple[Any, ...]]:
+    """``"8.0,9.0a"`` as ``[(8, 0), (9, 0, "a")]``; for argparse."""
+    found = []
+    for part in text.split(","):
+        match = _CC.fullmatch(part.strip())
+        if match is None:
+            raise argparse.ArgumentTypeError(f"{part!r} is no compute capability, such as 9.0, 9.0a or 8.0,9.0,10.0")
+        major, minor, suffix = int(match[1]), int(match[2]), match[3]
+        found.append((major, minor, suffix) if suffix else (major, minor))
+    return found
+
+
+def load(text: str) -> Any:
+    """The object that FILE.py:KERNEL names. The file runs as a module, with its directory in front of ``sys.path``.
+
+    Raises
+    ------
+    CommandError
+        If there is no such file or object, or the file cannot be run.
+    """
+    path, _, name = text.rpartition(":")
+    if not path or not name:
+        raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
+    if not os.path.isfile(path):
+        raise CommandError(f"{path}: no such file")
+    module_name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(module_name, os.path.abspath(path))
+    if spec is None or spec.loader is None:
+        raise CommandError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CommandError(f"{path} cannot be run:\n{_trace(error)}") from error
+    found: Any = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            near = difflib.get_close_matches(part, dir(found), n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise CommandError(f"{path} has no {name!r}{hint}") from None
+    return found
+
+
+@contextlib.contextmanager
+def explained_errors() -> Iterator[None]:
+    """Turn what compiling and linking raise into a `CommandError` with the whole message and no traceback."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        # Numba's messages say where in the kernel; of other errors the type says what they are.
+        text = str(error)
+        raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback of *error* from the user's file on."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+    return "".join([*traceback.format_list(own), *traceback.format_exception_only(error)]).rstrip()
