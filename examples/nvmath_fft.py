@@ -4,7 +4,7 @@
 `nvmath.device.FFT` describes an FFT and `compile_fft_execute` generates its LTO-IR. nvmath-python 1.0.0 makes that
 callable with 194 lines of Numba types, models, overloads and lowering: 96 in ``nvmath/device/cufftdx_numba.py`` and the
 98 of ``nvmath/device/common_numba.py`` that it uses (lines of code, without blank lines, comments and docstrings, and
-without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` and `generate` take 16.
+without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` and `generate` take 19.
 
     pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15
     python examples/nvmath_fft.py
@@ -16,6 +16,7 @@ Without either it says so and exits with 2.
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import sys
 
 import numpy as np
@@ -38,6 +39,7 @@ class CuFFTDx(autolink.DeviceCallable):
 
     def __init__(self, precision, sm, **knobs):
         self.fft = FFT(precision=precision, sm=ComputeCapability(*sm), fft_type="c2c", execution="Block", **knobs)
+        self.definition = (np.dtype(precision).name, *sm, *sorted(knobs.items()))
         self.value_type = np.dtype(np.complex64 if precision == np.float32 else np.complex128)
         for name in "size", "direction", "storage_size", "shared_memory_size", "stride", "block_dim", "ffts_per_block":
             setattr(self, name, getattr(self.fft, name))
@@ -45,6 +47,9 @@ class CuFFTDx(autolink.DeviceCallable):
     def __numba_cuda_call__(self, thread_data, shared_mem):
         _, symbol = generate(self.fft, autolink.current_target())
         return autolink.Extern(symbol)
+
+    def __numba_cuda_link_key__(self, thread_data, shared_mem):  # the LTO-IR is generated once on a machine
+        return importlib.metadata.version("nvmath-python"), self.definition
 
     def __numba_cuda_link__(self, thread_data, shared_mem):
         code, _ = generate(self.fft, autolink.current_target())
