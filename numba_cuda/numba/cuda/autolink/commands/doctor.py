@@ -159,7 +159,10 @@ def _state(host_error: str) -> dict[str, str]:
     state = {"autolink": "active" if install.active() else "not active"}
     state["GPU"] = "none, or no driver"
     if cuda.is_available():
-        state["GPU"] = ", ".join(f"{gpu.name.decode()} {gpu.compute_capability}" for gpu in cuda.gpus)
+        state["GPU"] = ", ".join(
+            f"{os.fsdecode(gpu.name)}, compute capability {'.'.join(map(str, gpu.compute_capability))}"
+            for gpu in cuda.gpus
+        )
     state["cache"] = str(cache.info()).splitlines()[0].removeprefix("cache in ")
     return state
 
