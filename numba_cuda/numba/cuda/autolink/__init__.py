@@ -12,6 +12,7 @@ Public names:
 - `build`, `LinkedKernel`: finished kernels with no GPU at hand.
 - `report`, `Report`: what calls brought, how it was linked, and what came of it, as text, HTML, JSON or a graph.
 - `cache`: the cache on disk.
+- `testing`: `check_linkable`, a conformance check for objects with linkable code.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
 
 How data flows, and which module does what:
@@ -44,6 +45,7 @@ How data flows, and which module does what:
 ``errors``             errors at call sites
 ``install``            every seam with numba-cuda
 ``commands``           the command line: a package with a map of its own
+``testing``            `check_linkable`, for library authors' tests; ``conformance`` does the checking
 ``device_callable``    the base class, on the public protocol alone, as a third party's would be, with
                        ``extern`` (which C function a call means), ``cabi`` (C types and layouts),
                        ``call_arguments``, ``callable_types``, ``callable_attributes``, ``constants``,
@@ -72,7 +74,7 @@ _WHERE = {
     "device_method": "numba.cuda.autolink.device_callable",
     "report": "numba.cuda.autolink.reports.collect",
 }
-_SUBMODULES = ("cache",)
+_SUBMODULES = ("cache", "testing")
 __all__ = sorted([*_WHERE, *_SUBMODULES])
 
 

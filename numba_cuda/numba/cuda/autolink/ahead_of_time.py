@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from .target import cc_without_device, split_cc, without_device
 if TYPE_CHECKING:
     from .reports.records import Report
 
+_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")
 
 
@@ -68,7 +70,15 @@ class LinkedKernel:
 
 
 @global_compiler_lock
-def build(kernel: Any, signature: Any, *, cc: Any = None, output: str = "cubin", **jit_options: Any) -> LinkedKernel:
+def build(
+    kernel: Any,
+    signature: Any,
+    *,
+    cc: Any = None,
+    output: str = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Any,
+) -> LinkedKernel:
     """Compile and link *kernel* for one signature and compute capability; no GPU is needed.
 
     Parameters
@@ -83,14 +93,17 @@ def build(kernel: Any, signature: Any, *, cc: Any = None, output: str = "cubin",
     output:
         ``"cubin"``; ``"ptx"``: PTX after link-time optimisation, without inputs that cannot take part in it;
         ``"ltoir"``: the kernel's own LTO-IR, for a later link with ``inputs``.
+    entry_name:
+        What the kernel is to be called in the code: a C identifier. Default: a name that says the signature, the
+        compute capability and the options too.
     **jit_options:
         Options of ``cuda.jit``: ``link``, ``lto``, ``debug``, ``lineinfo``, ``fastmath``, ``max_registers`` ...
 
     Raises
     ------
     TypeError, ValueError
-        For something that is no kernel, an unknown option or output, or a compute capability that this toolkit does
-        not know.
+        For something that is no kernel, an unknown option or output, a compute capability that this toolkit does
+        not know, or an entry name that is no C identifier or taken.
     numba.core.errors.TypingError
         If the kernel does not compile for the signature, or a called object rejects its arguments.
     numba.cuda.cudadrv.driver.LinkerError
@@ -98,6 +111,8 @@ def build(kernel: Any, signature: Any, *, cc: Any = None, output: str = "cubin",
     """
     if output not in _OUTPUTS:
         raise ValueError(f"output is one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
+    if entry_name is not None and not _IDENTIFIER.fullmatch(entry_name):
+        raise ValueError(f"entry_name is a C identifier, not {entry_name!r}")
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
     py_func, options = _function_and_options(kernel, jit_options)
@@ -115,6 +130,8 @@ def build(kernel: Any, signature: Any, *, cc: Any = None, output: str = "cubin",
                 raise TypeError(f"build() takes the options of cuda.jit: {error}") from error
             raise
         library = compiled._codelibrary
+        if entry_name is not None:
+            library.rename_entry(entry_name)
         if output == "cubin":
             code = bytes(library.get_cubin(cc=wanted).code)
         elif output == "ptx":

@@ -233,6 +233,24 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         texts: list[str] = super().llvm_strs
         return texts
 
+    def rename_entry(self, name: str) -> None:
+        """Let the kernel be called *name* in its code.
+
+        Raises
+        ------
+        ValueError
+            If something else in it is called so.
+        """
+        texts = self.llvm_strs  # which may rename it too
+        if self._entry_name is not None:
+            if any(f'@"{name}"' in text for text in texts):
+                raise ValueError(f"the kernel cannot be called {name!r}: something that it calls or reads is")
+            self._llvm_strs = [text.replace(self._entry_name, name) for text in texts]
+            self._entry_name = name
+            self._ptx_cache.clear()
+            self._ltoir_cache.clear()
+            self._cubin_cache.clear()
+
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:

@@ -75,12 +75,12 @@ def in_ltoir(code: bytes, candidates: Iterable[str], arch: str) -> Symbols | Non
     It is linked to PTX with a kernel that takes the address of each candidate: those that are defined have a body then.
     """
     names = tuple(sorted(set(candidates)))
-    first = _ptx_with(code, names, arch) if names else None
+    first = ptx_with(code, names, arch) if names else None
     if first is None:
         return None
     bodies = {name for _, name, _, end in _PTX_FUNCTION.findall(first) if end == "{"}
     defined = tuple(name for name in names if name in bodies)
-    second = _ptx_with(code, defined, arch) if defined else None
+    second = ptx_with(code, defined, arch) if defined else None
     return _symbols(defined, _PTX_WANTED.findall(second) if second else ())
 
 
@@ -89,7 +89,8 @@ def _symbols(defined: Iterable[str], wanted: Iterable[str]) -> Symbols:
     return Symbols(tuple(sorted(set(defined))), tuple(sorted(of_others)))
 
 
-def _ptx_with(code: bytes, names: tuple[str, ...], arch: str) -> str | None:
+def ptx_with(code: bytes, names: tuple[str, ...], arch: str) -> str | None:
+    """The PTX of LTO-IR, with the functions *names* in it as they are declared or defined; None if it does not link."""
     linker: Any = None
     try:
         codes = [

@@ -38,6 +38,9 @@ def add_to(commands: Any) -> None:
         choices=_OUTPUTS,
         help="what to write (default: as OUT's suffix says, else cubin; fatbin for several compute capabilities)",
     )
+    parser.add_argument(
+        "--name", metavar="ENTRY", help="what the kernel is called in the code (default: the Python function's name)"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -51,16 +54,15 @@ def _run(options: argparse.Namespace) -> int:
         raise CommandError(f"one {output} is for one compute capability: --output fatbin holds several", 2)
     kernel = load(options.kernel)
     with explained_errors():
-        built = [
-            autolink.build(kernel, options.sig, cc=cc, output="cubin" if output == "fatbin" else output)
-            for cc in options.cc
-        ]
+        # One name for all architectures: a fatbin is loaded without knowing which of them it will be.
+        name = options.name or getattr(getattr(kernel, "py_func", kernel), "__name__", None)
+        how = {"output": "cubin" if output == "fatbin" else output, "entry_name": name}
+        built = [autolink.build(kernel, options.sig, cc=cc, **how) for cc in options.cc]
     code = built[0].code if output != "fatbin" else _fatbin(built)
     options.out.write_bytes(code)
     manifest = options.out.with_name(options.out.name + ".json")
     manifest.write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
-    entries = ", ".join(dict.fromkeys(each.entry_name for each in built))
-    print(f"{options.out}: {len(code)} bytes, {output} of {entries} for {', '.join(map(_arch, built))}")
+    print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {', '.join(map(_arch, built))}")
     return 0
 
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is asked of a link key: that it is made of values, so that it means the same in another process."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import safe_repr
+from ..fingerprint import plain, state
+
+
+def without_value(key: Any) -> str | None:
+    """What of *key* has no value of its own (a lock, a handle, a plain ``object()``), as text; ``None`` if all has."""
+    return _without_value(key, [])
+
+
+def _without_value(value: Any, inside: list[int]) -> str | None:
+    if (
+        plain(value)
+        or callable(value)
+        or isinstance(value, (os.PathLike, bytearray, memoryview))
+        or id(value) in inside
+    ):
+        return None
+    inside = [*inside, id(value)]
+    if isinstance(value, Mapping):
+        parts = [part for pair in value.items() for part in pair]
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        parts = list(value)
+    elif dataclasses.is_dataclass(value):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    else:
+        attributes = state(value)
+        if not attributes or isinstance(attributes, type):
+            return safe_repr(value)
+        parts = list(attributes.values()) if isinstance(attributes, dict) else [attributes]
+    return next((found for part in parts if (found := _without_value(part, inside)) is not None), None)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A kernel that calls an object and does nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+from numba.cuda.np import numpy_support
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the call: a parameter of the kernel, which has a Numba ``type``, or a constant."""
+
+    type: Any = None
+    constant: Any = None
+
+    def __str__(self) -> str:
+        return repr(self.constant) if self.type is None else str(self.type)
+
+
+def arguments(argtypes: Sequence[Any]) -> tuple[Argument, ...]:
+    """The arguments that *argtypes* stand for.
+
+    Raises
+    ------
+    TypeError
+        For a string that is no type.
+    """
+    return tuple(map(_argument, argtypes))
+
+
+def _argument(given: Any) -> Argument:
+    if isinstance(given, str):
+        try:
+            named = eval(given, {}, dict(vars(types)))
+        except Exception as error:
+            raise TypeError(f"{given!r} is no Numba type: {type(error).__name__}: {error}") from error
+        if not isinstance(named, types.Type):
+            raise TypeError(f"{given!r} is no Numba type: it is {named!r}")
+        given = named
+    if isinstance(given, types.Literal):
+        return Argument(constant=given.literal_value)
+    if isinstance(given, types.Type):
+        return Argument() if given == types.none else Argument(given)
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        return Argument(numpy_support.from_dtype(np.dtype(given)))
+    return Argument(constant=given)
+
+
+def probe_kernel(obj: Any, args: Sequence[Argument], calls: int = 1) -> Callable[..., None]:
+    """A Python function that calls *obj* as often as *calls* says, with *args*; its parameters are those that have a
+    type."""
+    names = [f"{'a' if arg.type is not None else 'constant'}{number}" for number, arg in enumerate(args)]
+    parameters = ", ".join(name for name, arg in zip(names, args, strict=True) if arg.type is not None)
+    call = f"    obj({', '.join(names)})\n"
+    source = f"def probe({parameters}):\n{call * calls}"
+    file = f"<a kernel of check_linkable, {next(_numbers)}>"
+    # So that messages show the line.
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    constants = {name: arg.constant for name, arg in zip(names, args, strict=True) if arg.type is None}
+    namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
+    exec(compile(source, file, "exec"), namespace)
+    probe: Callable[..., None] = namespace["probe"]
+    return probe
+
+
+def signature(args: Sequence[Argument]) -> tuple[Any, ...]:
+    """The types of the kernel's parameters."""
+    return tuple(arg.type for arg in args if arg.type is not None)
