@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any
 
-from .kernels import add_kernel, compute_capabilities, explained_errors, load
+from ..target import split_cc
+from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --cc 9.0
@@ -40,9 +42,31 @@ def _run(options: argparse.Namespace) -> int:
     kernel = load(options.kernel)
     with explained_errors():
         cc = options.cc[0] if options.cc and len(options.cc) == 1 else options.cc
+        if options.sig is not None:
+            for each in options.cc or [None]:
+                _refuse_what_crashes(kernel, options.sig, each)
         report = autolink.report(kernel, options.sig, cc)
     if options.form is None:
         report.show()
     else:
         print({"json": report.to_json, "html": report.to_html, "dot": report.to_dot}[options.form]())
     return 0
+
+
+def _refuse_what_crashes(kernel: Any, signature: str, cc: Any) -> None:
+    """nvJitLink does not survive some damage inside of finished code, which a child process finds out."""
+    from numba.cuda import autolink
+    from numba.cuda.cudadrv import link_inputs, link_trial
+
+    unlinked = autolink.build(kernel, signature, cc=cc, output="ltoir")
+    finished = [planned for planned in unlinked.inputs if planned.input.kind is not link_inputs.CUDA]
+    if not finished:
+        return
+    capability, suffix = split_cc(unlinked.cc)
+    with contextlib.suppress(link_trial.TrialError):  # then the link itself has the word
+        trial = link_trial.try_link(
+            [planned.input for planned in finished], autolink.Target(capability, suffix, lto=True)
+        )
+        if trial.signal is not None:
+            brought = "\n".join(f"  linked: {planned}" for planned in finished)
+            raise CommandError(f"{trial.message}\n{brought}")

@@ -7,10 +7,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from autolink_support import symbols
+from autolink_support import adder, compiled, symbols
 from numba.cuda.autolink.commands import doctor, main
+from numba.cuda.cudadrv import link_trial
 
 KERNELS = """
 import types
@@ -154,6 +156,42 @@ def test_what_is_wrong_is_said_without_a_traceback(kernels, capsys, monkeypatch,
     found, said = failing(capsys, *(argument.replace("FILE", kernels) for argument in arguments))
     assert message in said
     assert found == code
+
+
+DAMAGED = """
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv import link_trial
+
+class Damaged(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=x)
+    def __numba_cuda_link__(self, x):
+        return "CUBIN"
+damaged = Damaged()
+def kernel(x):
+    x[0] = damaged(x[0])
+"""
+
+
+def test_explain_survives_what_the_linker_does_not(tmp_path, capsys, monkeypatch):
+    """The linker is made to crash in the child process, as it does on some damage that differs between its versions."""
+    child, cubin = tmp_path / "child.py", tmp_path / "damaged.cubin"
+    text = Path(link_trial.link_trial_child.__file__).read_text()
+    call = "            nvjitlink.add_data("
+    assert call in text
+    child.write_text(text.replace(call, "            os.abort()\n" + call))
+    cubin.write_bytes(compiled(adder("f"), "cubin"))
+    (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
+    assert main(command) == 0
+    monkeypatch.setattr(link_trial.link_trial_child, "__file__", str(child))
+    code, said = failing(capsys, *command)
+    assert code == 1
+    assert "does not survive it (SIGABRT)" in said
+    assert str(cubin) in said
+    assert "damaging.py:" in said
 
 
 def test_a_file_that_cannot_be_run_shows_where(tmp_path, capsys):

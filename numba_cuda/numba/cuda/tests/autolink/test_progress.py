@@ -137,15 +137,27 @@ def test_switched_off(quick, monkeypatch, variable):
     assert shown(slow_steps) == ""
 
 
+def until_drawn():
+    """Wait until the line is there, however busy the machine is, and drawn a few times."""
+    end = time.monotonic() + 20
+    while progress._display._live is None and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.5)
+
+
 def test_steps_of_several_threads_share_the_line(quick):
+    drawn = threading.Event()
+
     def step(name):
         with progress.step(f"compiling {name}"):
-            time.sleep(0.5)
+            drawn.wait(30)
 
     def work():
         threads = [threading.Thread(target=step, args=(name,)) for name in ("one.cu", "two.cu")]
         for thread in threads:
             thread.start()
+        until_drawn()
+        drawn.set()
         for thread in threads:
             thread.join()
 
@@ -155,7 +167,7 @@ def test_steps_of_several_threads_share_the_line(quick):
 def test_an_error_ends_the_line(quick):
     def work():
         with pytest.raises(ValueError, match="stop"), progress.step("failing"):
-            time.sleep(0.5)
+            until_drawn()
             raise ValueError("stop")
 
     assert "failing" in shown(work)
