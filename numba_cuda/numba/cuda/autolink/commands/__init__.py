@@ -15,6 +15,7 @@ Exit codes: 0; 1 where something failed or is wrong; 2 for a command line that m
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -34,6 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except CommandError as error:
         print(f"numba-cuda-autolink: {error}", file=sys.stderr)
         return error.code

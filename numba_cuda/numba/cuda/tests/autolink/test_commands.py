@@ -226,6 +226,16 @@ def test_the_cache_is_shown_and_emptied(kernels, tmp_path):
     assert run("cache", "clear") == "0 entries removed\n"
 
 
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "numba.cuda.autolink", "doctor"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 1
+    assert "Broken pipe" not in said
+
+
 def test_help_has_examples(capsys):
     for command in ("explain", "build"):
         with pytest.raises(SystemExit) as end:
