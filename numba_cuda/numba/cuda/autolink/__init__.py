@@ -8,6 +8,7 @@ Public names:
 
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`: a base class for objects that have no Numba typing.
 - `CUDASource`: CUDA C++ source with its own include paths, macros and options.
+- `Bitcode`: LLVM bitcode.
 - `current_target`, `Target`: what code is wanted, for a hook to read.
 - `build`, `LinkedKernel`: finished kernels with no GPU at hand.
 - `report`, `Report`: what calls brought, how it was linked, and what came of it, as text, HTML, JSON or a graph.
@@ -33,6 +34,8 @@ How data flows, and which module does what:
 ``cudadrv.program_cache``  CUDA C++ compiled once: ``cuda_source``, ``cuda_compile``, ``nvrtc_call``, ``batching`` and
                        ``compile_jobs`` compile it, ``header_scan``, ``header_macros``, ``headers`` and ``file_state``
                        tell whether a header changed; ``toolkit`` tells builds of the CUDA libraries apart
+``cudadrv.bitcode_*``  LLVM bitcode compiled once (``bitcode_child`` in a process of its own); ``compile_input``
+                       compiles either
 ``stored_answers``     what objects with a link key returned before, in whichever process
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code: ``kernel_files``, ``kernel_record`` (what a kernel
                        was made of), ``reachable`` (the objects that it reaches), ``fingerprint``,
@@ -60,6 +63,7 @@ import os
 from typing import Any
 
 _WHERE = {
+    "Bitcode": "numba.cuda.cudadrv.bitcode",
     "CUDASource": "numba.cuda.cudadrv.cuda_source",
     "DeviceCallable": "numba.cuda.autolink.device_callable",
     "Extern": "numba.cuda.autolink.device_callable",

@@ -326,6 +326,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 prototypes=self.symbol_prototypes,
                 entry=self._entry_name or "",
                 # What is built ahead of time is loaded by others, who may set its variables.
+                calls=self._calls,
                 drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
             )
             self._cubin_cache[cc] = linked.code
@@ -342,17 +343,23 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         plan = self.plan(cc)
         optimizable = []
         for planned in plan.inputs:
-            if planned.input.kind in (link_inputs.LTO_IR, link_inputs.CUDA):
+            if planned.input.kind in (link_inputs.LTO_IR, link_inputs.CUDA, link_inputs.BITCODE):
                 optimizable.append(planned)
             else:
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
         from numba.cuda.cudadrv import link_run
 
-        linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx")
+        linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx", calls=self._calls)
         if linked.record is not None:
             self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
         return bytes(linked.code.code).decode()
+
+    def _calls(self) -> tuple[str, ...]:
+        """The functions that the code of this kernel calls and does not define."""
+        from numba.cuda.cudadrv import code_symbols
+
+        return code_symbols.in_llvm(self.llvm_strs).wanted
 
     def _own_code(self, target: Target) -> list[LinkInput]:
         if self._lto:

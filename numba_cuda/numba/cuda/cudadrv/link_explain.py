@@ -9,8 +9,9 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from numba.cuda.cudadrv import cxx_names, link_formats, link_inputs, link_symbols, link_trial
+from numba.cuda.cudadrv import bitcode_compile, cxx_names, link_formats, link_inputs, link_symbols, link_trial
 from numba.cuda.cudadrv.link_errors import LinkError, Part, listed
+from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.link_plan import LinkPlan
 from numba.cuda.cudadrv.nvrtc_call import CompileError
 from numba.cuda.cudadrv.program_cache import compiled
@@ -150,21 +151,22 @@ def _what_it_defines(names: frozenset[str] | None) -> str:
 def _names_in(plan: LinkPlan, part: Part) -> frozenset[str] | None:
     """What *part* defines; ``None`` where that cannot be read."""
     names: frozenset[str] = frozenset()
+    planned = next((planned for planned in plan.units if str(planned) == part.origin), None)
+    if planned is not None and planned.input.kind is link_inputs.BITCODE:
+        return frozenset(bitcode_compile.defined(planned.input) or ()) or None
     if part.kind is link_inputs.LTO_IR:
-        return _names_in_source(plan, part)
+        return None if planned is None else _names_in_source(plan, planned.input)
     if link_symbols.is_compressed(part.kind.name, part.code):
         names = link_symbols.of_host(part.kind.name, part.code)
     names |= link_symbols.in_code(part.kind.name, part.code)
     return names or None
 
 
-def _names_in_source(plan: LinkPlan, part: Part) -> frozenset[str] | None:
+def _names_in_source(plan: LinkPlan, source: LinkInput) -> frozenset[str] | None:
     """What a source that became LTO-IR defines: it is compiled again, to machine code, whose symbols can be read."""
-    for planned in plan.units:
-        if planned.input.kind is link_inputs.CUDA and str(planned) == part.origin:
-            with contextlib.suppress(CompileError):
-                program = compiled(planned.input, dataclasses.replace(plan.target, lto=False))
-                return link_symbols.in_cubin(program.code)
+    if source.kind is link_inputs.CUDA:
+        with contextlib.suppress(CompileError):
+            return link_symbols.in_cubin(compiled(source, dataclasses.replace(plan.target, lto=False)).code)
     return None
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuda.core import ObjectCode
+from numba.cuda.cudadrv.bitcode import Bitcode
 from numba.cuda.cudadrv.cuda_source import CompileOptions, CUDASource
 from numba.cuda.cudadrv.linkable_code import (
     LTOIR,
@@ -40,33 +41,36 @@ class LinkInputError(ValueError):
             hint = "; bytes do not tell their kind, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
             f"got {type(item).__name__} {_shorten(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
-            " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource), a"
-            f" cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
+            " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
+            f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
         )
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of linkable code."""
+    """A kind of linkable code; what ``is_compiled`` goes into the link as another kind."""
 
     name: str
     linkable: type[LinkableCode]
     suffixes: tuple[str, ...]
     object_code: str
     magic: tuple[bytes, ...] = ()
+    is_compiled: bool = False
 
     def __str__(self) -> str:
         return self.name
 
 
-CUDA = Kind("CUDA C++ source", CUSource, (".cu",), "")
+CUDA = Kind("CUDA C++ source", CUSource, (".cu",), "", is_compiled=True)
+# A file of bitcode may have a wrapper around it.
+BITCODE = Kind("LLVM bitcode", Bitcode, (".bc",), "", (b"BC\xc0\xde", b"\xde\xc0\x17\x0b"), is_compiled=True)
 PTX = Kind("PTX", PTXSource, (".ptx",), "ptx")
 LTO_IR = Kind("LTO-IR", LTOIR, (".ltoir",), "ltoir", (b"\xed\x43\x4e\x7f",))
 CUBIN = Kind("cubin", Cubin, (".cubin",), "cubin", (b"\x7fELF",))
 FATBIN = Kind("fatbin", Fatbin, (".fatbin",), "fatbin", (b"\x50\xed\x55\xba",))
 OBJECT = Kind("object", Object, (".o", ".obj"), "object", (b"\x7fELF",))
 ARCHIVE = Kind("archive", Archive, (".a", ".lib"), "library", (b"!<arch>\n",))
-KINDS = (CUDA, PTX, LTO_IR, CUBIN, FATBIN, OBJECT, ARCHIVE)
+KINDS = (CUDA, BITCODE, PTX, LTO_IR, CUBIN, FATBIN, OBJECT, ARCHIVE)
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class LinkInput:
             looks_like = next((kind for kind in KINDS if kind.magic and self.code.startswith(kind.magic)), None)
             found = f"it looks like {looks_like}" if looks_like else f"it begins with {self.code[:8]!r}"
             raise LinkInputError(f"{self.name!r} is not {self.kind}: {found}")
-        if self.kind is CUDA:
+        if self.kind.is_compiled:
             return
         from numba.cuda.cudadrv import link_checks  # which a kernel that is linked already starts without
 
@@ -136,6 +140,8 @@ class LinkInput:
                 nrt=self.nrt,
                 **callbacks,
             )
+        if self.kind is BITCODE:
+            return Bitcode(self.code, self.name, **callbacks)
         data = self.code.decode() if self.kind is PTX else self.code
         return self.kind.linkable(data, name=self.name, nrt=self.nrt, **callbacks)
 

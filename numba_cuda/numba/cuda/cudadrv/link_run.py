@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -67,25 +67,26 @@ def link(
     output: str = "cubin",
     entry: str = "",
     drop_unused_variables: bool = False,
+    calls: Callable[[], Collection[str]] | None = None,
 ) -> Linked:
     """Link a kernel's *own* code with what is planned.
 
     *wanted_by* tells which call brought in a symbol, for messages, and *prototypes* the LLVM function type with which
     it is called. *output* is ``"cubin"`` or ``"ptx"`` (LTO only).
     With *drop_unused_variables*, LTO takes for granted that nothing outside of the code reads or sets a variable, or
-    calls another kernel than *entry*.
+    calls another kernel than *entry*. *calls* gives the symbols that the own code declares, and bitcode is linked for.
 
     Raises
     ------
     LinkError
-        If a source does not compile, a symbol is missing or defined twice, an input does not fit the target or a call,
+        If something does not compile, a symbol is missing or defined twice, an input does not fit the target or a call,
         nvJitLink refuses one, or NVRTC or nvJitLink is not installed.
     """
     target = plan.target
     _refuse_without_libraries(plan)
     _refuse_misfits(plan)
     parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of_own(item)) for item in own]
-    parts += _external_parts(plan)
+    parts += _external_parts(plan, calls)
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
     options = LinkerOptions(
         arch=target.arch,
@@ -152,14 +153,16 @@ def _run(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
     return Linked(code, _TIMES.sub("", log.replace("\0", "")).strip())
 
 
-def _external_parts(plan: LinkPlan) -> list[_Part]:
+def _external_parts(plan: LinkPlan, calls: Callable[[], Collection[str]] | None) -> list[_Part]:
     sources = [planned for planned in plan.units if planned.input.kind is link_inputs.CUDA]
     programs = iter(_programs(plan, sources))
+    libraries = [planned for planned in plan.units if planned.input.kind is link_inputs.BITCODE]
+    from_bitcode = _from_bitcode(plan, libraries, calls)
     parts = []
     for number, planned in enumerate(plan.units, 1):
         kind, code, compiled = planned.input.kind, planned.input.code, None
-        if kind is link_inputs.CUDA:
-            program = next(programs)
+        if kind.is_compiled:
+            program = next(programs if kind is link_inputs.CUDA else from_bitcode)
             kind, code = program.kind, program.code
             compiled = CompiledCode.of(kind.name, code, program.origin, program.seconds)
         record = LinkedInput.of(planned, compiled)
@@ -176,6 +179,29 @@ def _programs(plan: LinkPlan, sources: Sequence[PlannedInput]) -> list[Program]:
         if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
             raise error.error.__cause__ from None  # what numba-cuda raises for link=
         raise _does_not_compile(plan, planned, error.error) from error.error
+
+
+def _from_bitcode(
+    plan: LinkPlan, libraries: Sequence[PlannedInput], calls: Callable[[], Collection[str]] | None
+) -> Iterator[Program]:
+    """Bitcode compiled: what the kernel calls, if nothing else in the link could call any of it."""
+    if not libraries:
+        return
+    from numba.cuda.cudadrv import bitcode_compile
+
+    others = [planned for planned in plan.units if not set(planned.origins) <= HOSTS_OWN]
+    wanted = calls() if calls is not None and len(others) == 1 else None
+    for planned in libraries:
+        try:
+            with progress.step(f"compiling {os.path.basename(planned.input.name)}"):
+                yield bitcode_compile.compiled(planned.input, plan.target, wanted)
+        except CompileError as error:
+            message = (
+                f"{explain.failed(plan)}: the {planned} cannot be compiled for {plan.target.arch}\n"
+                "  what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 alone; else make it with a"
+                " clang no newer than llvmlite's LLVM"
+            )
+            raise LinkError(message, error.log) from error
 
 
 def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError) -> LinkError:

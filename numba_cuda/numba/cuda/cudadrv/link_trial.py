@@ -19,8 +19,8 @@ from typing import Any
 
 from cuda.core import LinkerOptions
 from numba.cuda.cudadrv import link_inputs, link_trial_child
+from numba.cuda.cudadrv.compile_input import compiled
 from numba.cuda.cudadrv.link_inputs import Kind, LinkInput
-from numba.cuda.cudadrv.program_cache import compiled
 
 TIMEOUT = 60.0
 _TYPES = {
@@ -92,15 +92,15 @@ class Trial:
 def try_link(inputs: Iterable[LinkInput], target: Any, *, timeout: float = TIMEOUT) -> Trial:
     """Link *inputs* for *target* (a `numba.cuda.autolink.Target`) in a child process.
 
-    CUDA C++ source is compiled here. Where the link fails or the process does not survive it, each input is linked
-    alone, and then the rest without it, to find the one at fault. *timeout* is in seconds, for each link.
+    CUDA C++ source and bitcode are compiled here. Where the link fails or the process does not survive it, each input
+    is linked alone, and then the rest without it, to find the one at fault. *timeout* is in seconds, for each link.
 
     Raises
     ------
     TrialError
         If no child process can be started.
     CompileError
-        If a source does not compile.
+        If one does not compile.
     """
     given = list(inputs)
     compiled = [_compiled(item, target) for item in given]
@@ -139,7 +139,7 @@ def _worst(alone: Sequence[Outcome]) -> int | None:
 
 
 def _compiled(item: LinkInput, target: Any) -> tuple[Kind, bytes, str]:
-    if item.kind is not link_inputs.CUDA:
+    if not item.kind.is_compiled:
         return item.kind, item.code, item.name
     program = compiled(item, target)
     return program.kind, program.code, item.name

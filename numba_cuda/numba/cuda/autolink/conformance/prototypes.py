@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv import code_symbols, link_formats, link_inputs, link_symbols, program_cache
+from numba.cuda.cudadrv import code_symbols, compile_input, link_formats, link_inputs, link_symbols
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
 _FUNCTION = re.compile(
@@ -92,9 +92,9 @@ def definitions(inputs: Iterable[LinkInput], wanted: tuple[str, ...], target: An
     opaque = False
     for item in inputs:
         kind, code = item.kind, item.code
-        if kind is link_inputs.CUDA:
+        if kind.is_compiled:
             # To LTO-IR in any case, which shows more than a cubin.
-            program = program_cache.compiled(item, dataclasses.replace(target, lto=True))
+            program = compile_input.compiled(item, dataclasses.replace(target, lto=True))
             kind, code = program.kind, program.code
         if kind is link_inputs.LTO_IR:
             symbols = code_symbols.in_ltoir(code, wanted, target.arch)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.metadata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from numba.cuda import dispatcher as host_dispatcher
-from numba.cuda.cudadrv import code_symbols, link_inputs, program_cache
+from numba.cuda.cudadrv import code_symbols, compile_input, link_inputs
 from numba.cuda.cudadrv.batching import batched
 from numba.cuda.cudadrv.code_symbols import Symbols
 from numba.cuda.cudadrv.cubin_resources import resources
@@ -163,7 +163,9 @@ def _codes(
 ) -> tuple[CodeReport, ...]:
     """What was linked, with symbols: first those that can be read, and then, in LTO-IR, those that these want."""
     found: list[Symbols | None] = []
-    programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target) for item in items]
+    external = [item for item in items if item.origins]
+    wanted = facts.own_symbols.wanted if len(external) == 1 else None
+    programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, wanted) for item in items]
     for item, program in zip(items, programs, strict=True):
         if not item.origins:
             found.append(Symbols((facts.entry_name,), facts.own_symbols.wanted))
@@ -176,14 +178,16 @@ def _codes(
     return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
 
 
-def _linked_code(item: LinkedInput, source: LinkInput | None, target: Target) -> tuple[str, bytes] | None:
+def _linked_code(
+    item: LinkedInput, source: LinkInput | None, target: Target, wanted: Collection[str] | None
+) -> tuple[str, bytes] | None:
     """Kind and bytes of what the linker got for *item*, if they can still be had as they were."""
     if source is None:
         return None
     if item.compiled is None:
         return item.kind, source.code
     try:
-        code = program_cache.compiled(source, target).code
+        code = compile_input.compiled(source, target, wanted).code
     except Exception:  # a header is gone or was edited meanwhile
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compiles what goes into a link as another kind: CUDA C++ by NVRTC, LLVM bitcode by NVVM."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from numba.cuda.cudadrv import link_inputs, program_cache
+from numba.cuda.cudadrv.link_inputs import LinkInput
+from numba.cuda.cudadrv.program_cache import Program
+
+
+def compiled(link_input: LinkInput, target: Any, wanted: Collection[str] | None = None) -> Program:
+    """*link_input*, of a kind that is compiled, as it goes into a link for *target*, from a cache or built. Of bitcode
+    only the functions that are *wanted*, unless that is ``None``.
+
+    Raises
+    ------
+    CompileError
+        If it does not compile.
+    """
+    if link_input.kind is link_inputs.BITCODE:
+        from numba.cuda.cudadrv import bitcode_compile
+
+        return bitcode_compile.compiled(link_input, target, wanted)
+    return program_cache.compiled(link_input, target)
