@@ -42,6 +42,8 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     # An intrinsic that asks the context for the function gives its arguments alone.
     values = args if len(args) == len(argtypes) else args[1:]
     c_function = callee.prototype(context.typing_context, argtypes)
+    if c_function.cooperative:
+        context.active_code_library.use_cooperative = True
     passed = [_to_c(context, builder, arg, argtypes[arg.index], values[arg.index]) for arg in c_function.args]
     result = builder.call(_declared(builder.module, c_function, loc), passed)
     return _from_c(context, builder, c_function, result)

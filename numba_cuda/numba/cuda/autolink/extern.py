@@ -33,6 +33,9 @@ class Extern:
         whatever its layout. Without ``args``, all arguments that C can have are passed in the order of the parameters:
         numbers by value; contiguous arrays (C or Fortran order), records and tuples as a pointer to their data;
         ``None`` as a null pointer. Dtypes, functions, strings and other objects are not passed.
+    cooperative : bool, optional
+        Whether the function synchronises the grid (``cooperative_groups::this_grid().sync()``): kernels that call it
+        are launched cooperatively, as with ``cuda.cg.this_grid()``, all blocks running at once.
 
     Raises
     ------
@@ -40,7 +43,14 @@ class Extern:
         If ``symbol`` is no C identifier, C cannot return ``returns``, or ``args`` is neither of the two.
     """
 
-    def __init__(self, symbol: str, *, returns: Any = None, args: Iterable[str] | Mapping[str, Any] | None = None):
+    def __init__(
+        self,
+        symbol: str,
+        *,
+        returns: Any = None,
+        args: Iterable[str] | Mapping[str, Any] | None = None,
+        cooperative: bool = False,
+    ):
         if not isinstance(symbol, str):
             raise TypeError(f"Extern's symbol must be a str, not {type(symbol).__name__}")
         if not _SYMBOL.fullmatch(symbol):
@@ -51,10 +61,12 @@ class Extern:
         self.symbol = symbol
         self.returns = _returnable(returns)
         self.args = None if args is None else tuple(_requested(args))
+        self.cooperative = bool(cooperative)
 
     def __repr__(self) -> str:
         args = "" if self.args is None else f", args={dict(self.args)!r}"
-        return f"Extern({self.symbol!r}, returns={self.returns}{args})"
+        cooperative = ", cooperative=True" if self.cooperative else ""
+        return f"Extern({self.symbol!r}, returns={self.returns}{args}{cooperative})"
 
 
 def _returnable(returns: Any) -> Any:
@@ -95,6 +107,7 @@ class Prototype:
     symbol: str
     returns: Any
     args: tuple[Passed, ...]
+    cooperative: bool = False
 
     @property
     def return_ctype(self) -> CType:
@@ -122,7 +135,7 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
         passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
         if passed is not None:
             args.append(Passed(names.index(name), *passed))
-    return Prototype(extern.symbol, extern.returns, tuple(args))
+    return Prototype(extern.symbol, extern.returns, tuple(args), extern.cooperative)
 
 
 def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: bool) -> tuple[Any, CType] | None:

@@ -47,6 +47,8 @@ def _fault(kind: str, code: bytes) -> str:
         elif kind == "object":
             return _object_fault(code)
         elif kind in ("fatbin", "archive"):
+            if kind == "archive" and (fault := _archive_fault(code)):
+                return fault
             for piece in link_formats.pieces(kind, code):
                 if piece.kind == "cubin" and piece.code is not None:
                     file = link_formats.elf(piece.code)
@@ -84,6 +86,18 @@ def _object_fault(code: bytes) -> str:
     if not list(link_formats.pieces("object", code)):
         return "it holds no code for GPUs: compile with nvcc -dc"
     link_formats.elf_symbols(code, file)
+    return ""
+
+
+def _archive_fault(code: bytes) -> str:
+    for name, member in link_formats.archive(code):
+        if member.startswith(link_formats.ELF_MAGIC) and link_formats.elf(member).is_cuda:
+            return (
+                f"its member {name!r} is a cubin, which the linker ignores in an archive: pass each cubin as"
+                " cuda.Cubin, or make the archive of objects (nvcc -lib -rdc=true)"
+            )
+    if not list(link_formats.pieces("archive", code)):
+        return "it holds no code for GPUs: make it with nvcc -lib -rdc=true"
     return ""
 
 

@@ -15,7 +15,8 @@ from numba.cuda.cudadrv.link_inputs import LinkInput
 NAMED_EXPLICITLY = "link="
 COOPERATIVE_LAUNCH = "cooperative launch"
 NRT = "numba-cuda's runtime"
-HOSTS_OWN = frozenset({COOPERATIVE_LAUNCH, NRT})
+DEVICE_RUNTIME = "a call of the device runtime"
+HOSTS_OWN = frozenset({COOPERATIVE_LAUNCH, NRT, DEVICE_RUNTIME})
 
 
 @dataclass(frozen=True)

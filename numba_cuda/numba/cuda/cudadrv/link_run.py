@@ -11,14 +11,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
-from numba.cuda.cudadrv import cache_store, compile_failure, link_inputs, program_cache, progress, toolkit
+from numba.cuda.cudadrv import (
+    cache_store,
+    compile_failure,
+    device_runtime,
+    link_inputs,
+    program_cache,
+    progress,
+    toolkit,
+)
 from numba.cuda.cudadrv import link_explain as explain
 from numba.cuda.cudadrv.cache_key import CacheKey
 from numba.cuda.cudadrv.link_checks import misfit
 from numba.cuda.cudadrv.link_definitions import defined_twice
 from numba.cuda.cudadrv.link_errors import LinkError, Part
 from numba.cuda.cudadrv.link_inputs import LinkInput
-from numba.cuda.cudadrv.link_plan import HOSTS_OWN, NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from numba.cuda.cudadrv.link_plan import DEVICE_RUNTIME, HOSTS_OWN, NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from numba.cuda.cudadrv.link_record import CompiledCode, LinkedInput, LinkRecord
 from numba.cuda.cudadrv.link_signatures import mismatch
 from numba.cuda.cudadrv.nvrtc_call import CompileError
@@ -82,11 +90,39 @@ def link(
         If something does not compile, a symbol is missing or defined twice, an input does not fit the target or a call,
         nvJitLink refuses one, or NVRTC or nvJitLink is not installed.
     """
-    target = plan.target
     _refuse_without_libraries(plan)
     _refuse_misfits(plan)
     parts = [_Part(item.kind, item.code, "the kernel's own code", item.name, LinkedInput.of_own(item)) for item in own]
     parts += _external_parts(plan, calls)
+    try:
+        return _linked(plan, parts, wanted_by, prototypes, output, entry, drop_unused_variables)
+    except _WantsDeviceRuntimeError as wants:
+        found = device_runtime.archive()
+        if found is None:
+            raise wants.error from wants.error.__cause__
+        planned = PlannedInput(found, (DEVICE_RUNTIME,))
+        parts.append(_Part(found.kind, found.code, str(planned), found.name, LinkedInput.of(planned)))
+        return _linked(plan, parts, wanted_by, prototypes, output, entry, drop_unused_variables)
+
+
+class _WantsDeviceRuntimeError(Exception):
+    """A link failed with *error* for want of the device runtime, it seems."""
+
+    def __init__(self, error: LinkError):
+        self.error = error
+        super().__init__(str(error))
+
+
+def _linked(
+    plan: LinkPlan,
+    parts: Sequence[_Part],
+    wanted_by: Mapping[str, str],
+    prototypes: Mapping[str, str],
+    output: str,
+    entry: str,
+    drop_unused_variables: bool,
+) -> Linked:
+    target = plan.target
     has_ltoir = any(part.kind is link_inputs.LTO_IR for part in parts)
     options = LinkerOptions(
         arch=target.arch,
@@ -108,7 +144,11 @@ def link(
         try:
             return _run(plan, parts, how, output).packed()
         except Exception as error:
-            raise explain.explained(plan, parts, wanted_by, prototypes, str(error)) from error
+            explained = explain.explained(plan, parts, wanted_by, prototypes, str(error))
+            explained.__cause__ = error
+            if device_runtime.is_wanted(str(error)) and not any(part.origin.endswith(DEVICE_RUNTIME) for part in parts):
+                raise _WantsDeviceRuntimeError(explained) from error
+            raise explained from error
 
     with progress.step(f"linking {plan.kernel} for {target.arch}"):
         fetched = cache_store.fetch(_key(plan, parts, options, output), run)

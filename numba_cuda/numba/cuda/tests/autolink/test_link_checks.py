@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from autolink_support import adder, compiled, from_nvcc, have_nvcc
+from cuda import pathfinder
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv import link_checks, link_formats, link_inputs, link_trial
@@ -67,7 +68,7 @@ def good():
         "LTO-IR": compiled(source, "ltoir"),
         "cubin": compiled(READS_WRITES, "cubin"),
         "fatbin": fatbin(),
-        "archive": archive({"f.o": compiled(source, "cubin")}),
+        "archive": Path(pathfinder.find_static_lib("cudadevrt")).read_bytes(),
     }
     if have_nvcc():
         codes["object"] = from_nvcc((source,), "object")
@@ -120,6 +121,12 @@ FAULTS = [
     ("archive", lambda: archive({"a.o": b"x" * 100})[:120], "member 'a.o/' ends at byte 168"),
     ("archive", lambda: link_formats.ARCHIVE_MAGIC + b"x" * 100, "no member's header at byte 8"),
     ("object", lambda: compiled(adder("f"), "cubin"), "it is a cubin, which the linker ignores there"),
+    (
+        "archive",
+        lambda: archive({"a.o": compiled(adder("f"), "cubin")}),
+        "its member 'a.o' is a cubin, which the linker",
+    ),
+    ("archive", lambda: archive({"a.txt": b"text"}), "it holds no code for GPUs"),
 ]
 
 
