@@ -39,7 +39,7 @@ def show(title: str, kernel: Any) -> None:
     """Print what a kernel was linked from and what came of it."""
     print(f"  {title}")
     for site in kernel.call_sites:
-        print(f"    calls {type(site.callee.obj).__name__} on line {site.line}")
+        print(f"    calls {site.callee.name} on line {site.line}")
     for planned in kernel.inputs:
         print(f"    links {planned.input.kind} {planned.input.name!r} of {len(planned.input.code)} bytes")
     functions = {name: size for name, size in function_sizes(kernel.code).items() if name != kernel.entry_name}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cuFFTDx through nvmath-python's own code generation, called from a Numba kernel.
+"""cuFFTDx through nvmath-python's own code generation, called from a Numba kernel as ``fft.execute(...)``.
 
 `nvmath.device.FFT` describes an FFT and `compile_fft_execute` generates its LTO-IR. nvmath-python 1.0.0 makes that
 callable with 194 lines of Numba types, models, overloads and lowering: 96 in ``nvmath/device/cufftdx_numba.py`` and the
 98 of ``nvmath/device/common_numba.py`` that it uses (lines of code, without blank lines, comments and docstrings, and
-without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` and `generate` take 19.
+without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` takes 25. Its code is generated once
+on a machine: libmathdx takes seconds for it, in nvmath-python's own binding in each process.
 
     pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15
     python examples/nvmath_fft.py
@@ -15,69 +16,58 @@ Without either it says so and exits with 2.
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import sys
 
 import numpy as np
+from _nvmath import FFT, ComputeCapability, code_type, compile_fft_execute, key_of
 from _run import compare, show
 from numba import cuda
 from numba.cuda import autolink
 
-try:
-    from nvmath.device import FFT, CodeType, ComputeCapability, compile_fft_execute
-except Exception as error:  # nvmath raises its own kinds where the driver or libmathdx is missing
-    print(
-        "This example needs nvmath-python and the NVIDIA driver:"
-        f" pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15\n({type(error).__name__}: {error})"
-    )
-    sys.exit(2)
-
 
 class CuFFTDx(autolink.DeviceCallable):
-    """``fft(thread_data, shared_mem)``: a cuFFTDx block FFT. Keywords are those of `nvmath.device.FFT`."""
+    """``fft.execute(thread_data, shared_mem)``: a cuFFTDx block FFT. Keywords are those of `nvmath.device.FFT`."""
 
     def __init__(self, precision, sm, **knobs):
         self.fft = FFT(precision=precision, sm=ComputeCapability(*sm), fft_type="c2c", execution="Block", **knobs)
-        self.definition = (np.dtype(precision).name, *sm, *sorted(knobs.items()))
+        self.key = key_of("fft", np.dtype(precision).name, *sm, *sorted(knobs.items()))
         self.value_type = np.dtype(np.complex64 if precision == np.float32 else np.complex128)
         for name in "size", "direction", "storage_size", "shared_memory_size", "stride", "block_dim", "ffts_per_block":
             setattr(self, name, getattr(self.fft, name))
 
-    def __numba_cuda_call__(self, thread_data, shared_mem):
-        _, symbol = generate(self.fft, autolink.current_target())
-        return autolink.Extern(symbol)
+    @autolink.device_method
+    def execute(self, thread_data, shared_mem):
+        return autolink.Extern(f"fft_{self.key}")
 
-    def __numba_cuda_link_key__(self, thread_data, shared_mem):  # the LTO-IR is generated once on a machine
-        return importlib.metadata.version("nvmath-python"), self.definition
+    @execute.link_key
+    def execute(self, thread_data, shared_mem):  # the LTO-IR is generated once on a machine
+        return self.key
 
-    def __numba_cuda_link__(self, thread_data, shared_mem):
-        code, _ = generate(self.fft, autolink.current_target())
-        return cuda.LTOIR(code.data)
-
-
-@functools.cache
-def generate(fft, target):
-    """The LTO-IR of an FFT and the name of its function. This takes libmathdx seconds."""
-    cc = ComputeCapability(*target.compute_capability, target.suffix)
-    return compile_fft_execute(fft, CodeType("lto", cc), "register_memory")
+    @execute.link
+    def execute(self, thread_data, shared_mem):
+        code, symbol = compile_fft_execute(self.fft, code_type(autolink.current_target()), "register_memory")
+        yield cuda.LTOIR(code.data)
+        yield autolink.CUDASource(f"""
+            extern "C" __device__ void {symbol}(void*, void*);
+            extern "C" __device__ void fft_{self.key}(void* data, void* shared) {{ {symbol}(data, shared); }}""")
 
 
-def make_kernel(fft):
+def make_kernel(fft, dtype):
     """A kernel that transforms the rows of `x` in place. cuFFTDx reads and writes whole complex numbers."""
+    storage, stride, per_block = fft.storage_size, fft.stride, fft.ffts_per_block
 
     @cuda.jit
     def transform_rows(x):
-        row = cuda.blockIdx.x * fft.ffts_per_block + cuda.threadIdx.y
-        thread_data = cuda.local.array(fft.storage_size, fft.value_type, alignment=16)
-        shared_mem = cuda.shared.array(0, fft.value_type, alignment=16)
+        row = cuda.blockIdx.x * per_block + cuda.threadIdx.y
+        thread_data = cuda.local.array(storage, dtype, alignment=16)
+        shared_mem = cuda.shared.array(0, dtype, alignment=16)
         if row < x.shape[0]:
-            for i in range(fft.storage_size):
-                thread_data[i] = x[row, cuda.threadIdx.x + i * fft.stride]
-        fft(thread_data, shared_mem)
+            for i in range(storage):
+                thread_data[i] = x[row, cuda.threadIdx.x + i * stride]
+        fft.execute(thread_data, shared_mem)
         if row < x.shape[0]:
-            for i in range(fft.storage_size):
-                x[row, cuda.threadIdx.x + i * fft.stride] = thread_data[i]
+            for i in range(storage):
+                x[row, cuda.threadIdx.x + i * stride] = thread_data[i]
 
     return transform_rows
 
@@ -94,7 +84,7 @@ def check(fft, rows=1000):
     x = (rng.standard_normal((rows, fft.size)) + 1j * rng.standard_normal((rows, fft.size))).astype(fft.value_type)
     device = cuda.to_device(x)
     blocks = -(-rows // fft.ffts_per_block)
-    make_kernel(fft)[blocks, tuple(fft.block_dim), 0, fft.shared_memory_size](device)
+    make_kernel(fft, fft.value_type)[blocks, tuple(fft.block_dim), 0, fft.shared_memory_size](device)
     wide = x.astype(np.clongdouble)
     exact = np.fft.fft(wide) if fft.direction == "forward" else np.fft.ifft(wide, norm="forward")
     title = f"cuFFTDx, {fft.size} points, {fft.value_type}, {fft.direction}"
@@ -109,7 +99,8 @@ def main():
     print("No GPU here, so linked for sm_90:")
     for fft in ffts((9, 0)):
         title = f"cuFFTDx, {fft.size} points, {fft.value_type}"
-        show(title, autolink.build(make_kernel(fft), f"void({fft.value_type}[:, ::1])", cc=(9, 0)))
+        kernel = make_kernel(fft, fft.value_type)
+        show(title, autolink.build(kernel, f"void({fft.value_type}[:, ::1])", cc=(9, 0)))
 
 
 if __name__ == "__main__":

@@ -130,6 +130,12 @@ def _filled(builder: Any, struct_type: Any, parts: Sequence[Any]) -> Any:
 def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
     if numba_type == types.none:
         return _POINTER(None)
+    if isinstance(numba_type, (types.Number, types.Boolean)):
+        data = context.get_value_as_data(builder, numba_type, value)
+        memory = cgutils.alloca_once(builder, data.type)
+        memory.align = memory_layout(numba_type).align
+        builder.store(data, memory, align=memory.align)
+        return builder.bitcast(memory, _POINTER)
     if isinstance(numba_type, types.Array):
         value = context.make_array(numba_type)(context, builder, value).data
     elif isinstance(numba_type, types.BaseTuple):

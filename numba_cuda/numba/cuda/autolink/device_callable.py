@@ -143,6 +143,10 @@ class BoundDeviceMethod:
         """The decorated function, bound to the object."""
         return MethodType(self.__func__._call, self.__self__)
 
+    @property
+    def __name__(self) -> str:
+        return self.__func__.__name__
+
     def __getattr__(self, name: str) -> Any:
         # The hooks are there only where the method has its own: the protocol asks the object otherwise.
         if name.startswith("__numba_cuda_link") and name in self.__func__._parts:

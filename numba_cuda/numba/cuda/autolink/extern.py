@@ -30,7 +30,8 @@ class Extern:
         Which of the call's arguments are passed, by parameter name, in which order. The values of a mapping are the
         Numba types that they are converted to first (``None``: as they are): ``args={"n": types.int32, "x": None}``.
         Converted to ``types.voidptr`` or ``types.CPointer(...)``, an array, record or tuple is passed as its address,
-        whatever its layout. Without ``args``, all arguments that C can have are passed in the order of the parameters:
+        whatever its layout; converted to ``types.CPointer(T)``, a number is converted to ``T`` and passed as the
+        address of a copy. Without ``args``, all arguments that C can have are passed in the order of the parameters:
         numbers by value; contiguous arrays (C or Fortran order), records and tuples as a pointer to their data;
         ``None`` as a null pointer. Dtypes, functions, strings and other objects are not passed.
     cooperative : bool, optional
@@ -143,6 +144,9 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
     has_address = isinstance(source, (types.Array, types.Record, types.BaseTuple, *_POINTERS)) or source == types.none
     if has_address and isinstance(target, _POINTERS):
         return source, ctype(target)
+    is_by_reference = isinstance(target, types.CPointer) and isinstance(source, (types.Number, types.Boolean))
+    if is_by_reference and typing_context.can_convert(given, target.dtype) is not None:
+        return target.dtype, ctype(target)
     if target is not None and target != source:
         if typing_context.can_convert(given, target) is None:
             raise CABIError(f"argument {name!r}: {given} cannot be converted to {target}, which Extern's args ask for")

@@ -17,6 +17,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from numba.cuda.cudadrv import cache_store, link_inputs, progress
@@ -57,9 +58,12 @@ class Callee:
 
     @property
     def name(self) -> str:
-        """A short name: that of a function or class, or of an object's type."""
+        """A short name: that of a function or class, of a method with its owner's type, or of an object's type."""
         named = self.obj if hasattr(self.obj, "__name__") else type(self.obj)
-        return str(named.__name__)
+        owner = getattr(self.obj, "__self__", None)
+        if owner is None or isinstance(owner, ModuleType):
+            return str(named.__name__)
+        return f"{getattr(owner, '__name__', type(owner).__name__)}.{named.__name__}"
 
     @property
     def link_key(self) -> Callable[..., Any] | None:

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -29,6 +33,36 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     yield
     monkeypatch.undo()
     cache_store.reset()
+
+
+@pytest.fixture(scope="session")
+def driver_stub(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment variables for a process that wants to load the NVIDIA driver: where there is none, with a library of
+    its name that says so of every call."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        return {}
+    except OSError:
+        pass
+    if sys.platform != "linux" or shutil.which("gcc") is None:
+        pytest.skip("there is no NVIDIA driver, and no gcc to make a stand-in for it")
+    folder = tmp_path_factory.mktemp("driver")
+    (folder / "cuda.c").write_text(
+        """
+        #include <string.h>
+        static int no_device(void) { return 100; }
+        int cuInit(unsigned flags) { return 100; }
+        int cuDriverGetVersion(int *version) { *version = 13000; return 0; }
+        int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long flags, int *status) {
+            *function = strcmp(name, "cuDriverGetVersion") ? (void *)no_device : (void *)cuDriverGetVersion;
+            if (status) *status = 0;
+            return 0;
+        }
+        """
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", "cuda.c", "-o", "libcuda.so.1"], cwd=folder, check=True)
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]))
+    return {"LD_LIBRARY_PATH": path}
 
 
 def why_no_gpu() -> str | None:

@@ -92,9 +92,7 @@ class TestDeviceRuntime:
 
     def test_where_there_is_none_the_missing_function_is_told(self, lto, monkeypatch):
         monkeypatch.setattr(device_runtime, "archive", lambda: None)
-        with pytest.raises(
-            LinkError, match=r"'__cudaCDP2\w+' is called but nothing that is linked defines it"
-        ):
+        with pytest.raises(LinkError, match=r"'__cudaCDP2\w+' is called but nothing that is linked defines it"):
             build(cuda.jit(filled, lto=lto), "void(int32[::1], int32)")
 
 

@@ -243,6 +243,51 @@ def test_none_is_a_null_pointer():
     assert re.search(r"st\.param\.b64\s+\[param0(\+0)?\], (0|%rd\d+)", text)
 
 
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("name", ["int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "boolean"])
+def test_a_number_is_passed_by_reference_where_a_pointer_is_asked_for(name, lto):
+    numba_type = getattr(types, name)
+    cxx = autolink.cxx_type(numba_type)
+
+    class Copy(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, out, value):
+            return autolink.Extern("copy", args={"out": None, "value": types.CPointer(numba_type)})
+
+        def __numba_cuda_link__(self, out, value):
+            includes = "#include <cuda_fp16.h>\n" if name == "float16" else ""
+            return autolink.CUDASource(
+                includes + f'extern "C" __device__ void copy({cxx}* out, const {cxx}* value) {{ *out = *value; }}'
+            )
+
+    copy = Copy()
+
+    def kernel(out, value):
+        copy(out, value)
+        copy(out, 1)
+
+    linked = build(cuda.jit(kernel, lto=lto), types.void(numba_type[::1], numba_type))
+    if lto:
+        assert "copy" not in symbols(linked.code)
+
+
+def test_a_number_by_reference_is_converted_or_refused():
+    class Takes(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, value):
+            return autolink.Extern("takes", args={"value": types.CPointer(types.float32)})
+
+        def __numba_cuda_link__(self, value):
+            return autolink.CUDASource('extern "C" __device__ void takes(float* value) {}')
+
+    takes = Takes()
+
+    def kernel(x):
+        takes(x[0])
+
+    build(kernel, "void(int64[::1])")
+    with pytest.raises(TypingError, match=r"argument 'value': complex64 cannot be converted to float32\*"):
+        build(kernel, "void(complex64[::1])")
+
+
 def test_constants_are_passed_as_the_types_of_their_values():
     integer, boolean = C("takes_int64"), C("takes_boolean")
 
@@ -566,6 +611,27 @@ class TestOnTheGPU:
         out = np.zeros(5, np.complex64)
         kernel[1, 1](out, 5)
         assert (out == [i + (i + 1) * 1j for i in range(5)]).all()
+
+    def test_numbers_by_reference(self, lto):
+        class Add(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, out, one, other):
+                pointers = {"one": types.CPointer(types.float64), "other": types.CPointer(types.int16)}
+                return autolink.Extern("add", args={"out": None, **pointers})
+
+            def __numba_cuda_link__(self, out, one, other):
+                return autolink.CUDASource(
+                    'extern "C" __device__ void add(double* out, double* one, short* other) { *out = *one + *other; }'
+                )
+
+        add = Add()
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x, i):
+            add(x, x[1], i)
+
+        x = np.array([0.0, 0.5])
+        kernel[1, 1](x, -3)
+        assert x.tolist() == [-2.5, 0.5]
 
     def test_pointers(self, lto):
         int_pointer = types.CPointer(types.int32)

@@ -3,6 +3,7 @@
 
 import ctypes
 import importlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -58,11 +59,14 @@ class TestRunsAsAReaderRunsIt:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
-    def test_nvmath(self):
-        done = self.run("nvmath_fft.py")
-        if done.returncode == 2 and "needs nvmath-python" in done.stdout:
-            pytest.skip(done.stdout.strip())
+    @pytest.mark.parametrize("name", ["nvmath_fft.py", "nvmath_gemm.py"])
+    def test_nvmath(self, name, driver_stub):
+        if importlib.util.find_spec("nvmath") is None:
+            pytest.skip("needs nvmath-python")
+        done = self.run(name, **driver_stub)
         assert done.returncode == 0, done.stdout + done.stderr
+        if "On the GPU" not in done.stdout:
+            assert done.stdout.count("with the external code inlined") == done.stdout.count("gives a cubin") > 0
 
     def test_says_what_is_missing_without_nvmath(self, tmp_path):
         (tmp_path / "nvmath.py").write_text("raise ImportError('not here')")

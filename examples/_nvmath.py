@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the examples with nvmath-python have in common: its parts, or a word on what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import sys
+
+from numba.cuda import autolink
+
+try:
+    from nvmath.device import FFT, CodeType, ComputeCapability, Matmul, compile_blas_execute, compile_fft_execute
+except Exception as error:  # nvmath raises its own kinds where the driver or libmathdx is missing
+    print(
+        "This example needs nvmath-python and the NVIDIA driver:"
+        f" pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15\n({type(error).__name__}: {error})"
+    )
+    sys.exit(2)
+
+__all__ = ["FFT", "ComputeCapability", "Matmul", "code_type", "compile_blas_execute", "compile_fft_execute", "key_of"]
+
+
+def code_type(target: autolink.Target) -> CodeType:
+    """The LTO-IR of a target, as nvmath-python calls it."""
+    return CodeType("lto", ComputeCapability(*target.compute_capability, target.suffix))
+
+
+def key_of(*definition: object) -> str:
+    """A C identifier's end that stands for nvmath-python's version and a *definition*."""
+    return hashlib.sha256(repr((importlib.metadata.version("nvmath-python"), definition)).encode()).hexdigest()[:16]
