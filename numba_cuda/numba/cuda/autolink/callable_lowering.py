@@ -7,7 +7,8 @@ What makes it the same function for both compilers, in PTX and under link-time o
 - Small integers are extended to 32 bits by the caller, which the callee relies on.
 - Structs by value are identified types, with their C++ alignment as an ``align`` annotation. A literal struct has the
   alignment of its fields, and its bytes would be passed elsewhere than the callee reads them.
-- All pointers are ``i8*``.
+- Pointers are ``i8*``, except in functions with structs by value: there they are what C++ has, since nvJitLink before
+  13.1 else takes the two functions for different types, calls one as the other, and inlines nothing.
 - The functions are ``convergent``, since they may contain barriers.
 """
 
@@ -28,6 +29,12 @@ from .extern import Passed, Prototype
 
 _BYTE = llvm.IntType(8)
 _POINTER = _BYTE.as_pointer()
+_POINTEES = {
+    "bool": _BYTE,
+    "float": llvm.FloatType(),
+    "double": llvm.DoubleType(),
+    **{name: llvm.IntType(bits) for name, bits in (("short", 16), ("int", 32), ("long long", 64))},
+}
 _STRUCTS = {
     "float2": (llvm.FloatType(), llvm.FloatType()),
     "double2": (llvm.DoubleType(), llvm.DoubleType()),
@@ -45,14 +52,23 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     if c_function.cooperative:
         context.active_code_library.use_cooperative = True
     passed = [_to_c(context, builder, arg, argtypes[arg.index], values[arg.index]) for arg in c_function.args]
-    result = builder.call(_declared(builder.module, c_function, loc), passed)
+    function = _declared(builder, c_function, loc)
+    takes = function.type.pointee.args
+    passed = [_as(builder, value, llvm_type) for value, llvm_type in zip(passed, takes, strict=True)]
+    result = builder.call(function, passed)
     return _from_c(context, builder, c_function, result)
 
 
-def _declared(module: Any, c_function: Prototype, loc: Any) -> Any:
-    returns = c_function.return_ctype
+def _as(builder: Any, value: Any, llvm_type: Any) -> Any:
+    return builder.bitcast(value, llvm_type) if isinstance(llvm_type, llvm.PointerType) else value
+
+
+def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
+    module, returns = builder.module, c_function.return_ctype
     c_types = [arg.c_type for arg in c_function.args]
-    function_type = llvm.FunctionType(_llvm_type(module, returns), [_llvm_type(module, c) for c in c_types])
+    typed_pointers = any(c_type.kind == "struct" for c_type in (returns, *c_types))
+    returned, *taken = (_llvm_type(module, c_type, typed_pointers) for c_type in (returns, *c_types))
+    function_type = llvm.FunctionType(returned, taken)
     function = module.globals.get(c_function.symbol)
     if function is None:
         function = llvm.Function(module, function_type, c_function.symbol)
@@ -60,7 +76,11 @@ def _declared(module: Any, c_function: Prototype, loc: Any) -> Any:
         values = (function.return_value, *function.args)
         for number, (value, c_type) in enumerate(zip(values, (returns, *c_types), strict=True)):
             _annotate(module, function, number, value, c_type)
-    elif getattr(function, "ftype", None) != function_type:
+    elif getattr(function, "ftype", None) == function_type:
+        pass
+    elif _with_untyped_pointers(getattr(function, "ftype", None)) == _with_untyped_pointers(function_type):
+        return builder.bitcast(function, function_type.as_pointer())
+    else:
         raise LoweringError(
             f"the symbol {c_function.symbol!r} is in use for a function that is not {c_function}: put the types that"
             " differ into the symbol",
@@ -69,7 +89,19 @@ def _declared(module: Any, c_function: Prototype, loc: Any) -> Any:
     return function
 
 
-def _llvm_type(module: Any, c_type: CType) -> Any:
+def _with_untyped_pointers(function_type: Any) -> Any:
+    if function_type is None:
+        return None
+    types_ = (function_type.return_type, *function_type.args)
+    return [_POINTER if isinstance(each, llvm.PointerType) else each for each in types_]
+
+
+def _llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:
+    if c_type.kind == "pointer" and typed_pointers:
+        pointee = c_type.cxx.removesuffix("*").removeprefix("const ").removeprefix("unsigned ").removeprefix("signed ")
+        if pointee in _STRUCTS:
+            return _llvm_type(module, CType(pointee, "struct", 0, 0)).as_pointer()
+        return _POINTEES.get(pointee, _BYTE).as_pointer()
     if c_type.kind == "struct":
         # In a context of this module's own: the types of a context are printed with every module in it.
         if module.context is llvm.context.global_context:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .canonical import CanonicalNames
 
 _WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
+_POINTER = re.compile(r"[%\w.\"]+\*+")
 _OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
 
 
@@ -40,6 +42,11 @@ class SymbolSite(NamedTuple):
 
     prototype: str
     call: str
+
+    @property
+    def untyped(self) -> str:
+        """The prototype without what its pointers point to, in which calls of one function may differ."""
+        return _POINTER.sub("i8*", self.prototype)
 
 
 class LinkingFiles(OrderedSet):
@@ -182,7 +189,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def note_symbol(self, symbol: str, site: SymbolSite) -> None:
         """Remember that *symbol* is called at *site*: the first site of each prototype."""
         known = self._symbols.setdefault(symbol, [])
-        if site.prototype not in (other.prototype for other in known):
+        if site.untyped not in (other.untyped for other in known):
             known.append(site)
 
     @property

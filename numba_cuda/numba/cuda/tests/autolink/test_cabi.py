@@ -288,6 +288,67 @@ def test_a_number_by_reference_is_converted_or_refused():
         build(kernel, "void(complex64[::1])")
 
 
+class Memory(autolink.DeviceCallable):
+    """Loads and stores of whole complex numbers: structs by value beside pointers."""
+
+    @autolink.device_method
+    def load(self, x, i):
+        return autolink.Extern(f"load_{x.dtype}", returns=x.dtype)
+
+    @autolink.device_method
+    def store(self, x, i, value):
+        return autolink.Extern(f"store_{x.dtype}")
+
+    def __numba_cuda_link__(self, x, i, value=None):
+        pointer = autolink.cxx_type(x)
+        number, index = pointer.rstrip("*"), autolink.cxx_type(i)
+        return autolink.CUDASource(
+            f"""
+            #include <cuda_fp16.h>
+            extern "C" __device__ {number} load_{x.dtype}({pointer} x, {index} i) {{ return x[i]; }}"""
+            if value is None
+            else f"""
+            #include <cuda_fp16.h>
+            extern "C" __device__ void store_{x.dtype}({pointer} x, {index} i, {number} value) {{ x[i] = value; }}"""
+        )
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16"])
+def test_functions_with_structs_by_value_and_pointers_are_inlined(dtype):
+    memory = Memory()
+
+    def kernel(x):
+        i = cuda.grid(1)
+        memory.store(x, i, memory.load(x, i + 1))
+
+    text = build(kernel, f"void({dtype}[::1])", output="ptx").code.decode()
+    assert "call" not in text
+    assert text.count("ld.global") == text.count("st.global") == 1
+
+
+def test_one_function_may_get_pointers_to_different_things():
+    class Clear(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x, value):
+            return autolink.Extern("clear", args={"x": None, "value": types.complex64})
+
+        def __numba_cuda_link__(self, x, value):
+            return autolink.CUDASource('extern "C" __device__ void clear(void* x, float2 value) {}')
+
+    clear = Clear()
+
+    @cuda.jit(device=True)
+    def elsewhere(x):
+        clear(x, 0)
+
+    def kernel(x, y):
+        clear(x, 0)
+        clear(y, 0)
+        clear(None, 0)
+        elsewhere(y)
+
+    build(kernel, "void(complex64[::1], int32[::1])")
+
+
 def test_constants_are_passed_as_the_types_of_their_values():
     integer, boolean = C("takes_int64"), C("takes_boolean")
 
