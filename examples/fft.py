@@ -14,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from _memory import memory
 from _run import relative_error, run, simulated
 from numba import cuda
 from numba.cuda import autolink
@@ -167,11 +168,11 @@ def make_kernel(fft):
         shared_mem = cuda.shared.array(0, fft.value_type)
         if row < x.shape[0]:
             for i in range(fft.storage_size):
-                thread_data[i] = x[row, cuda.threadIdx.x + i * fft.stride]
+                thread_data[i] = memory.load(x[row], cuda.threadIdx.x + i * fft.stride)
         fft(thread_data, shared_mem)
         if row < x.shape[0]:
             for i in range(fft.storage_size):
-                x[row, cuda.threadIdx.x + i * fft.stride] = thread_data[i]
+                memory.store(x[row], cuda.threadIdx.x + i * fft.stride, thread_data[i])
 
     return transform_rows
 

@@ -4,7 +4,7 @@
 `nvmath.device.FFT` describes an FFT and `compile_fft_execute` generates its LTO-IR. nvmath-python 1.0.0 makes that
 callable with 194 lines of Numba types, models, overloads and lowering: 96 in ``nvmath/device/cufftdx_numba.py`` and the
 98 of ``nvmath/device/common_numba.py`` that it uses (lines of code, without blank lines, comments and docstrings, and
-without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` takes 25. Its code is generated once
+without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` takes 20. Its code is generated once
 on a machine: libmathdx takes seconds for it, in nvmath-python's own binding in each process.
 
     pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15
@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from _memory import memory
 from _nvmath import FFT, ComputeCapability, code_type, compile_fft_execute, key_of
 from _run import compare, show
 from numba import cuda
@@ -52,22 +53,21 @@ class CuFFTDx(autolink.DeviceCallable):
             extern "C" __device__ void fft_{self.key}(void* data, void* shared) {{ {symbol}(data, shared); }}""")
 
 
-def make_kernel(fft, dtype):
+def make_kernel(fft):
     """A kernel that transforms the rows of `x` in place. cuFFTDx reads and writes whole complex numbers."""
-    storage, stride, per_block = fft.storage_size, fft.stride, fft.ffts_per_block
 
     @cuda.jit
     def transform_rows(x):
-        row = cuda.blockIdx.x * per_block + cuda.threadIdx.y
-        thread_data = cuda.local.array(storage, dtype, alignment=16)
-        shared_mem = cuda.shared.array(0, dtype, alignment=16)
+        row = cuda.blockIdx.x * fft.ffts_per_block + cuda.threadIdx.y
+        thread_data = cuda.local.array(fft.storage_size, fft.value_type, alignment=16)
+        shared_mem = cuda.shared.array(0, fft.value_type, alignment=16)
         if row < x.shape[0]:
-            for i in range(storage):
-                thread_data[i] = x[row, cuda.threadIdx.x + i * stride]
+            for i in range(fft.storage_size):
+                thread_data[i] = memory.load(x[row], cuda.threadIdx.x + i * fft.stride)
         fft.execute(thread_data, shared_mem)
         if row < x.shape[0]:
-            for i in range(storage):
-                x[row, cuda.threadIdx.x + i * stride] = thread_data[i]
+            for i in range(fft.storage_size):
+                memory.store(x[row], cuda.threadIdx.x + i * fft.stride, thread_data[i])
 
     return transform_rows
 
@@ -84,7 +84,7 @@ def check(fft, rows=1000):
     x = (rng.standard_normal((rows, fft.size)) + 1j * rng.standard_normal((rows, fft.size))).astype(fft.value_type)
     device = cuda.to_device(x)
     blocks = -(-rows // fft.ffts_per_block)
-    make_kernel(fft, fft.value_type)[blocks, tuple(fft.block_dim), 0, fft.shared_memory_size](device)
+    make_kernel(fft)[blocks, tuple(fft.block_dim), 0, fft.shared_memory_size](device)
     wide = x.astype(np.clongdouble)
     exact = np.fft.fft(wide) if fft.direction == "forward" else np.fft.ifft(wide, norm="forward")
     title = f"cuFFTDx, {fft.size} points, {fft.value_type}, {fft.direction}"
@@ -99,8 +99,7 @@ def main():
     print("No GPU here, so linked for sm_90:")
     for fft in ffts((9, 0)):
         title = f"cuFFTDx, {fft.size} points, {fft.value_type}"
-        kernel = make_kernel(fft, fft.value_type)
-        show(title, autolink.build(kernel, f"void({fft.value_type}[:, ::1])", cc=(9, 0)))
+        show(title, autolink.build(make_kernel(fft), f"void({fft.value_type}[:, ::1])", cc=(9, 0)))
 
 
 if __name__ == "__main__":
