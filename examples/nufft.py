@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 from _run import compare, run, simulated
-from numba import cuda
-from numba.cuda import autolink
 from nufft_parts import direct
 from nufft_parts.image import make_picture
 from nufft_parts.plan import Plan
+from numba import cuda
+from numba.cuda import autolink
 
 __all__ = ["Case", "Plan", "make_case", "nufft1d1", "nufft1d2", "nufft2d1", "nufft2d2"]
 

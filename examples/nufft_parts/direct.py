@@ -14,7 +14,7 @@ def roots(x, k, sign):
 
 
 def frequencies(modes):
-    """-modes // 2, ...: the frequencies of `modes` modes in the order of arrays."""
+    """-(modes // 2), ...: the frequencies of `modes` modes in the order of arrays."""
     return np.arange(modes) - modes // 2
 
 

@@ -26,7 +26,7 @@ class Plan:
         f[k0, k1] = sum over j of  c[j] exp(sign i (k0 x[j] + k1 y[j]))
         c[j] = sum over k0, k1 of  f[k0, k1] exp(sign i (k0 x[j] + k1 y[j]))
 
-    where ``k0 = -modes[0] // 2, ...`` is the frequency of row ``k0 + modes[0] // 2``, likewise `k1` and columns, and in
+    where ``k0 = -(modes[0] // 2), ...`` is the frequency of row ``k0 + modes[0] // 2``, likewise `k1` and columns, and in
     one dimension there are no `k1` and `y`. As in FINUFFT nothing is scaled.
 
     Parameters
@@ -144,8 +144,9 @@ class Plan:
     def kernels(self):
         """Triples of a title, a kernel that `execute` launches and its signature, to build ahead of time."""
         c, r = self.dtype, np.dtype(self._real)
-        title = "spreads" if self.kind == 1 else "interpolates"
-        to_grid = title, self._spread, f"void({c}[::1], int32[::1], int32[::1], {r}[:, ::1], int32[:, ::1], {r}[::1])"
+        title, grid = ("spreads", r) if self.kind == 1 else ("interpolates", c)
+        points = f"{c}[::1], uint32[::1], uint32[::1], {r}[:, ::1], int32[:, ::1]"
+        to_grid = title, self._spread, f"void({points}, {grid}[::1])"
         passes = []
         for done in self._passes:
             kernel, fft = _transform.make_kernel(done, self.sign, self._real)
@@ -168,8 +169,9 @@ class Plan:
         pieces = work.shape[0]
         if pieces:
             threads, at_once = self._spread_block
-            reals = grid.view(self._real)
-            self._spread[-(-pieces // at_once), threads](values, order, start, offset, work, reals)
+            if self.kind == 1:
+                grid = grid.view(self._real)  # atomics add reals
+            self._spread[-(-pieces // at_once), threads](values, order, start, offset, work, grid)
 
     def _launch_passes(self, source, middle, target, tables):
         ends = [source, target] if len(self._passes) == 1 else [source, middle, target]
@@ -185,7 +187,7 @@ class Plan:
         if self._memory is None:
             grid = cuda.to_device(np.zeros(int(np.prod(self.sizes)), self.dtype))
             first = self._passes[0]
-            each = first.store.count if isinstance(first.store, _transform.Modes) else first.size
+            each = first.store.kept if isinstance(first.store, _transform.Modes) else first.size
             middle = cuda.device_array(first.rows * each, self.dtype) if len(self._passes) == 2 else None
             tables = [
                 [cuda.to_device(self._table(place)) for place in (done.load, done.store)] for done in self._passes
@@ -195,7 +197,7 @@ class Plan:
 
     def _table(self, place):
         if isinstance(place, _transform.Modes):
-            return deconvolution(self.window, place.count, place.size).astype(self._real)
+            return deconvolution(self.window, place.kept, place.size).astype(self._real)
         if place.twiddle:
             return _transform.twiddles(self.sizes[0], self.sign, self.dtype)
         return np.zeros(1, self._real)

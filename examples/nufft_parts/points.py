@@ -9,7 +9,7 @@ tile `width` - 1 larger. Sizes of grids and bins are powers of two.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +25,13 @@ TURNS_REST = -9.839338337591243e-18
 class Sorted(NamedTuple):
     """Points in the order of their bins, on the device."""
 
-    order: Any  # int32: which point this is
-    start: Any  # int32: index of the first grid point that it spreads to, in the flattened fine grid
+    order: Any  # uint32: which point this is
+    start: Any  # uint32: index of the first grid point that it spreads to, in the flattened fine grid
     offset: Any  # real, one row for each dimension: z of `Window.polynomials`, -1 to 1
     work: Any  # int32, rows of (bin, begin, end): a bin's points, or some of them
 
 
-@lru_cache(maxsize=None)
+@cache
 def make_kernels(sizes: tuple[int, ...], bins: tuple[int, ...], width: int) -> tuple[Any, Any]:
     """Kernels that count points by bin, and that put them in order, for a fine grid of `sizes` and bins of `bins`."""
     half = width / 2
@@ -91,7 +91,7 @@ def sort_points(coordinates, sizes, bins, width, real, most) -> Sorted:
     points = x.size
     blocks = -(-points // THREADS)
     counts = cuda.to_device(np.zeros(int(np.prod(sizes)) // int(np.prod(bins)), np.int32))
-    rank, order, start = (cuda.device_array(points, np.int32) for _ in range(3))
+    rank, order, start = (cuda.device_array(points, np.uint32) for _ in range(3))
     offset = cuda.device_array((len(sizes), points), real)
     if points:
         count[blocks, THREADS](x, y, counts, rank)

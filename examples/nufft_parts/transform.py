@@ -2,7 +2,7 @@
 """The FFT of the fine grid: passes of a called FFT object, each between a load and a store made for its place.
 
 A pass transforms rows, wherever its load finds their elements and its store puts them. So nothing but the transform
-itself reads or writes the grid: padding with zeros and undoing the window happen as modes are loaded, undoing the window
+itself reads or writes the grid: padding with zeros and undoing the window happen as modes are loaded, undoing it
 and leaving out modes that nobody wants as they are stored, and grid points are set back to zero, for the next time, as
 they are read. One dimension of more than `longest` points is a matrix: one pass over its columns, a twiddle factor for
 each element, and one pass over its rows.
@@ -10,7 +10,7 @@ each element, and one pass over its rows.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,12 +34,12 @@ class Grid(NamedTuple):
 
 
 class Modes(NamedTuple):
-    """Element `j` of row `r` is frequency ``r * shift + j * step`` of `size`; `count` of them are kept, others zero.
+    """Element `j` of row `r` is frequency ``r * shift + j * step`` of `size`; `kept` of them matter, others are zero.
 
-    Mode `m`, of frequency ``m - count // 2``, is at ``r * across + m * along``. The table has a factor for each mode.
+    Mode `m`, of frequency ``m - kept // 2``, is at ``r * across + m * along``. The table has a factor for each mode.
     """
 
-    count: int
+    kept: int
     size: int
     shift: int = 0
     step: int = 1
@@ -107,9 +107,9 @@ def twiddles(size: int, sign: int, value_type: Any) -> np.ndarray:
 
 def _loads(place: Grid | Modes, value_type: Any):
     if isinstance(place, Modes):
-        count, size, shift, step, across, along = place
-        negative = count // 2
-        positive = count - negative
+        kept, size, shift, step, across, along = place
+        negative = kept // 2
+        positive = kept - negative
 
         @cuda.jit(device=True)
         def load_mode(source, table, row, j):
@@ -139,9 +139,9 @@ def _loads(place: Grid | Modes, value_type: Any):
 
 def _stores(place: Grid | Modes):
     if isinstance(place, Modes):
-        count, size, shift, step, across, along = place
-        negative = count // 2
-        positive = count - negative
+        kept, size, shift, step, across, along = place
+        negative = kept // 2
+        positive = kept - negative
 
         @cuda.jit(device=True)
         def store_mode(target, table, row, j, value):
@@ -180,7 +180,7 @@ def fft_for(done: Pass, sign: int, real: Any) -> FFT:
     return FFT(done.size, real, direction, ffts_per_block=rows)
 
 
-@lru_cache(maxsize=None)
+@cache
 def make_kernel(done: Pass, sign: int, real: Any) -> tuple[Any, FFT]:
     """The kernel of a pass and the FFT object that it calls."""
     fft = fft_for(done, sign, real)

@@ -33,7 +33,7 @@ class Window:
         return np.i0(self.beta * np.sqrt(inside)) / np.i0(self.beta)
 
     def transform(self, frequency):
-        """Its Fourier transform, the integral of ``window(t) cos(2 pi frequency t)``, frequencies in cycles per point."""
+        """Its Fourier transform, the integral of ``window(t) cos(2 pi frequency t)``; cycles per grid point."""
         root = np.sqrt(self.beta**2 - (np.pi * self.width * np.asarray(frequency)) ** 2 + 0j)
         quotient = np.divide(np.sinh(root), root, out=np.ones_like(root), where=root != 0)
         return self.width * quotient.real / np.i0(self.beta)
@@ -70,5 +70,5 @@ def window_for(eps: float, dimensions: int, ratio: float) -> Window:
 
 
 def deconvolution(window: Window, modes: int, size: int) -> np.ndarray:
-    """For modes ``-modes // 2 ...``: what undoes the window on a fine grid of `size` points."""
+    """For modes ``-(modes // 2), ...``: what undoes the window on a fine grid of `size` points."""
     return 1 / window.transform((np.arange(modes) - modes // 2) / size)
