@@ -26,8 +26,8 @@ class Plan:
         f[k0, k1] = sum over j of  c[j] exp(sign i (k0 x[j] + k1 y[j]))
         c[j] = sum over k0, k1 of  f[k0, k1] exp(sign i (k0 x[j] + k1 y[j]))
 
-    where ``k0 = -(modes[0] // 2), ...`` is the frequency of row ``k0 + modes[0] // 2``, likewise `k1` and columns, and in
-    one dimension there are no `k1` and `y`. As in FINUFFT nothing is scaled.
+    where frequency ``k0 = -(modes[0] // 2), ...`` is row ``k0 + modes[0] // 2`` and likewise `k1` the columns. In one
+    dimension there are no `k1` and `y`. As in FINUFFT nothing is scaled.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class Plan:
         The fine grid: the next powers of two from twice the modes.
     window : Window
         What points are spread with.
+    polynomial_eps : float
+        How near to the window its polynomials are.
     """
 
     def __init__(self, kind, modes, eps=1e-6, sign=None, dtype=np.complex128, longest_fft=LONGEST_FFT):
@@ -74,12 +76,13 @@ class Plan:
             self.eps, len(self.modes), max(n / size for n, size in zip(self.modes, self.sizes, strict=True))
         )
         self._real: Any = np.float32 if self.dtype == np.complex64 else np.float64
+        self.polynomial_eps = max(0.02 * self.eps, 1e-15)
         self._bins = _spread.bins_for(self.kind, self.sizes, self.window.width, self._real)
         self._spread, self._spread_block = _spread.make_kernel(
             self.kind,
             self.sizes,
             self._bins,
-            self.window.polynomials(max(0.02 * self.eps, 1e-15)).tobytes(),
+            self.window.polynomials(self.polynomial_eps).tobytes(),
             self.window.width,
             self._real,
         )
@@ -101,16 +104,15 @@ class Plan:
         given = [x] if y is None else [x, y]
         if len(given) != len(self.modes):
             raise TypeError(f"set_points: got {len(given)} coordinate arrays, expected {len(self.modes)}")
-        coordinates = []
-        for name, values in zip("xy", given, strict=False):
-            array = _as_device(values) if _is_device(values) else np.asarray(values)
+        arrays = [_as_device(values) if _is_device(values) else np.asarray(values) for values in given]
+        for name, array in zip("xy", arrays, strict=False):
             if array.dtype not in (np.float32, np.float64) or array.ndim != 1:
                 raise TypeError(
                     f"{name}: got {array.ndim}-dimensional {array.dtype}, expected 1-dimensional float32 or float64"
                 )
-            coordinates.append(array if _is_device(array) else cuda.to_device(np.ascontiguousarray(array)))
-        if len({array.size for array in coordinates}) > 1:
-            raise ValueError(f"y: got {coordinates[1].size} points, expected as many as of x, {coordinates[0].size}")
+        if arrays[-1].size != arrays[0].size:
+            raise ValueError(f"y: got {arrays[-1].size} points, expected as many as of x, {arrays[0].size}")
+        coordinates = [a if _is_device(a) else cuda.to_device(np.ascontiguousarray(a)) for a in arrays]
         self._sorted = _points.sort_points(
             coordinates, self.sizes, self._bins, self.window.width, self._real, _most(self.kind, coordinates[0].size)
         )
