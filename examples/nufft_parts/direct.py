@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .window import frequencies
+
 
 def roots(x, k, sign):
     """``exp(sign i k x)`` for every x and k; phases are brought below a turn in extended precision."""
     turn = 2 * np.arccos(np.longdouble(-1))
     phase = np.outer(np.asarray(x, np.longdouble), k)
     return np.exp(sign * 1j * (phase - turn * np.round(phase / turn)).astype(np.float64))
-
-
-def frequencies(modes):
-    """-(modes // 2), ...: the frequencies of `modes` modes in the order of arrays."""
-    return np.arange(modes) - modes // 2
 
 
 def type1(coordinates, c, modes, sign, chosen=None):

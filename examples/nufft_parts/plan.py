@@ -72,9 +72,7 @@ class Plan:
             raise ValueError(f"sign: got {sign!r}, expected 1 or -1")
         self.sign = int(sign)
         self.sizes = tuple(_fine_size(n) for n in self.modes)
-        self.window = window_for(
-            self.eps, len(self.modes), max(n / size for n, size in zip(self.modes, self.sizes, strict=True))
-        )
+        self.window = window_for(self.eps, self.modes, self.sizes)
         self._real: Any = np.float32 if self.dtype == np.complex64 else np.float64
         self.polynomial_eps = max(0.02 * self.eps, 1e-15)
         self._bins = _spread.bins_for(self.kind, self.sizes, self.window.width, self._real)

@@ -38,9 +38,9 @@ class Window:
         quotient = np.divide(np.sinh(root), root, out=np.ones_like(root), where=root != 0)
         return self.width * quotient.real / np.i0(self.beta)
 
-    def aliasing(self) -> float:
+    def aliasing(self, modes: int, size: int) -> float:
         """Root mean square over modes of what random points alias into a mode, relative to the mode."""
-        frequency = np.linspace(0, self.ratio / 2, 33)
+        frequency = frequencies(modes)[:: 1 + modes // 500] / size
         period = np.arange(1, 9)[:, None]
         aliases = self.transform(frequency - period) ** 2 + self.transform(frequency + period) ** 2
         return float(np.sqrt(np.mean(aliases.sum(axis=0) / self.transform(frequency) ** 2)))
@@ -60,15 +60,22 @@ class Window:
         return np.array([np.pad(fit.coef, (0, degree + 1 - len(fit.coef))) for fit in fits]).T[::-1].copy()
 
 
-def window_for(eps: float, dimensions: int, ratio: float) -> Window:
-    """The narrowest window whose aliasing in all dimensions together is below `eps`."""
+def frequencies(modes: int) -> np.ndarray:
+    """``-(modes // 2), ...``: the frequencies of `modes` modes in the order of arrays."""
+    return np.arange(modes) - modes // 2
+
+
+def window_for(eps: float, modes: tuple[int, ...], sizes: tuple[int, ...]) -> Window:
+    """The narrowest window that keeps aliasing below `eps`, for these modes on a fine grid of these sizes."""
+    dimensions = list(zip(modes, sizes, strict=True))
+    ratio = max(n / size for n, size in dimensions)
     for width in range(2, WIDEST + 1):
         window = Window(width, ratio)
-        if window.aliasing() * dimensions**0.5 <= 0.8 * eps:
+        if sum(window.aliasing(n, size) ** 2 for n, size in dimensions) ** 0.5 <= 0.8 * eps:
             break
     return window
 
 
 def deconvolution(window: Window, modes: int, size: int) -> np.ndarray:
-    """For modes ``-(modes // 2), ...``: what undoes the window on a fine grid of `size` points."""
-    return 1 / window.transform((np.arange(modes) - modes // 2) / size)
+    """For each mode, what undoes the window on a fine grid of `size` points."""
+    return 1 / window.transform(frequencies(modes) / size)
