@@ -156,12 +156,15 @@ class Plan:
         return [to_grid, *passes] if self.kind == 1 else [*passes, to_grid]
 
     def _run(self, source, target):
-        grid, middle, tables = self._buffers()
+        grid, reals, middle, passes = self._on_gpu()
         if self.kind == 1:
-            self._launch_spread(source, grid)
-            self._launch_passes(grid, middle, target.reshape(target.size), tables)
+            self._launch_spread(source, reals)
+            ends = grid, _flat(target)
         else:
-            self._launch_passes(source.reshape(source.size), middle, grid, tables)
+            ends = _flat(source), grid
+        for number, (kernel, tables) in enumerate(passes):
+            kernel(ends[0] if number == 0 else middle, ends[1] if number == len(passes) - 1 else middle, *tables)
+        if self.kind == 2:
             self._launch_spread(target, grid)
 
     def _launch_spread(self, values, grid):
@@ -169,30 +172,22 @@ class Plan:
         pieces = work.shape[0]
         if pieces:
             threads, at_once = self._spread_block
-            if self.kind == 1:
-                grid = grid.view(self._real)  # atomics add reals
             self._spread[-(-pieces // at_once), threads](values, order, start, offset, work, grid)
 
-    def _launch_passes(self, source, middle, target, tables):
-        ends = [source, target] if len(self._passes) == 1 else [source, middle, target]
-        for number, done in enumerate(self._passes):
-            kernel, fft = _transform.make_kernel(done, self.sign, self._real)
-            blocks = -(-done.rows // fft.ffts_per_block)
-            kernel[blocks, fft.block_dim, 0, fft.shared_memory_size](
-                ends[number], ends[number + 1], tables[number][0], tables[number][1]
-            )
-
-    def _buffers(self):
-        """The fine grid, zero; what lies between two passes; and each pass's tables. Made once."""
+    def _on_gpu(self):
+        """What does not depend on points: the fine grid, its reals, what is between two passes, and the passes."""
         if self._memory is None:
             grid = cuda.to_device(np.zeros(int(np.prod(self.sizes)), self.dtype))
             first = self._passes[0]
             each = first.store.kept if isinstance(first.store, _transform.Modes) else first.size
             middle = cuda.device_array(first.rows * each, self.dtype) if len(self._passes) == 2 else None
-            tables = [
-                [cuda.to_device(self._table(place)) for place in (done.load, done.store)] for done in self._passes
-            ]
-            self._memory = grid, middle, tables
+            passes = []
+            for done in self._passes:
+                kernel, fft = _transform.make_kernel(done, self.sign, self._real)
+                blocks = -(-done.rows // fft.ffts_per_block)
+                tables = [cuda.to_device(self._table(place)) for place in (done.load, done.store)]
+                passes.append((kernel[blocks, fft.block_dim, 0, fft.shared_memory_size], tables))
+            self._memory = grid, grid.view(self._real), middle, passes
         return self._memory
 
     def _table(self, place):
@@ -235,6 +230,10 @@ def _is_device(array: Any) -> bool:
 
 def _as_device(array: Any) -> Any:
     return array if hasattr(array, "__cuda_ndarray__") else cuda.as_cuda_array(array)
+
+
+def _flat(array: Any) -> Any:
+    return array if array.ndim == 1 else array.reshape(array.size)
 
 
 def _check(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
