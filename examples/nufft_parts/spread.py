@@ -178,6 +178,8 @@ def _spread_2d(size_0, size_1, bin_0, bin_1, table, real):
         weight = cuda.shared.array((half, WARP), real)
         coefficient = cuda.local.array(terms, real)
         constants = cuda.const.array_like(table)
+        sum_re = cuda.local.array(rounds, real)
+        sum_im = cuda.local.array(rounds, real)
         lane = cuda.threadIdx.x & (WARP - 1)
         for d in range(terms):
             coefficient[d] = constants[d, lane & (half - 1)]
@@ -209,13 +211,20 @@ def _spread_2d(size_0, size_1, bin_0, bin_1, table, real):
                 for k in range(min(half, end - batch - part)):
                     re, im = stage_re[part + k], stage_im[part + k]
                     at = stage_at[part + k] & mask
+                    # First all reads, then all writes, so that no read waits for a write that it does not depend on.
                     for r in range(rounds):
                         e = r * WARP + lane
                         if e < window_size:
                             both = weight[k, e // width] * weight[k, half + e % width]
                             to = at + e // width * pitch + e % width
-                            tile_re[to] += both * re
-                            tile_im[to] += both * im
+                            sum_re[r] = tile_re[to] + both * re
+                            sum_im[r] = tile_im[to] + both * im
+                    for r in range(rounds):
+                        e = r * WARP + lane
+                        if e < window_size:
+                            to = at + e // width * pitch + e % width
+                            tile_re[to] = sum_re[r]
+                            tile_im[to] = sum_im[r]
                     sync()
         sync()
         first_0, first_1 = work[piece, 0] // bins_1 * bin_0, work[piece, 0] % bins_1 * bin_1

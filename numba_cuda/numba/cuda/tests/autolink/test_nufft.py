@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +68,9 @@ class PlanInNumPy:
         width = self.plan.window.width
         self.places, self.weights = [], []
         for x, size in zip(coordinates, self.plan.sizes, strict=True):
-            at = x / (2 * np.pi) * size
+            at = np.asarray(x, np.longdouble) / (2 * np.arccos(np.longdouble(-1))) * size
             start = np.ceil(at - width / 2)
-            z = 2 * (start - at + width / 2) - 1
+            z = (2 * (start - at + width / 2) - 1).astype(np.float64)
             self.weights.append(sum(c * z[:, None] ** (len(self.table) - 1 - d) for d, c in enumerate(self.table)))
             self.places.append((start.astype(int)[:, None] + np.arange(width)) % size)
         return self
@@ -219,6 +220,13 @@ class TestPlan:
     def test_functions_want_their_dimensions(self, nufft):
         with pytest.raises(ValueError, match=r"modes: got \(3, 4\), expected 1 of them"):
             nufft.nufft1d1(np.zeros(3), vector(3), (3, 4))
+
+
+class TestPoints:
+    def test_a_turn_is_exact_to_twice_the_precision(self):
+        points = example("nufft_parts.points")
+        turns = Fraction(points.TURNS) + Fraction(points.TURNS_REST)
+        assert abs(turns * 2 * Fraction("3.14159265358979323846264338327950288419716939937510582") - 1) < 2**-105
 
 
 class TestWork:
