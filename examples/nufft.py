@@ -78,7 +78,7 @@ class Case:
         return self.plan.execute(self.data, out=self.result)
 
     def error(self, most=1000):
-        """Relative error of `result` against the direct sum, over `most` of its elements, or fewer where sums are long."""
+        """Relative error of `result` against the direct sum, over `most` elements, or fewer where sums are long."""
         result, data, sign = self.result.copy_to_host(), self.data.copy_to_host(), self.plan.sign
         rng = np.random.default_rng(0)
         most = min(most, max(10, 10**7 // max(self.points[0].size, *data.shape)))
