@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from _memory import memory
 from fft import FFT
 from numba import cuda
 
@@ -120,7 +121,7 @@ def _loads(place: Grid | Modes, value_type: Any):
                 mode = frequency - (size - negative)
             else:
                 return value_type(0)
-            return value_type(source[row * across + mode * along] * table[mode])
+            return value_type(memory.load(source, row * across + mode * along) * table[mode])
 
         return load_mode
 
@@ -129,9 +130,9 @@ def _loads(place: Grid | Modes, value_type: Any):
     @cuda.jit(device=True)
     def load_point(source, table, row, j):
         at = row * across + j * along
-        value = source[at]
+        value = memory.load(source, at)
         if clear:
-            source[at] = 0
+            memory.store(source, at, 0)
         return value
 
     return load_point
@@ -148,10 +149,10 @@ def _stores(place: Grid | Modes):
             frequency = row * shift + j * step
             if frequency < positive:
                 mode = frequency + negative
-                target[row * across + mode * along] = value * table[mode]
+                memory.store(target, row * across + mode * along, value * table[mode])
             elif frequency >= size - negative:
                 mode = frequency - (size - negative)
-                target[row * across + mode * along] = value * table[mode]
+                memory.store(target, row * across + mode * along, value * table[mode])
 
         return store_mode
 
@@ -162,7 +163,7 @@ def _stores(place: Grid | Modes):
         if twiddle:
             turn = row * j
             value *= table[turn % twiddle] * table[twiddle + turn // twiddle]
-        target[row * across + j * along] = value
+        memory.store(target, row * across + j * along, value)
 
     return store_point
 
