@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels that call libraries, each against its native counterpart doing the same work, in the same run.
+
+    python benchmarks/libraries.py [CONTEST ...]
+
+Times are medians over rounds in which both take turns; errors are relative to NumPy in extended precision. It needs a
+GPU, CuPy (for cuFFT), nvmath-python and libmathdx; cufinufft is measured where it is installed. What is missing is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import warnings
+from pathlib import Path
+
+from numba import cuda
+
+CONTESTS = ["ffts", "block_sums", "gemms", "random_numbers", "nuffts", "build_times"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("contests", nargs="*", default=CONTESTS, metavar="CONTEST", help=f"of {', '.join(CONTESTS)}")
+    chosen = parser.parse_args().contests
+    if not cuda.is_available():
+        sys.exit("benchmarks/libraries.py needs a GPU, and numba-cuda finds none")
+    here = Path(__file__).resolve().parent
+    sys.path[:0] = [str(here), str(here.parent / "examples")]
+    warnings.filterwarnings("ignore", message=".*Grid size.*")
+    from contests import timing
+
+    device = cuda.get_current_device()
+    print(f"{device.name.decode()}, sm_{''.join(map(str, device.compute_capability))}")
+    timing.header()
+    for name in chosen:
+        try:
+            contest = importlib.import_module(f"contests.{name}")
+        except (ImportError, SystemExit) as error:
+            print(f"{name}: not measured: {error}")
+            continue
+        contest.run()
+
+
+if __name__ == "__main__":
+    main()
