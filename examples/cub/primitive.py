@@ -116,7 +116,7 @@ extern "C" __device__ {return_type} {symbol}({", ".join(parameters)}) {{
     using namespace autolink_cub;
     using Primitive = {symbol}_class;
     using Storage = Primitive::TempStorage;
-    const int thread = cub::RowMajorTid({x}, {y}, {z});
+    [[maybe_unused]] const int thread = cub::RowMajorTid({x}, {y}, {z});
 {_indented(body)}
 }}
 """
