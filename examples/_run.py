@@ -39,13 +39,19 @@ def show(title: str, kernel: Any) -> None:
     """Print what a kernel was linked from and what came of it."""
     print(f"  {title}")
     for site in kernel.call_sites:
-        print(f"    calls {type(site.callee.obj).__name__} on line {site.line}")
+        print(f"    calls {_called(site.callee.obj)} on line {site.line}")
     for planned in kernel.inputs:
         print(f"    links {planned.input.kind} {planned.input.name!r} of {len(planned.input.code)} bytes")
     functions = {name: size for name, size in function_sizes(kernel.code).items() if name != kernel.entry_name}
     print(f"    gives a cubin of {len(kernel.code)} bytes", end=" ")
     print(f"with the functions {sorted(functions)}" if functions else "with the external code inlined", "and the entry")
     print(f"    {kernel.entry_name}")
+
+
+def _called(obj: Any) -> str:
+    """What kind of object is called, or a method of what."""
+    owner = getattr(obj, "__self__", None)
+    return type(obj).__name__ if owner is None else f"{type(owner).__name__}.{obj.__func__.__name__}"
 
 
 def function_sizes(cubin: bytes) -> dict[str, int]:

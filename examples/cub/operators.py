@@ -58,7 +58,11 @@ def operator_of(argument, dtype):
 
 @functools.lru_cache(maxsize=None)
 def _compiled(function, dtype, target):
-    """A device function, compiled on its own: the symbol tells the code, so that the same function is linked once."""
+    """A device function, compiled on its own.
+
+    The symbol tells the code, so that it is linked once. The code has the names of the device functions that it calls
+    in turn, in which Numba counts what was compiled before.
+    """
     if dtype not in _BY_VALUE:
         raise TypeError(f"op: got a device function for {dtype}, expected integers, float32 or float64")
     compile_as = functools.partial(

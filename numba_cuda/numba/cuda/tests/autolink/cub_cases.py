@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Kernels that call every CUB primitive of examples/cub, and what NumPy gives for them.
 
-    python cub_cases.py int32:8x4:4 ...
+    python cub_cases.py int32:8x4:4:0 ...
 
 runs cases and prints what is wrong, for the simulator.
 """
@@ -383,7 +383,112 @@ def check_ordering(case, x, out, tags):
     return wrong
 
 
+@cuda.jit(device=True)
+def plus(a, b):
+    return a + b
+
+
+@cuda.jit(device=True)
+def affine(f, g):
+    """Composes two functions x -> a * x + b modulo 256, of 16 bits each: associative and not commutative."""
+    a, b = f >> 16, f & 0xFFFF
+    c, d = g >> 16, g & 0xFFFF
+    return (plus(a * c, 0) & 0xFF) << 16 | (plus(b * c, d) & 0xFF)
+
+
+def composed(functions):
+    """What comes of composing some of them with those before."""
+    results = [int(functions[0])]
+    for g in functions[1:]:
+        f = results[-1]
+        a, b, c, d = f >> 16, f & 0xFFFF, int(g) >> 16, int(g) & 0xFFFF
+        results.append((a * c & 0xFF) << 16 | (b * c + d & 0xFF))
+    return results
+
+
+MORE = {"block": (8, 2, 4), "n": 2, "valid": 37, "initial": 3 << 16 | 5}
+MORE_SIGNATURE = "void(int32[::1], int32[:, ::1], int32[:, :, ::1])"
+
+
+def more_kernel(block, n, valid, initial):
+    """A kernel of what `Case` leaves out, for a block of three dimensions."""
+    first = cub.BlockReduce(block)
+    both = cub.BlockReduce(block, n, "raking")
+    scan = cub.BlockScan(block, n)
+    scan_one = cub.BlockScan(block)
+    sort = cub.BlockRadixSort(block, n)
+    warp_first = cub.WarpReduce(block, 16)
+    warp_pair = cub.WarpReduce(block, 32, n)
+    warp_sort = cub.WarpMergeSort(block, 32, n)
+    warp_exchange = cub.WarpExchange(block, 8, n)
+    load = cub.BlockLoad(block, n)
+    zero = cub.BlockLoad(block, 1)
+
+    @cuda.jit
+    def kernel(x, out, items_out):
+        t = cuda.threadIdx.x + 8 * (cuda.threadIdx.y + 2 * cuda.threadIdx.z)
+        items = cuda.local.array(n, np.int32)
+        keys = cuda.local.array(n, np.int32)
+        one = cuda.local.array(1, np.int32)
+        load.load(x, items)
+        x0 = items[0]
+        out[0, t] = first.sum(x0, valid)
+        out[1, t] = first.max(x0, valid=t * 0 + 1)
+        out[2, t] = first.reduce(x0, affine)
+        out[3, t] = both.reduce(items, affine)
+        out[4, t] = both.reduce((items[0], items[1]), operator.xor)
+        out[5, t] = scan_one.inclusive_scan(x0, affine)
+        out[6, t] = scan.exclusive_scan(items, affine, initial, items_out[0, t])
+        copy_to(keys, items)
+        sort.sort(keys, begin_bit=1, end_bit=3)
+        copy_to(items_out[1, t], keys)
+        out[7, t] = warp_first.sum(x0, 5)
+        out[8, t] = warp_pair.reduce(items, affine)
+        one[0] = -1
+        zero.load(x, one, valid=valid, default=7)
+        out[9, t] = one[0]
+        copy_to(keys, items)
+        if t >= 32:  # one warp alone, and of the other some logical warps
+            warp_sort.sort_descending(keys)
+        elif t // 8 % 2 == 1:
+            warp_exchange.blocked_to_striped(keys)
+        copy_to(items_out[2, t], keys)
+
+    return kernel
+
+
+def check_more():
+    """What it gets wrong."""
+    n, valid, initial = MORE["n"], MORE["valid"], MORE["initial"]
+    x = np.random.default_rng(3).integers(0, 256, 128).astype(np.int32) + (1 << 16)
+    out, items_out = np.zeros((10, 64), np.int32), np.zeros((3, 64, n), np.int32)
+    more_kernel(**MORE)[1, MORE["block"]](x, out, items_out)
+    wrong = Wrong("more", x.reshape(1, 64, n))
+    x0, warps = x[::2], x.reshape(2, 64)
+    wrong.check("sum of valid", out[0, 0], x0[:valid].sum())
+    wrong.check("max of one", out[1, 0], x0[0])
+    wrong.check("device function", out[2, 0], np.array(composed(x0)[-1]))
+    wrong.check("device function, of items", out[3, 0], np.array(composed(x)[-1]))
+    wrong.check("xor of a tuple", out[4, 0], np.bitwise_xor.reduce(x))
+    wrong.check("scan with a device function", out[5], np.array(composed(x0)))
+    wrong.check("its total", out[6], np.full(64, composed(x)[-1]))
+    wrong.check("its exclusive scan", items_out[0].ravel(), np.array(composed([initial, *x])[:-1]))
+    order = np.argsort(x >> 1 & 3, kind="stable")
+    wrong.check("sort by two bits", items_out[1].ravel(), x[order])
+    wrong.check("sum of valid of a warp", out[7, ::16], x0.reshape(4, 16)[:, :5].sum(axis=1))
+    of_warps = np.array([composed(warp)[-1] for warp in warps])
+    wrong.check("device function, of a warp", out[8, ::32], of_warps)
+    wrong.check("valid, default", out[9], np.where(np.arange(64) < valid, x[:64], 7))
+    wrong.check("warp 1", items_out[2, 32:].ravel(), np.sort(warps[1])[::-1])
+    parts = warps[0].reshape(4, 8, n).copy()
+    parts[1::2] = striped(parts[1::2])
+    wrong.check("some of warp 0", items_out[2, :32], parts.reshape(32, n))
+    return wrong
+
+
 if __name__ == "__main__":
-    wrong = [message for text in sys.argv[1:] for message in check(Case.parse(text))]
-    print("\n".join(wrong) or f"{len(sys.argv) - 1} cases are right")
+    wrong = check_more()
+    for text in sys.argv[1:]:
+        wrong += check(Case.parse(text))
+    print("\n".join(wrong) or f"{len(sys.argv)} cases are right")
     sys.exit(bool(wrong))
