@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# mypy: disable-error-code=no-redef
 """Giving the items of a block or of a warp to other threads."""
 
 from __future__ import annotations
@@ -174,8 +175,8 @@ class BlockExchange(_Exchange):
 class WarpExchange(_Exchange):
     """``exchange.striped_to_blocked(items)``: the items of a logical warp, arranged in another way among its threads.
 
-    The methods are ``striped_to_blocked``, ``blocked_to_striped`` and ``scatter_to_striped``, as of `BlockExchange`. All
-    threads of the logical warp make the call, others need not.
+    The methods are ``striped_to_blocked``, ``blocked_to_striped`` and ``scatter_to_striped``, as of `BlockExchange`.
+    All threads of the logical warp make the call, others need not.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# mypy: disable-error-code=no-redef
 """Loading a tile of an array into the threads of a block, and storing it."""
 
 from __future__ import annotations

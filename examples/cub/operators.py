@@ -52,11 +52,13 @@ def operator_of(argument, dtype):
     function = getattr(argument, "typing_key", None)
     if function not in _KNOWN:
         names = "min, max, operator.add, mul, and_, or_, xor"
-        raise TypeError(f"op: got {argument}, expected one of {names}, or a function decorated with cuda.jit(device=True)")
+        raise TypeError(
+            f"op: got {argument}, expected one of {names}, or a function decorated with cuda.jit(device=True)"
+        )
     return known(function, dtype)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _compiled(function, dtype, target):
     """A device function, compiled on its own.
 

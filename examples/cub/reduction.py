@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# mypy: disable-error-code=no-redef
 """Reductions over the threads of a block or of a warp."""
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class _Reduction(Primitive):
         guard = ""
         if arguments.given(valid):
             if several:
-                raise TypeError(f"valid: got {valid} with {x}, expected None: it counts threads that have a number each")
+                raise TypeError(f"valid: got {valid} with {x}, expected None: it is for threads with a number each")
             arguments.integer("valid", valid)
             parameters.append("int valid")
             args["valid"] = types.int32
@@ -102,7 +103,8 @@ class BlockReduce(_Reduction):
     - ``reduce(x, op, valid=None)``: ``op`` is `min`, `max`, ``operator.add``, ``mul``, ``and_``, ``or_`` or ``xor``, or
       a device function of two numbers. It has to be associative.
 
-    With ``valid``, the values of the first ``valid`` threads are combined, of one at least; for numbers, not for arrays.
+    With ``valid``, the values of the first ``valid`` threads are combined, of one at least; for numbers, not for
+    arrays.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# mypy: disable-error-code=no-redef
 """Scans, which are running reductions, over the threads of a block or of a warp."""
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class BlockScan(Primitive):
     - ``inclusive_sum(x, out=None)``
     - ``exclusive_sum(x, out=None)``: of the items before each, 0 for the first.
     - ``inclusive_scan(x, op, out=None)``: with another operator, as `BlockReduce.reduce` takes it.
-    - ``exclusive_scan(x, op, initial, out=None)``: of ``initial`` and the items before each. What is returned for arrays
-      is without ``initial``.
+    - ``exclusive_scan(x, op, initial, out=None)``: of ``initial`` and the items before each. What is returned for
+      arrays is without ``initial``.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ class BlockScan(Primitive):
     """
 
     header = "cub/block/block_scan.cuh"
+    _storage: str | None = "block"
+    _place, _declared = "block_storage<Storage>()", ""
 
     def __init__(self, block, items_per_thread=1, algorithm="raking"):
         super().__init__(block)
@@ -132,8 +135,6 @@ class BlockScan(Primitive):
             ),
         )
 
-    _storage, _place, _declared = "block", "block_storage<Storage>()", ""
-
     def _cub_class(self, T):
         x, y, z = self.block_dim
         return f"cub::BlockScan<{T}, {x}, cub::BLOCK_SCAN_{self.algorithm.upper()}, {y}, {z}>"
@@ -168,7 +169,8 @@ class WarpScan(BlockScan):
 
     header = "cub/warp/warp_scan.cuh"
     items_per_thread = 1
-    _storage, _place, _declared = None, "none", "Storage none;"
+    _storage = None
+    _place, _declared = "none", "Storage none;"
 
     def __init__(self, block, threads_in_warp=32):
         Primitive.__init__(self, block)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# mypy: disable-error-code=no-redef
 """Sorting the items of a block or of a warp."""
 
 from __future__ import annotations

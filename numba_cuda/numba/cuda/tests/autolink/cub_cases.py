@@ -340,9 +340,7 @@ def check_arranging(case, x, fill, ranks, warp_ranks, out, stored):
         wrong.check("exclusive sum of a warp", out[14, :, :, 0].reshape(running.shape), running, summed=True)
         wrong.check("striped to blocked in a warp", out[15].reshape(warps.shape), to_blocked(warps))
         wrong.check("blocked to striped in a warp", out[16], items)
-        parts = [
-            striped(scattered(warps[:, w], warp_ranks[w * warp : (w + 1) * warp])) for w in range(threads // warp)
-        ]
+        parts = [striped(scattered(warps[:, w], warp_ranks[w * warp : (w + 1) * warp])) for w in range(threads // warp)]
         wrong.check("scatter to striped in a warp", out[17], np.concatenate(parts, axis=1))
         written = np.full(stored.size, fill[0])
         placed = to_blocked(items) if case.store == "striped" else items
