@@ -23,7 +23,7 @@ class Meeting(autolink.DeviceCallable):
         self.members = threads_in_warp or threads
         self.values = [None] * threads
         self.of_block = threads_in_warp is None
-        self.barriers = [None] * (threads // self.members)
+        self.barriers: dict[int, threading.Barrier] = {}
         self.lock = threading.Lock()
 
     def __call__(self, value):
@@ -42,7 +42,7 @@ class Meeting(autolink.DeviceCallable):
             cuda.syncthreads()
             return
         with self.lock:
-            if self.barriers[group] is None or self.barriers[group].broken:
+            if group not in self.barriers or self.barriers[group].broken:
                 self.barriers[group] = threading.Barrier(self.members)
         try:
             self.barriers[group].wait(_PATIENCE)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,10 @@ _KNOWN = {
     operator.xor: ("bit_xor", np.bitwise_xor, INTEGERS),
 }
 _BY_VALUE = (*INTEGERS, types.float32, types.float64)
+# In the names of the functions that one calls, Numba counts what was compiled before.
+_FUNCTION_NUMBER = re.compile(r"B\d+v\d+(?=B)")
+# By symbol and target, so that a symbol always has the same code.
+_code: dict = {}
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,7 @@ def operator_of(argument, dtype):
 
 @functools.cache
 def _compiled(function, dtype, target):
-    """A device function, compiled on its own.
-
-    The symbol tells the code, so that it is linked once. The code has the names of the device functions that it calls
-    in turn, in which Numba counts what was compiled before.
-    """
+    """A device function, compiled on its own. The symbol tells what it does, so that it is linked once."""
     if dtype not in _BY_VALUE:
         raise TypeError(f"op: got a device function for {dtype}, expected integers, float32 or float64")
     compile_as = functools.partial(
@@ -73,15 +74,13 @@ def _compiled(function, dtype, target):
         (dtype, dtype),
         cc=target.compute_capability,
         abi="c",
-        output="ltoir" if target.lto else "ptx",
         fastmath=target.fastmath,
     )
-    code, returns = compile_as(abi_info={"abi_name": "cub_operator"})
-    if returns not in REALS or types.unliteral(returns) not in _BY_VALUE:
+    text, returns = compile_as(abi_info={"abi_name": "cub_operator"})
+    if returns not in _BY_VALUE:
         raise TypeError(f"op: got {function.__name__}, which returns {returns}, expected {dtype}")
-    digest = hashlib.sha256(_bytes(code)).hexdigest()[:16]
+    digest = hashlib.sha256(_FUNCTION_NUMBER.sub("", text).encode()).hexdigest()[:16]
     name = f"cub_operator_{dtype}_{digest}"
-    code, _ = compile_as(abi_info={"abi_name": name})
     T, R = autolink.cxx_type(dtype), autolink.cxx_type(returns)
     declaration = f"""
 #ifndef HAVE_{name}
@@ -91,8 +90,11 @@ struct {name}_functor {{
     __device__ {T} operator()({T} a, {T} b) const {{ return {name}(a, b); }}
 }};
 #endif"""
-    kind = cuda.LTOIR if target.lto else cuda.PTXSource
-    return Operator(digest, f"{name}_functor{{}}", declaration, (kind(_bytes(code), name=name),))
+    if (name, target) not in _code:
+        code, _ = compile_as(abi_info={"abi_name": name}, output="ltoir" if target.lto else "ptx")
+        kind = cuda.LTOIR if target.lto else cuda.PTXSource
+        _code[name, target] = kind(_bytes(code), name=name)
+    return Operator(digest, f"{name}_functor{{}}", declaration, (_code[name, target],))
 
 
 def _bytes(code):

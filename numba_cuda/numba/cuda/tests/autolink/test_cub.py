@@ -60,7 +60,7 @@ def kernel_calling(*calls, items=4, dtype=np.float32):
 
 
 class TestLinked:
-    @pytest.mark.parametrize("text", ["int32:128:4:0", "float16:16x6:1:2", "complex128:96:7:4"])
+    @pytest.mark.parametrize("text", ["float16:16x6:4:0", "complex128:96:7:3"])
     def test_every_primitive_in_one_function(self, text):
         case = Case.parse(text)
         linked = build(cub_cases.kernel_of(case), cub_cases.signature_of(case))
@@ -74,10 +74,10 @@ class TestLinked:
     def test_a_kernel_takes_the_shared_memory_of_the_largest(self):
         sort, scan = cub.BlockRadixSort(256, 4), cub.BlockScan(256, 4)
         exchange, reduce = cub.BlockExchange(256, 4), cub.BlockReduce(256, 4)
-        calls = [(sort.sort, 1), (sort.sort, 2), (scan.inclusive_sum, 1), (exchange.striped_to_blocked, 1)]
+        calls = [(sort.sort, 1), (exchange.striped_to_blocked, 1)]
         each = [shared_memory(build(kernel_calling(call), "void(float32[::1])")) for call in calls]
-        assert min(each) > 0 and len(set(each)) > 2
-        all_calls = [*calls, (reduce.sum, 1)]
+        assert 0 < min(each) < max(each)
+        all_calls = [*calls, (scan.inclusive_sum, 1), (reduce.sum, 1)]
         for order in all_calls, all_calls[::-1]:
             assert shared_memory(build(kernel_calling(*order), "void(float32[::1])")) == max(each)
 
@@ -139,12 +139,12 @@ class TestIsLinkable:
 
     def test_with_a_device_function(self):
         linkable = check_linkable(cub.BlockScan(64).inclusive_scan, "int32", cub_cases.affine, other_process=False)
-        assert len(linkable.code) == 2
+        assert [code.kind for code in linkable.code] == ["CUDA C++ source", "LTO-IR", "PTX"]
 
 
 class TestInTheSimulator:
     def test_as_numpy_has_it(self):
-        cases = ["int32:8x4:4:0", "uint8:64:1:1", "float16:32:7:2", "float64:32:4:5", "complex64:96:1:3"]
+        cases = ["int32:8x4:4:0", "uint8:32:1:1", "float16:32:7:2", "complex64:64:1:3"]
         environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
         command = [sys.executable, str(HERE / "cub_cases.py"), *cases]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
