@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from autolink_support import build, elf
 from numba import cuda
+from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.driver import LinkerError
@@ -92,6 +93,31 @@ class TestLinked:
     def test_without_storage_there_is_no_shared_memory(self):
         assert shared_memory(build(kernel_calling((cub.WarpReduce(64, 32, 4).sum, 1)), "void(float32[::1])")) == 0
 
+    @pytest.mark.parametrize("calls", [1023, 1024])
+    def test_a_kernel_has_many_calls(self, calls):
+        """Slots are counted right, the largest is found wherever it is, and what is too much is refused."""
+        reserve = '#define AUTOLINK_CUB_NEEDS {}, 0, 1\n#include "cub_reserve_storage.cuh"\n'
+        code = "".join(reserve.format(4000 if number == 700 else 100 + number) for number in range(calls))
+        code += 'extern "C" __device__ int many(int x) { return autolink_cub::from_first_thread(x, threadIdx.x); }'
+
+        class Many(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("many", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code, include_paths=[EXAMPLES / "cub" / "cxx"])
+
+        many = Many()
+
+        def kernel(x):
+            x[0] = many(x[0])
+
+        if calls < 1024:
+            assert shared_memory(build(kernel)) == 4000
+        else:
+            with pytest.raises(LinkerError, match="a kernel can have 1023 different calls of CUB primitives"):
+                build(kernel)
+
     def test_too_much_shared_memory_is_refused(self):
         sort = cub.BlockRadixSort(1024, 16)
         with pytest.raises(LinkerError, match="needs more than 48 KB of shared memory: use fewer items per thread"):
@@ -144,7 +170,7 @@ class TestIsLinkable:
 
 class TestInTheSimulator:
     def test_as_numpy_has_it(self):
-        cases = ["int32:8x4:4:0", "uint8:32:1:1", "float16:32:7:2", "complex64:64:1:3"]
+        cases = ["int32:8x4:4:0", "uint8:32:1:1", "float16:32:7:2", "complex64:8x4:1:3"]
         environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
         command = [sys.executable, str(HERE / "cub_cases.py"), *cases]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
