@@ -4,7 +4,7 @@
     python benchmarks/libraries.py [CONTEST ...]
 
 Times are medians over rounds in which both take turns; errors are relative to NumPy in extended precision. It needs a
-GPU, CuPy (for cuFFT), nvmath-python and libmathdx; cufinufft is measured where it is installed. What is missing is said.
+GPU, CuPy (for cuFFT), nvmath-python and libmathdx; cufinufft is measured where it is. What is missing is said.
 """
 
 from __future__ import annotations

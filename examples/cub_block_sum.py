@@ -2,7 +2,7 @@
 """CUB's block reduction and block scan, called from a Numba kernel with any arithmetic type and block size.
 
 CUB is a C++ template library. Each object here writes the one instantiation that a call needs: the type comes from the
-call, the block size from the object.
+call, the block size from the object. The package cub beside this file has all of CUB's block and warp primitives.
 
     python examples/cub_block_sum.py
 """

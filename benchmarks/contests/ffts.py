@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Batches of FFTs, 1 GiB of complex64 in place: examples/fft.py and cuFFTDx against cuFFT and nvmath-python's kernel."""
+"""Batches of FFTs, 1 GiB of complex64 in place: examples/fft.py and cuFFTDx against cuFFT and nvmath-python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import nvmath_fft
 from numba import cuda
 from nvmath.device import FFT
 
-from contests.timing import in_turn, line
+from contests.timing import Launch, in_turn, line
 
 TOTAL = 1 << 27
 
@@ -47,7 +47,7 @@ def run():
     x = cp.ones(TOTAL, cp.complex64)
     for size in (128, 512, 1024, 4096):
         rows = x.reshape(-1, size)
-        launches = {}
+        launches: dict[str, Launch] = {}
         for name in ("fft.py", "cuFFTDx", "nvmath"):
             fft, kernel = made(name, size, sm)
             launch = kernel[len(rows) // fft.ffts_per_block, tuple(fft.block_dim), 0, fft.shared_memory_size]

@@ -18,9 +18,10 @@ from numba.cuda.cudadrv import link_inputs
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
 from .. import protocol
+from ..ahead_of_time import _isolated_device_functions as isolated_device_functions
 from ..errors import HookError
 from ..fingerprint import fingerprint
-from ..target import Target, asking
+from ..target import Target, asking, without_device
 
 TIMEOUT = 300.0
 _START = (
@@ -78,8 +79,8 @@ def ask_here(callee: protocol.Callee, argtypes: tuple[Any, ...], targets: Sequen
 
 
 def fresh(callee: protocol.Callee, argtypes: tuple[Any, ...], target: Target) -> protocol.Answer:
-    """The object's answer, whatever it answered before."""
-    with protocol._hook_errors(callee, argtypes):
+    """The object's answer, whatever it answered before. As in a build, the hook can compile for the target."""
+    with without_device(target.cc), isolated_device_functions(), protocol._hook_errors(callee, argtypes):
         return protocol.Answer(protocol._asked(callee, argtypes, target))
 
 

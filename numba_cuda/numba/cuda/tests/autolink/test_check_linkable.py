@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import os
@@ -116,6 +117,28 @@ class TestAccepts:
                 return autolink.Extern(f"add_{self.amount}", returns=x)
 
         assert quick(Steps(3).up).symbols == ("add_3",)
+
+    def test_a_hook_that_compiles_device_functions(self):
+        @cuda.jit(device=True)
+        def twice(x):
+            return 2 * x
+
+        def four_times(x):
+            return twice(twice(x))
+
+        @functools.cache  # names in the code tell what was compiled before
+        def compiled_for(x, target):
+            output = "ltoir" if target.lto else "ptx"
+            abi = {"abi": "c", "abi_info": {"abi_name": "add_1"}}
+            code, _ = cuda.compile(four_times, (x,), cc=target.compute_capability, output=output, **abi)
+            return cuda.LTOIR(bytes(code)) if target.lto else cuda.PTXSource(code.encode())
+
+        class Compiles(Add):
+            def __numba_cuda_link__(self, x):
+                return compiled_for(x, autolink.current_target())
+
+        assert quick(Compiles(), "int64")
+        assert not twice.overloads
 
     def test_a_key_that_tells_apart(self):
         class Keyed(Add):
@@ -401,4 +424,5 @@ class TestEveryExample:
 
     def test_there_are_no_others(self):
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
-        assert named == {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft"}
+        # The objects of cub_unique are those of the package cub: test_cub.py.
+        assert named == {"fft", "cub_block_sum", "cub_unique", "own_cu_file", "nvmath_fft"}

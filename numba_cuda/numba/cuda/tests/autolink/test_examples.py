@@ -50,7 +50,7 @@ class TestRunsAsAReaderRunsIt:
             timeout=600,
         )
 
-    @pytest.mark.parametrize("name", ["fft.py", "cub_block_sum.py", "own_cu_file.py"])
+    @pytest.mark.parametrize("name", ["fft.py", "cub_block_sum.py", "cub_unique.py", "own_cu_file.py"])
     def test_where_it_is(self, name):
         done = self.run(name)
         assert done.returncode == 0, done.stdout + done.stderr

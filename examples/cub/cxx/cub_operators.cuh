@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What reductions and scans combine values with. CUB has faster code for some of the functors that it knows.
+
+#pragma once
+
+#include <cub/version.cuh>
+#include <cuda/functional>
+#include <cuda/std/functional>
+#include <cuda_fp16.h>
+
+namespace autolink_cub {
+
+struct complex_plus {
+    __device__ float2 operator()(float2 a, float2 b) const { return {a.x + b.x, a.y + b.y}; }
+    __device__ double2 operator()(double2 a, double2 b) const { return {a.x + b.x, a.y + b.y}; }
+};
+
+struct complex_multiplies {
+    template <class T>
+    __device__ T operator()(T a, T b) const {
+        return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+    }
+};
+
+template <class T, class Plain, class Complex>
+struct choose {
+    using type = Plain;
+};
+template <class Plain, class Complex>
+struct choose<float2, Plain, Complex> {
+    using type = Complex;
+};
+template <class Plain, class Complex>
+struct choose<double2, Plain, Complex> {
+    using type = Complex;
+};
+
+template <class T>
+using plus = typename choose<T, cuda::std::plus<>, complex_plus>::type;
+template <class T>
+using multiplies = typename choose<T, cuda::std::multiplies<>, complex_multiplies>::type;
+template <class T>
+using bit_and = cuda::std::bit_and<>;
+template <class T>
+using bit_or = cuda::std::bit_or<>;
+template <class T>
+using bit_xor = cuda::std::bit_xor<>;
+
+#if CUB_VERSION >= 200800
+template <class T>
+using minimum = cuda::minimum<>;
+template <class T>
+using maximum = cuda::maximum<>;
+#else
+template <class T>
+struct minimum {
+    __device__ T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <class T>
+struct maximum {
+    __device__ T operator()(T a, T b) const { return a < b ? b : a; }
+};
+#endif
+
+struct less {
+    template <class T>
+    __device__ bool operator()(T a, T b) const { return a < b; }
+};
+struct greater {
+    template <class T>
+    __device__ bool operator()(T a, T b) const { return b < a; }
+};
+
+}  // namespace autolink_cub

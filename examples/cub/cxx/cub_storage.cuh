@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The shared memory that the primitives of a translation unit use in turn: as much as the largest of them needs, and
+// not the sum of all.
+//
+// Each primitive reserves what it needs (cub_reserve_storage.cuh). The arrays are made in function templates, whose
+// bodies are compiled at the end of the translation unit, when all is reserved. If a compiler compiled them earlier,
+// the next reservation would be an error: it specialises a template that was looked at already.
+
+#pragma once
+
+#include <cub/util_ptx.cuh>
+
+namespace autolink_cub {
+
+constexpr int slots = 1 << 10;
+
+// What is reserved up to a slot: the bytes of a block, the bytes of each thread of a warp, and the warps of a block.
+template <int Slot>
+struct reserved {
+    static constexpr bool taken = Slot == 0;
+    static constexpr int block = 16, lane = 8, warps = 1;
+};
+
+template <class Before, int Block, int Lane, int Warps>
+struct reserved_too {
+    static constexpr bool taken = true;
+    static constexpr int block = Block > Before::block ? Block : Before::block;
+    static constexpr int lane = Lane > Before::lane ? Lane : Before::lane;
+    static constexpr int warps = Warps > Before::warps ? Warps : Before::warps;
+};
+
+// The last slot that is taken, which is at least First and before End.
+template <int First, int End, bool Found = First + 1 == End>
+struct last_reserved {
+    static constexpr int middle = (First + End) / 2;
+    static constexpr bool above = reserved<middle>::taken;
+    using type = typename last_reserved<above ? middle : First, above ? End : middle>::type;
+};
+template <int First, int End>
+struct last_reserved<First, End, true> {
+    using type = reserved<First>;
+};
+
+// The 48 KB that a kernel has of static shared memory.
+constexpr int most_static = 48 << 10;
+
+namespace {
+
+template <int Slots>
+__device__ unsigned char* block_bytes() {
+    constexpr int size = last_reserved<0, Slots>::type::block;
+    __shared__ alignas(16) unsigned char bytes[size];
+    return bytes;
+}
+
+// Threads have neighbouring bytes, so that a logical warp of any size has those of its own threads.
+template <int Slots>
+__device__ unsigned char* thread_bytes(int thread) {
+    using all = typename last_reserved<0, Slots>::type;
+    static_assert(all::lane * 32 * all::warps <= most_static,
+                  "the warp primitives of this kernel need more than 48 KB of shared memory: use fewer items per thread,"
+                  " a smaller type, or a smaller block");
+    __shared__ alignas(16) unsigned char bytes[all::lane * 32 * all::warps];
+    return bytes + thread * all::lane;
+}
+
+}  // namespace
+
+template <class Storage>
+struct block_need {
+    static_assert(sizeof(Storage) <= most_static,
+                  "this primitive needs more than 48 KB of shared memory: use fewer items per thread, a smaller type, or"
+                  " a smaller block");
+    static_assert(alignof(Storage) <= 16, "the storage is aligned to 16 bytes");
+    static constexpr int bytes = sizeof(Storage);
+};
+
+// Bytes per thread; those of two threads at least are a multiple of 16.
+template <class Storage, int Threads>
+struct thread_need {
+    static_assert(alignof(Storage) <= 16, "the storage is aligned to 16 bytes");
+    static constexpr int bytes = (int(sizeof(Storage)) + 8 * Threads - 1) / (8 * Threads) * 8;
+};
+
+// The storage of a block, when no thread of it uses it any more.
+template <class Storage>
+__device__ Storage& block_storage() {
+    __syncthreads();
+    return *reinterpret_cast<Storage*>(block_bytes<slots>());
+}
+
+// The storage of this thread's logical warp of Threads threads, when no thread of it uses it any more.
+template <class Storage, int Threads>
+__device__ Storage& warp_storage(int thread) {
+    __syncwarp(cub::WarpMask<Threads>(thread % 32 / Threads));
+    return *reinterpret_cast<Storage*>(thread_bytes<slots>(thread / Threads * Threads));
+}
+
+// The value of thread 0, for all.
+template <class T>
+__device__ T from_first_thread(T value, int thread) {
+    T& place = block_storage<T>();
+    if (thread == 0) place = value;
+    __syncthreads();
+    return place;
+}
+
+template <int Threads, class T>
+__device__ T from_first_lane(T value, int thread) {
+    return cub::ShuffleIndex<Threads>(value, 0, cub::WarpMask<Threads>(thread % 32 / Threads));
+}
+
+}  // namespace autolink_cub

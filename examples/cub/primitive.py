@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What all primitives are: objects for blocks of one shape, whose methods are C functions around a CUB class."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from numba.cuda import autolink
+
+from .meeting import Meeting
+
+_HEADERS = Path(__file__).resolve().parent / "cxx"
+_LARGEST = (1024, 1024, 64)
+
+
+@dataclass(frozen=True)
+class Function:
+    """The C function that a call stands for: its `autolink.Extern`, its source and what it calls in turn."""
+
+    extern: autolink.Extern
+    source: str
+    others: tuple = field(default=())
+
+    @property
+    def code(self):
+        """What is linked. All primitives of a kernel are one translation unit: nearly all of the time that it takes to
+        compile is for CUB's headers, and only so do they share shared memory."""
+        name = f"{self.extern.symbol}.cu"
+        return (autolink.CUDASource(self.source, name=name, include_paths=[_HEADERS], unit="cub"), *self.others)
+
+
+def kernel_method(describe):
+    """Decorates ``describe(self, *types)``, which returns the `Function` for a call with arguments of these types.
+
+    What comes of it has a decorator ``python`` for the method in Python, for the simulator.
+    """
+
+    @functools.wraps(describe)
+    def call(self, *args, **kwargs):
+        return describe(self, *args, **kwargs).extern
+
+    @functools.wraps(describe)
+    def link(self, *types):
+        return describe(self, *types).code
+
+    return autolink.device_method(call).link(link)
+
+
+class Primitive(autolink.DeviceCallable):
+    """A primitive of blocks of `block` threads: an int or a tuple of up to three.
+
+    Attributes
+    ----------
+    block_dim : tuple of int
+        The three dimensions of the block.
+    threads : int
+        How many threads these are.
+    """
+
+    header: str
+
+    def __init__(self, block):
+        self.block_dim = _block_dim(block)
+        self.threads = self.block_dim[0] * self.block_dim[1] * self.block_dim[2]
+
+    def __repr__(self):
+        shape = [n for n in self.block_dim if n > 1] or [1]
+        shown = {"block": shape[0] if self.block_dim[0] == self.threads else self.block_dim}
+        shown.update(self._settings())
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def _settings(self):
+        derived = ("block_dim", "threads", "tile")
+        return [(name, value) for name, value in vars(self).items() if name not in derived and name[0] != "_"]
+
+    def meet(self, value):
+        """In the simulator: this thread's place among those that take part, and what each of them gave."""
+        meeting = self.__dict__.get("_meeting")
+        if meeting is None:
+            # All threads get the one that came first.
+            meeting = self.__dict__.setdefault("_meeting", Meeting(self.block_dim, vars(self).get("threads_in_warp")))
+        return meeting(value)
+
+    def function(self, name, cub_class, parameters, body, *, returns=None, args=(), storage=None, op=None, tags=()):
+        """A C function named after the class, its parameters, *name* and *tags*.
+
+        *cub_class* is called ``Primitive`` in *body*, the ID of a thread ``thread``. *storage* tells what shared memory
+        it uses: ``"block"``, a number of threads for that of logical warps, or None.
+        """
+        settings = [self.block_dim, *(value for _, value in self._settings())]
+        words = [_camel_to_snake(type(self).__name__), name, *tags, *map(_word, settings)]
+        symbol = "cub_" + "_".join(str(word) for word in words if str(word))
+        needs = {
+            None: "0, 0, 1",
+            "block": f"autolink_cub::block_need<{symbol}_class::TempStorage>::bytes, 0, 1",
+        }.get(
+            storage,
+            f"0, autolink_cub::thread_need<{symbol}_class::TempStorage, {storage}>::bytes, {-(-self.threads // 32)}",
+        )
+        x, y, z = self.block_dim
+        return_type = autolink.cxx_type(returns)
+        source = f"""\
+#include <{self.header}>
+#include "cub_items.cuh"
+#include "cub_operators.cuh"
+
+{op.declaration if op else ""}
+using {symbol}_class = {cub_class};
+#define AUTOLINK_CUB_NEEDS {needs}
+#include "cub_reserve_storage.cuh"
+
+extern "C" __device__ {return_type} {symbol}({", ".join(parameters)}) {{
+    using namespace autolink_cub;
+    using Primitive = {symbol}_class;
+    using Storage = Primitive::TempStorage;
+    [[maybe_unused]] const int thread = cub::RowMajorTid({x}, {y}, {z});
+{_indented(body)}
+}}
+"""
+        return Function(autolink.Extern(symbol, returns=returns, args=args), source, op.code if op else ())
+
+
+def items_per_thread(given):
+    """*given*, if it is a number of items."""
+    try:
+        count = operator.index(given)
+    except TypeError:
+        count = 0
+    if count < 1:
+        raise ValueError(f"items_per_thread: got {given!r}, expected an integer from 1")
+    return count
+
+
+def one_of(name, given, choices):
+    """*given*, if it is one of *choices*."""
+    if given not in choices:
+        raise ValueError(f"{name}: got {given!r}, expected {' or '.join(map(repr, choices))}")
+    return given
+
+
+def flag(name, given):
+    """*given*, if it is a bool."""
+    if not isinstance(given, bool):
+        raise ValueError(f"{name}: got {given!r}, expected True or False")
+    return given
+
+
+def threads_in_warp(given, threads):
+    """*given*, if logical warps of that size make up a block of *threads*."""
+    one_of("threads_in_warp", given, (2, 4, 8, 16, 32))
+    if threads % given:
+        raise ValueError(f"block: got {threads} threads, expected a multiple of threads_in_warp, {given}")
+    return int(given)
+
+
+def _block_dim(block):
+    shape = block if isinstance(block, tuple) else (block,)
+    try:
+        numbers = [operator.index(number) for number in shape]
+    except TypeError:
+        numbers = []
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise ValueError(f"block: got {block!r}, expected a number of threads, or a tuple of up to three")
+    x, y, z = block_dim = (*numbers, 1, 1)[:3]
+    if x * y * z > 1024 or z > _LARGEST[2]:
+        raise ValueError(f"block: got {block!r}, expected at most 1024 threads, and 64 in the third dimension")
+    return block_dim
+
+
+def _camel_to_snake(name):
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+def _word(value):
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    return int(value) if isinstance(value, bool) else value
+
+
+def _indented(body):
+    return "\n".join(f"    {line.strip()}" for line in body.strip().splitlines())

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# mypy: disable-error-code=no-redef
+"""Sorting the items of a block or of a warp."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba.cuda import autolink, types
+
+from . import arguments
+from .arguments import REALS
+from .primitive import Primitive, items_per_thread, kernel_method, one_of, threads_in_warp
+
+
+class _Sort(Primitive):
+    """What both have in common."""
+
+    def _checked(self, keys, values):
+        """The C++ types of a key and of a value, and of what the function takes and is given."""
+        count = self.items_per_thread
+        dtype = arguments.items("keys", keys, count, REALS, written=True)
+        K = autolink.cxx_type(dtype)
+        if not arguments.given(values):
+            return K, "cub::NullType", [f"{K}* keys"], {"keys": None}, (dtype,)
+        of_values = arguments.items("values", values, count, written=True)
+        V = autolink.cxx_type(of_values)
+        return K, V, [f"{K}* keys", f"{V}* values"], {"keys": None, "values": None}, (dtype, of_values)
+
+    def _body(self, K, V, place, method, more):
+        count = self.items_per_thread
+        if V == "cub::NullType":
+            return f"""
+                items<{K}, {count}> sorted(keys);
+                Primitive({place}).{method}(sorted.values{more});
+                sorted.copy_to(keys);"""
+        return f"""
+            items<{K}, {count}> sorted(keys);
+            items<{V}, {count}> moved(values);
+            Primitive({place}).{method}(sorted.values, moved.values{more});
+            sorted.copy_to(keys);
+            moved.copy_to(values);"""
+
+    def _simulated(self, keys, values, descending, bits=None, striped=False):
+        given = [np.array(array) for array in (keys, values) if array is not None]
+        for name, array in zip(("keys", "values"), given, strict=False):
+            arguments.check_length(name, array, self.items_per_thread)
+        rank, all_given = self.meet(given)
+        flat = np.concatenate([own[0] for own in all_given])
+        ordered = flat if bits is None else _bits(flat, *bits)
+        if descending:
+            # Stable too: equal keys stay in order.
+            order = (flat.size - 1 - np.argsort(ordered[::-1], kind="stable"))[::-1]
+        else:
+            order = np.argsort(ordered, kind="stable")
+        shape = (self.items_per_thread, -1) if striped else (-1, self.items_per_thread)
+        arranged = order.reshape(shape)
+        own = arranged[:, rank] if striped else arranged[rank]
+        for index, target in enumerate((keys, values)):
+            if target is not None:
+                target[:] = np.concatenate([other[index] for other in all_given])[own]
+
+
+def _bits(keys, begin, end):
+    """Some bits of integers that sort as *keys* do."""
+    size = 8 * keys.dtype.itemsize
+    bits = keys.view(f"u{keys.dtype.itemsize}").astype(np.uint64)
+    top = np.uint64(1) << np.uint64(size - 1)
+    if keys.dtype.kind == "i":
+        bits = bits ^ top
+    elif keys.dtype.kind == "f":
+        bits = np.where(bits == top, np.uint64(0), bits)  # -0.0 is 0.0
+        every = np.uint64((1 << size) - 1)
+        bits = np.where(bits & top, bits ^ every, bits ^ top)
+    begin, end = begin or 0, size if end is None else end
+    return bits >> np.uint64(begin) & np.uint64((1 << (end - begin)) - 1)
+
+
+class BlockRadixSort(_Sort):
+    """``sort.sort(keys)`` sorts the items of a block in place, and ``sort.sort(keys, values)`` pairs by their keys.
+
+    ``keys`` and ``values`` are arrays of `items_per_thread` numbers in each thread, in blocked arrangement: thread 0
+    has the first of the block's items, before and after. Equal keys stay in order. All threads of the block make the
+    call.
+
+    - ``sort(keys, values=None, begin_bit=None, end_bit=None)``
+    - ``sort_descending(...)``, with the same parameters
+    - ``sort_blocked_to_striped(...)``, ``sort_descending_blocked_to_striped(...)``: the result is in striped
+      arrangement, in which item ``i`` of a thread is the block's item ``i * threads + thread``.
+
+    Only the bits from ``begin_bit`` up to ``end_bit`` are looked at. Fewer bits take less time.
+
+    Parameters
+    ----------
+    block : int or tuple of int
+        The shape of the block.
+    items_per_thread : int, optional
+    radix_bits : int, optional
+        Bits that are sorted at a time, 1 to 8. CUB's default is 4.
+    """
+
+    header = "cub/block/block_radix_sort.cuh"
+
+    def __init__(self, block, items_per_thread=1, radix_bits=4):
+        super().__init__(block)
+        self.items_per_thread = _count(items_per_thread)
+        self.radix_bits = one_of("radix_bits", radix_bits, tuple(range(1, 9)))
+        self.tile = self.threads * self.items_per_thread
+
+    @kernel_method
+    def sort(self, keys, values=None, begin_bit=None, end_bit=None):
+        return self._sort("Sort", keys, values, begin_bit, end_bit)
+
+    @sort.python
+    def sort(self, keys, values=None, begin_bit=None, end_bit=None):
+        self._simulated(keys, values, False, (begin_bit, end_bit))
+
+    @kernel_method
+    def sort_descending(self, keys, values=None, begin_bit=None, end_bit=None):
+        return self._sort("SortDescending", keys, values, begin_bit, end_bit)
+
+    @sort_descending.python
+    def sort_descending(self, keys, values=None, begin_bit=None, end_bit=None):
+        self._simulated(keys, values, True, (begin_bit, end_bit))
+
+    @kernel_method
+    def sort_blocked_to_striped(self, keys, values=None, begin_bit=None, end_bit=None):
+        return self._sort("SortBlockedToStriped", keys, values, begin_bit, end_bit)
+
+    @sort_blocked_to_striped.python
+    def sort_blocked_to_striped(self, keys, values=None, begin_bit=None, end_bit=None):
+        self._simulated(keys, values, False, (begin_bit, end_bit), striped=True)
+
+    @kernel_method
+    def sort_descending_blocked_to_striped(self, keys, values=None, begin_bit=None, end_bit=None):
+        return self._sort("SortDescendingBlockedToStriped", keys, values, begin_bit, end_bit)
+
+    @sort_descending_blocked_to_striped.python
+    def sort_descending_blocked_to_striped(self, keys, values=None, begin_bit=None, end_bit=None):
+        self._simulated(keys, values, True, (begin_bit, end_bit), striped=True)
+
+    def _sort(self, method, keys, values, begin_bit, end_bit):
+        K, V, parameters, args, dtypes = self._checked(keys, values)
+        limits = {"begin_bit": begin_bit, "end_bit": end_bit}
+        limited = [name for name in limits if arguments.given(limits[name])]
+        for name in limited:
+            arguments.integer(name, limits[name])
+            parameters.append(f"int {name}")
+            args[name] = types.int32
+        begin = "begin_bit" if "begin_bit" in limited else "0"
+        end = "end_bit" if "end_bit" in limited else f"int(sizeof({K}) * 8)"
+        x, y, z = self.block_dim
+        more = "true, cub::BLOCK_SCAN_WARP_SCANS, cudaSharedMemBankSizeFourByte"
+        return self.function(
+            method,
+            f"cub::BlockRadixSort<{K}, {x}, {self.items_per_thread}, {V}, {self.radix_bits}, {more}, {y}, {z}>",
+            parameters,
+            self._body(K, V, "block_storage<Storage>()", method, f", {begin}, {end}"),
+            args=args,
+            storage="block",
+            tags=(*dtypes, *limited),
+        )
+
+
+class WarpMergeSort(_Sort):
+    """``sort.sort(keys)`` and ``sort.sort(keys, values)``, of the items of a logical warp.
+
+    Arrangement and order are those of `BlockRadixSort`; the methods are ``sort(keys, values=None)`` and
+    ``sort_descending(keys, values=None)``. All threads of the logical warp make the call, others need not.
+
+    Parameters
+    ----------
+    block : int or tuple of int
+        The shape of the block, a multiple of `threads_in_warp`.
+    threads_in_warp : 2, 4, 8, 16 or 32, optional
+    items_per_thread : int, optional
+    """
+
+    header = "cub/warp/warp_merge_sort.cuh"
+
+    def __init__(self, block, threads_in_warp=32, items_per_thread=1):
+        super().__init__(block)
+        self.threads_in_warp = _logical(threads_in_warp, self.threads)
+        self.items_per_thread = _count(items_per_thread)
+        self.tile = self.threads_in_warp * self.items_per_thread
+
+    @kernel_method
+    def sort(self, keys, values=None):
+        return self._sort("sort", keys, values, "less")
+
+    @sort.python
+    def sort(self, keys, values=None):
+        self._simulated(keys, values, False)
+
+    @kernel_method
+    def sort_descending(self, keys, values=None):
+        return self._sort("sort_descending", keys, values, "greater")
+
+    @sort_descending.python
+    def sort_descending(self, keys, values=None):
+        self._simulated(keys, values, True)
+
+    def _sort(self, name, keys, values, order):
+        K, V, parameters, args, dtypes = self._checked(keys, values)
+        place = f"warp_storage<Storage, {self.threads_in_warp}>(thread)"
+        return self.function(
+            name,
+            f"cub::WarpMergeSort<{K}, {self.items_per_thread}, {self.threads_in_warp}, {V}>",
+            parameters,
+            self._body(K, V, place, "StableSort", f", {order}{{}}"),
+            args=args,
+            storage=self.threads_in_warp,
+            tags=dtypes,
+        )
+
+
+# The names are also those of parameters.
+_count, _logical = items_per_thread, threads_in_warp
