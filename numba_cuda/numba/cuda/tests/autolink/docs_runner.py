@@ -30,9 +30,13 @@ def main() -> None:
         elif block["mark"] == "file":
             Path(block["argument"]).parent.mkdir(parents=True, exist_ok=True)
             Path(block["argument"]).write_text(block["code"])
+        elif block["mark"] == "replace":
+            replace(where, *block["argument"].split(" ", 1), block["code"])
         elif block["mark"] == "run":
             printed = run_shell(where, block["code"])
         elif block["language"] == "python":
+            if block["mark"] == "fresh":
+                forget(vars(module))
             printed = None if block["mark"] == "gpu" and not job["gpu"] else run_python(where, block, vars(module))
 
 
@@ -56,6 +60,26 @@ def run_python(where: str, block: dict[str, Any], names: dict[str, Any]) -> str:
     return plain(output.getvalue())
 
 
+def replace(where: str, name: str, old: str, new: str) -> None:
+    """Put *new* in the place of the line *old* of a file, indented as that is."""
+    lines = Path(name).read_text().splitlines()
+    if [line.strip() for line in lines].count(old) != 1:
+        sys.exit(f"{where}: {name} does not have the line {old} once")
+    number = next(number for number, line in enumerate(lines) if line.strip() == old)
+    indent = lines[number][: -len(old)]
+    lines[number : number + 1] = [indent + line for line in new.splitlines()]
+    Path(name).write_text("\n".join(lines) + "\n")
+
+
+def forget(names: dict[str, Any]) -> None:
+    """Start anew with the page's own modules."""
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(Path.cwd())):
+            del sys.modules[name]
+    for name in [name for name in names if not name.startswith("__")]:
+        del names[name]
+
+
 def run_shell(where: str, code: str) -> str:
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], capture_output=True, text=True)
     if done.returncode:
@@ -66,7 +90,7 @@ def run_shell(where: str, code: str) -> str:
 def plain(text: str) -> str:
     """*text* without colours and without folders before a block's file."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    return re.sub(r'[^\s"(]*/line_\d+\.py', "example.py", text)
+    return re.sub(r'(?:[^\s"(]*/)?line_\d+\.py', "example.py", text)
 
 
 def compare(where: str, got: str, expected: str) -> None:

@@ -9,6 +9,10 @@ A page is Markdown. A comment before a fenced block says what a test does with i
     Python that raises an exception of that class, whose message the next output block shows.
 ``<!-- test: file NAME -->``
     Text of any language that is saved as a file.
+``<!-- test: replace NAME LINE -->``
+    Lines that take the place of the line LINE of that file, for the next block marked ``fresh``.
+``<!-- test: fresh -->``
+    Python in which nothing is defined and imported yet of what the page has.
 ``<!-- test: run -->``
     Shell commands that run.
 ``<!-- test: output -->``
@@ -31,7 +35,7 @@ _BLOCK = re.compile(
     r"^(?:<!-- test: (?P<mark>[^\n]*?) -->\n)?^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
-MARKS = ("gpu", "raises", "file", "run", "output")
+MARKS = ("gpu", "raises", "file", "replace", "fresh", "run", "output")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ def test_are_each_read_once_or_twice(tmp_path, of_a, of_b):
         (tmp_path / folder / f"{folder}.h").write_text(f'#pragma once\n#include "{included}"\n')
     (tmp_path / "a" / "link").symlink_to(tmp_path)
     found = SourceText(b'#include "a/a.h"', None, (str(tmp_path),)).scan()
-    assert list(found.headers)[0] == str(tmp_path / "a" / "a.h")
+    assert next(iter(found.headers)) == str(tmp_path / "a" / "a.h")
     assert {path.rsplit("/", 1)[1] for path in found.headers} == {"a.h", "b.h"}
     assert len(found.headers) <= 3
 
