@@ -65,8 +65,10 @@ def run_page(path: Path, folder: Path, *, gpu: bool) -> None:
     wrong at which line of the page."""
     job = {"page": str(path), "gpu": gpu, "blocks": [asdict(block) for block in blocks_of(path.read_text())]}
     (folder / "job.json").write_text(json.dumps(job))
+    settings = ("NUMBA_CUDA_AUTOLINK", "NUMBA_ENABLE_CUDASIM")  # the page's own count, not those of the tests
+    kept = ("NUMBA_CUDA_AUTOLINK_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_JOBS")
     environment = {
-        **os.environ,
+        **{name: os.environ[name] for name in os.environ if not name.startswith(settings) or name in kept},
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "NUMBA_CACHE_DIR": str(folder / "numba-cache"),
         "NO_COLOR": "1",
