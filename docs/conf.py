@@ -23,6 +23,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # what Attributes sections list may be properties too, which have entries of their own
 
 html_theme = "furo"
 html_title = "numba-cuda-autolink"
