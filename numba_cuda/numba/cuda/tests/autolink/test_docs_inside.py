@@ -46,3 +46,16 @@ def test_the_page_names_modules_that_are_there():
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert len(named) > 15
     assert named - modules() == set()
+
+
+def test_the_questions_name_their_threads():
+    page = (DOCS / "faq.md").read_text()
+    assert len(re.findall(r"^### ", page, re.MULTILINE)) >= 15
+    links = re.findall(r"\[([^\]]+)\]\((https?://[^)]+)\)", page)
+    assert len(links) >= 15
+    for text, link in links:
+        thread = re.fullmatch(r"https://github\.com/[\w-]+/([\w-]+)/(?:issues|pull)/(\d+)", link)
+        assert thread, link
+        name, _, number = text.rpartition("#")
+        assert number == thread[2]
+        assert name.strip() in ("", thread[1])
