@@ -10,6 +10,7 @@ import re
 import tempfile
 
 from numba.cuda.cudadrv import cache_store
+from numba.cuda.cudadrv.cuda_compile import toolkit_include_paths
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -42,9 +43,15 @@ def remedy(log: str) -> str:
     if missing := _MISSING_HEADER.search(errors):
         name = missing[1]
         if _STANDARD_HEADER.fullmatch(name):
+            counterpart = f"cuda/std/{_cxx_header(name)}"
+            if any(os.path.isfile(os.path.join(folder, counterpart)) for folder in toolkit_include_paths()):
+                return (
+                    f"NVRTC has no headers of the host's C++ library: include <{counterpart}>, whose names are in"
+                    f" cuda::std, or put a file {name} that does so into a folder of the source's include_paths"
+                )
             return (
-                f"NVRTC has no headers of the host's C++ library: include <cuda/std/{_cxx_header(name)}>, whose names"
-                f" are in cuda::std, or put a file {name} that does so into a folder of the source's include_paths"
+                f"NVRTC has no headers of the host's C++ library: put a file {name} with what device code needs of it,"
+                " which may be nothing, into a folder of the source's include_paths"
             )
         return f"put the folder that has {name} into the source's include_paths"
     if "host functions are not allowed in JIT mode" in errors:
