@@ -53,7 +53,7 @@ def run():
             launch = kernel[len(rows) // fft.ffts_per_block, tuple(fft.block_dim), 0, fft.shared_memory_size]
             launches[name] = functools.partial(launch, cuda.as_cuda_array(rows))
         plan = cp.cuda.cufft.Plan1d(size, cp.cuda.cufft.CUFFT_C2C, len(rows))
-        launches["cuFFT"] = lambda plan=plan, rows=rows: plan.fft(rows, rows, cp.cuda.cufft.CUFFT_FORWARD)
+        launches["cuFFT"] = functools.partial(plan.fft, rows, rows, cp.cuda.cufft.CUFFT_FORWARD)
         errors = {name: error_of(launch, rows) for name, launch in launches.items()}
         rates = {name: 2 * 8 * TOTAL / seconds / 1e9 for name, seconds in in_turn(launches).items()}
         for ours, native in (("fft.py", "cuFFT"), ("cuFFTDx", "cuFFT"), ("cuFFTDx", "nvmath")):
