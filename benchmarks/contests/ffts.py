@@ -17,8 +17,8 @@ from contests.timing import Launch, in_turn, line
 TOTAL = 1 << 27
 
 # How each library does best: elements per thread and FFTs per block, found by trying all that fit.
-BLOCK_FFT = {128: (8, 8), 512: (8, 2), 1024: (8, 2), 4096: (16, 1)}
-CUFFTDX = {128: (8, 8), 512: (8, 4), 1024: (16, 2), 4096: (16, 1)}
+BLOCK_FFT = {128: (8, 4), 512: (16, 8), 1024: (8, 2), 4096: (16, 1)}
+CUFFTDX = {128: (8, 4), 512: (8, 1), 1024: (16, 2), 4096: (16, 1)}
 NVMATH = {128: (8, 8), 512: (8, 2), 1024: (16, 1), 4096: (16, 1)}
 
 
