@@ -395,6 +395,27 @@ class TestTellsOfAnotherProcess:
         assert "stays here" in checks["same code in another process, without a GPU"]
 
 
+class Applies(autolink.DeviceCallable):
+    """A call that takes a device function, whose type the code depends on."""
+
+    def __numba_cuda_call__(self, x, function):
+        return autolink.Extern(f"applies_{function.dispatcher.py_func.__name__}", returns=x)
+
+    def __numba_cuda_link__(self, x, function):
+        name = function.dispatcher.py_func.__name__
+        return autolink.CUDASource(f'extern "C" __device__ float applies_{name}(float x) {{ return x; }}')
+
+
+@cuda.jit(device=True)
+def identity(x):
+    return x
+
+
+def test_device_functions_are_sent_to_the_other_process():
+    linkable = check_linkable(Applies(), "float32", identity, lto=True)
+    assert not next(check.skipped for check in linkable.checks if check.name.startswith("same code in another"))
+
+
 def example(name):
     sys.path.insert(0, str(EXAMPLES))
     try:
