@@ -15,6 +15,9 @@ _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
 _FOLDER = "failed-sources"
+_MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
+# Those of C++ have no suffix, those of C have one of their own.
+_STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
 
 def errors_in(log: str) -> str:
@@ -31,6 +34,29 @@ def errors_in(log: str) -> str:
     elif others > 1:  # one is the line that says that it is a log
         shown.append("The exception's .log has the warnings too.")
     return "\n".join(shown)
+
+
+def remedy(log: str) -> str:
+    """What to do about the first error in NVRTC's *log*."""
+    errors = errors_in(log)
+    if missing := _MISSING_HEADER.search(errors):
+        name = missing[1]
+        if _STANDARD_HEADER.fullmatch(name):
+            return (
+                f"NVRTC has no headers of the host's C++ library: include <cuda/std/{_cxx_header(name)}>, whose names"
+                f" are in cuda::std, or put a file {name} that does so into a folder of the source's include_paths"
+            )
+        return f"put the folder that has {name} into the source's include_paths"
+    if "host functions are not allowed in JIT mode" in errors:
+        return (
+            "mark the function __device__, or let all functions be device functions:"
+            " options={'device_as_default_execution_space': True}"
+        )
+    return "mend the source at the line that the log names"
+
+
+def _cxx_header(name: str) -> str:
+    return f"c{name[:-2]}" if name.endswith(".h") else name
 
 
 def saved(code: bytes, name: str) -> str | None:

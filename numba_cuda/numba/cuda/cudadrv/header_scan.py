@@ -175,6 +175,8 @@ class _Scan:
         self._pending: list[tuple[str, Directives]] = []
         self._looked_up: set[tuple[str, str, str | None]] = set()
         self._is_file: dict[str, bool] = {}
+        self._followed: set[tuple[str, str]] = set()
+        self._real_folders: dict[str, str] = {}
         self._macros: dict[tuple[str, bytes], str | None] = {}
 
     def run(self, traced: tuple[str, ...]) -> Found:
@@ -247,7 +249,18 @@ class _Scan:
     def _read(self, path: str) -> None:
         if path not in self.found.headers:
             self.found.headers[path], directives = read_header(path)
-            self._pending.append((path, directives))
+            # Headers that include each other as "../b/b.h" and "../a/a.h" have ever longer spellings.
+            folder, name = os.path.split(path)
+            file = self._real_folder(folder), name
+            if file not in self._followed:
+                self._followed.add(file)
+                self._pending.append((path, directives))
+
+    def _real_folder(self, folder: str) -> str:
+        known = self._real_folders.get(folder)
+        if known is None:
+            known = self._real_folders[folder] = os.path.realpath(folder)
+        return known
 
     def _take_traced(self, path: str) -> None:
         """A macro may have named *path* from any directory above it, and another file may take its place there."""

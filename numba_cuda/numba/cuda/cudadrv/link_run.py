@@ -249,7 +249,7 @@ def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError
     return LinkError(
         f"{explain.failed(plan)}: the {planned} does not compile\n"
         f"  source: {path or 'could be saved nowhere'}\n"
-        "  what to do: mend the source at the line that the log names",
+        f"  what to do: {compile_failure.remedy(error.log)}",
         error.log,
         source_path=path,
         shown=compile_failure.errors_in(error.log),

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How Sphinx builds the documentation: ``sphinx-build -W --keep-going -b html docs build/docs``."""
+
+from importlib.metadata import version as version_of
+
+project = "numba-cuda-autolink"
+copyright = "the authors of numba-cuda-autolink"
+release = version_of("numba-cuda-autolink")
+version = release
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["build", "_build"]
+
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True  # what Attributes sections list may be properties too, which have entries of their own
+
+html_theme = "furo"
+html_title = "numba-cuda-autolink"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
+copybutton_prompt_text = "$ "

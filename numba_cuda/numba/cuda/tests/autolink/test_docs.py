@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The documentation: every code block runs and prints what the page says, and Sphinx builds it without a warning."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs_support import MARKS, blocks_of, run_page
+
+DOCS = Path(__file__).resolve().parents[5] / "docs"
+GENERATED = {"errors.md"}  # made by running its code, which test_errors.py does
+PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED)
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is in the repository alone")
+
+
+def named(path):
+    return path.stem
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_blocks_run_and_print_what_the_page_says(page, tmp_path):
+    run_page(page, tmp_path, gpu=False)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b.mark == "gpu" for b in blocks_of(page.read_text()))], ids=named
+)
+def test_blocks_run_with_a_gpu(page, tmp_path):
+    run_page(page, tmp_path, gpu=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_block_says_what_it_is(page):
+    """Code that is neither Python, nor a file, nor run would be run by nobody."""
+    for block in blocks_of(page.read_text()):
+        where = f"{page.name}:{block.line}"
+        assert block.mark in ("", *MARKS), where
+        assert bool(block.argument) == (block.mark in ("raises", "file", "replace")), where
+        assert block.language in ("python", "text", "sh") or block.mark in ("file", "replace"), f"{where}: not run"
+        assert (block.language == "python") or block.mark not in ("gpu", "raises", "fresh"), where
+
+
+class TestTheRunnerItself:
+    """It can fail."""
+
+    def run(self, tmp_path, text, gpu=False):
+        page = tmp_path / "page.md"
+        page.write_text(text)
+        run_page(page, tmp_path, gpu=gpu)
+
+    def test_a_page_in_order_in_one_process(self, tmp_path):
+        self.run(
+            tmp_path,
+            "```python\nx = 1\n```\n\n<!-- test: file y.txt -->\n```text\n2\n```\n\n"
+            "```python\nprint(x, open('y.txt').read())\n```\n<!-- test: output -->\n```text\n1 ...\n```\n"
+            "<!-- test: run -->\n```sh\npython -c 'print(3)'\n```\n<!-- test: output -->\n```text\n3\n```\n"
+            "<!-- test: gpu -->\n```python\nraise SystemExit('only with a GPU')\n```\n"
+            "<!-- test: raises KeyError -->\n```python\n{}['k']\n```\n"
+            "<!-- test: output -->\n```text\nKeyError: 'k'\n```\n",
+        )
+
+    @pytest.mark.parametrize(
+        "text, message",
+        [
+            ("```python\n1 / 0\n```", "the block raises ZeroDivisionError"),
+            ("<!-- test: gpu -->\n```python\n1 / 0\n```", "the block raises ZeroDivisionError"),
+            ("<!-- test: raises KeyError -->\n```python\n1\n```", "the block does not raise KeyError"),
+            ("```python\nprint(1)\n```\n<!-- test: output -->\n```text\n2\n```", "and the page says\n2"),
+            ("<!-- test: run -->\n```sh\nfalse\n```", "exit code 1"),
+        ],
+    )
+    def test_says_what_is_wrong_and_where(self, tmp_path, text, message):
+        with pytest.raises(AssertionError, match=message) as failure:
+            self.run(tmp_path, text, gpu=True)
+        assert "page.md:" in str(failure.value)
+
+
+def test_sphinx_builds_it_without_a_warning(tmp_path):
+    for needed in "sphinx", "myst_parser", "furo", "sphinx_copybutton":
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f'needs {needed}: pip install ".[docs]"')
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/api.md has every public name, and every public name has a docstring that says something."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from numba.cuda import autolink
+
+PAGE = Path(__file__).resolve().parents[5] / "docs" / "api.md"
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is in the repository alone")
+def test_the_reference_has_every_public_name():
+    directives = re.findall(r"^\.\. auto\w+:: numba\.cuda\.autolink\.(\w+)$", PAGE.read_text(), re.MULTILINE)
+    assert sorted(directives) == sorted(autolink.__all__)
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is in the repository alone")
+@pytest.mark.parametrize("name", ["cache", "testing"])
+def test_the_reference_has_every_public_name_of_the_modules(name):
+    listed = re.search(rf"automodule:: numba\.cuda\.autolink\.{name}\n   :members: (.*)", PAGE.read_text())
+    assert sorted(listed[1].split(", ")) == sorted(getattr(autolink, name).__all__)
+
+
+@pytest.mark.parametrize("name", [name for name in autolink.__all__ if name not in ("cache", "testing")])
+def test_every_parameter_is_explained(name):
+    """In the docstring: by name in a section, or in the text for functions with one or none."""
+    public = getattr(autolink, name)
+    text = inspect.getdoc(public)
+    assert text
+    assert len(text.split()) >= 10
+    parameters = [parameter for parameter in inspect.signature(public).parameters if not parameter.startswith("_")]
+    if name in ("Report", "LinkedKernel", "DeviceCallable"):  # made by others, or by subclasses
+        return
+    if len(parameters) > 1:
+        assert [parameter for parameter in parameters if not re.search(rf"\b{parameter}\b", text)] == []
