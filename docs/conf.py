@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How Sphinx builds the documentation: ``sphinx-build -W --keep-going -b html docs build/docs``."""
 
+import re
 from importlib.metadata import version as version_of
+from typing import Any
 
 project = "numba-cuda-autolink"
 copyright = "the authors of numba-cuda-autolink"
@@ -30,3 +32,13 @@ html_title = "numba-cuda-autolink"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 copybutton_prompt_text = "$ "
+
+
+def setup(app: Any) -> None:
+    """Show the names of files: blocks that tests save as a file get it as their caption."""
+    app.connect("source-read", _with_captions)
+
+
+def _with_captions(app: Any, page: str, source: list[str]) -> None:
+    captioned = r"```{code-block} \2\n:caption: \1\n"
+    source[0] = re.sub(r"^<!-- test: file (\S+) -->\n```(\w+)\n", captioned, source[0], flags=re.MULTILINE)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,5 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+    page = (tmp_path / "tutorial_library_authors.html").read_text()
+    assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
