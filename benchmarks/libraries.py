@@ -32,7 +32,7 @@ def main():
     from contests import timing
 
     device = cuda.get_current_device()
-    print(f"{device.name.decode()}, sm_{''.join(map(str, device.compute_capability))}")
+    print(f"{device.name}, sm_{''.join(map(str, device.compute_capability))}")
     timing.header()
     for name in chosen:
         try:

@@ -6,6 +6,7 @@
 ``ffts``               examples/fft.py and cuFFTDx against cuFFT, and nvmath-python's own kernel
 ``block_sums``         examples/cub against CUB in CUDA C++
 ``gemms``              examples/nvmath_gemm.py against nvmath-python's own method
+``random_numbers``     examples/curand against cuRAND's host library
 ``nuffts``             examples/nufft.py against the direct sum, and cufinufft
 ``build_times``        first and later builds, beside nvmath-python's own
 =====================  ===============================================================================

@@ -11,9 +11,10 @@ from numba import cuda
 Launch = Callable[[], object]
 
 
-def in_turn(launches: Mapping[str, Launch], rounds: int = 15, repeat: int = 3) -> dict[str, float]:
+def in_turn(launches: Mapping[str, Launch], rounds: int = 15, repeat: int = 20) -> dict[str, float]:
     """Median seconds of each of *launches*, on the default stream. Each is measured *rounds* times, *repeat* launches
-    at a time; who begins changes from round to round."""
+    at a time, so that what the host needs for the first of them hardly counts; who begins changes from round to round.
+    """
     names = list(launches)
     times: dict[str, list[float]] = {name: [] for name in names}
     for name in names:

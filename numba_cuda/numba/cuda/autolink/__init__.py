@@ -9,6 +9,7 @@ Public names:
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`: a base class for objects that have no Numba typing.
 - `CUDASource`: CUDA C++ source with its own include paths, macros and options.
 - `Bitcode`: LLVM bitcode.
+- `Prebuilt`: device code that a package brings, built ahead of time for several architectures.
 - `current_target`, `Target`: what code is wanted, for a hook to read.
 - `build`, `LinkedKernel`: finished kernels with no GPU at hand.
 - `report`, `Report`: what calls brought, how it was linked, and what came of it, as text, HTML, JSON or a graph.
@@ -43,7 +44,7 @@ How data flows, and which module does what:
 ``call_graph``         by which functions a kernel gets to its call sites
 ``reports``            what was built, to be read: a package with a map of its own
 ``cudadrv.progress``   what a slow build is doing, in a terminal
-``target``             what code is wanted
+``target``             what code is wanted; ``prebuilt`` chooses among what a package brings
 ``ahead_of_time``      building without a GPU
 ``errors``             errors at call sites
 ``install``            every seam with numba-cuda
@@ -68,6 +69,7 @@ _WHERE = {
     "DeviceCallable": "numba.cuda.autolink.device_callable",
     "Extern": "numba.cuda.autolink.device_callable",
     "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
+    "Prebuilt": "numba.cuda.autolink.prebuilt",
     "Report": "numba.cuda.autolink.reports.records",
     "Target": "numba.cuda.autolink.target",
     "activate": "numba.cuda.autolink.install",

@@ -10,7 +10,6 @@ import re
 import tempfile
 
 from numba.cuda.cudadrv import cache_store
-from numba.cuda.cudadrv.cuda_compile import toolkit_include_paths
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -43,15 +42,14 @@ def remedy(log: str) -> str:
     if missing := _MISSING_HEADER.search(errors):
         name = missing[1]
         if _STANDARD_HEADER.fullmatch(name):
-            counterpart = f"cuda/std/{_cxx_header(name)}"
-            if any(os.path.isfile(os.path.join(folder, counterpart)) for folder in toolkit_include_paths()):
+            message = "NVRTC has no headers of the host's C++ library: "
+            if not _is_in_toolkit(f"cuda/std/{_cxx_header(name)}"):
                 return (
-                    f"NVRTC has no headers of the host's C++ library: include <{counterpart}>, whose names are in"
-                    f" cuda::std, or put a file {name} that does so into a folder of the source's include_paths"
+                    message + f"put a file {name} with what is used of it into a folder of the source's include_paths"
                 )
-            return (
-                f"NVRTC has no headers of the host's C++ library: put a file {name} with what device code needs of it,"
-                " which may be nothing, into a folder of the source's include_paths"
+            return message + (
+                f"include <cuda/std/{_cxx_header(name)}>, whose names are in cuda::std, or put a file {name} that does"
+                " so into a folder of the source's include_paths"
             )
         return f"put the folder that has {name} into the source's include_paths"
     if "host functions are not allowed in JIT mode" in errors:
@@ -60,6 +58,12 @@ def remedy(log: str) -> str:
             " options={'device_as_default_execution_space': True}"
         )
     return "mend the source at the line that the log names"
+
+
+def _is_in_toolkit(header: str) -> bool:
+    from numba.cuda.cudadrv.cuda_compile import toolkit_include_paths
+
+    return any(os.path.isfile(os.path.join(folder, header)) for folder in toolkit_include_paths())
 
 
 def _cxx_header(name: str) -> str:

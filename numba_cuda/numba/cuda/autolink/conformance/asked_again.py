@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
+from numba.cuda import types
 from numba.cuda.cudadrv import link_inputs
 from numba.cuda.cudadrv.link_inputs import LinkInput
 
@@ -131,7 +132,9 @@ def ask_there(callee: protocol.Callee, argtypes: tuple[Any, ...], targets: Seque
 def _pickled(callee: protocol.Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:
     from numba.cuda.cloudpickle import cloudpickle
 
-    question = (callee.obj, argtypes, tuple(targets))
+    # The types of device functions do not keep these alive.
+    functions = [argtype.dispatcher for argtype in argtypes if isinstance(argtype, types.Dispatcher)]
+    question = (callee.obj, argtypes, tuple(targets), functions)
     problem: Exception | None = None
     for module in (pickle, cloudpickle):
         try:
@@ -147,7 +150,7 @@ def _pickled(callee: protocol.Callee, argtypes: tuple[Any, ...], targets: Sequen
 def answer(job: dict[str, Any]) -> None:
     """The other process: ask, and print as JSON what the object told."""
     try:
-        obj, argtypes, targets = pickle.loads(base64.b64decode(job["question"]))
+        obj, argtypes, targets, _functions = pickle.loads(base64.b64decode(job["question"]))
     except Exception as error:
         print(json.dumps({"unpickled": f"{type(error).__name__}: {error}"}))
         return

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import itertools
 import os
 import re
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -392,6 +395,27 @@ class TestTellsOfAnotherProcess:
         assert "stays here" in checks["same code in another process, without a GPU"]
 
 
+class Applies(autolink.DeviceCallable):
+    """A call that takes a device function, whose type the code depends on."""
+
+    def __numba_cuda_call__(self, x, function):
+        return autolink.Extern(f"applies_{function.dispatcher.py_func.__name__}", returns=x)
+
+    def __numba_cuda_link__(self, x, function):
+        name = function.dispatcher.py_func.__name__
+        return autolink.CUDASource(f'extern "C" __device__ float applies_{name}(float x) {{ return x; }}')
+
+
+@cuda.jit(device=True)
+def identity(x):
+    return x
+
+
+def test_device_functions_are_sent_to_the_other_process():
+    linkable = check_linkable(Applies(), "float32", identity, lto=True)
+    assert not next(check.skipped for check in linkable.checks if check.name.startswith("same code in another"))
+
+
 def example(name):
     sys.path.insert(0, str(EXAMPLES))
     try:
@@ -417,12 +441,34 @@ class TestEveryExample:
         own = example("own_cu_file")
         check_linkable(own.as_shot, "float32", others=[own.brighter])
 
-    def test_nvmath(self):
-        pytest.importorskip("nvmath")
-        (fft, _) = example("nvmath_fft").ffts((9, 0))
-        check_linkable(fft, "complex64[::1]", "complex64[::1]", lto=True)
+    def test_memory(self):
+        memory = example("_memory").memory
+        check_linkable(memory.load, "complex64[::1]", "int64")
+        check_linkable(memory.store, "complex128[::1]", "int64", "complex128")
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            'example("nvmath_fft").ffts((9, 0))[0].execute, "complex64[::1]", "complex64[::1]"',
+            'example("nvmath_gemm").tiles((9, 0))[0][0].execute,'
+            ' "int64", "float32[::1]", "float32[::1]", "int64", "float32[::1]"',
+        ],
+    )
+    def test_nvmath(self, call, driver_stub):
+        if importlib.util.find_spec("nvmath") is None:
+            pytest.skip("needs nvmath-python")
+        script = f"""
+            import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+            from test_check_linkable import check_linkable, example
+            check_linkable({call}, lto=True, other_process=False)
+        """
+        command = [sys.executable, "-c", textwrap.dedent(script)]
+        done = subprocess.run(command, env={**os.environ, **driver_stub}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
     def test_there_are_no_others(self):
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
-        # The objects of cub_unique are those of the package cub: test_cub.py.
-        assert named == {"fft", "cub_block_sum", "cub_unique", "own_cu_file", "nvmath_fft"}
+        # Those of cub_unique and curand_monte_carlo are those of packages (test_cub.py, test_curand.py); the FFT is
+        # all that nufft calls.
+        checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm"}
+        assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft"}

@@ -29,7 +29,10 @@ def message_of(code):
     [
         ("#include <cmath>", "include <cuda/std/cmath>, whose names are in cuda::std, or put a file cmath"),
         ('#include "stdlib.h"', "include <cuda/std/cstdlib>, whose names are in cuda::std, or put a file stdlib.h"),
-        ("#include <iostream>", "put a file iostream with what device code needs of it, which may be nothing, into"),
+        (
+            "#include <fstream>",
+            "put a file fstream with what is used of it into a folder of the source's include_paths",
+        ),
         ("#include <glm/glm.hpp>", "what to do: put the folder that has glm/glm.hpp into the source's include_paths"),
         ("inline int host() { return 1; }", "options={'device_as_default_execution_space': True}"),
         ("int;;;garbage", "what to do: mend the source at the line that the log names"),

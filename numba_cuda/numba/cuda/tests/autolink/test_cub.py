@@ -163,7 +163,7 @@ class TestIsLinkable:
         assert check_linkable(method, *argtypes, lto=True, other_process=False)
 
     def test_in_all_ways(self, monkeypatch):
-        monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+        monkeypatch.syspath_prepend(str(EXAMPLES))
         linkable = check_linkable(cub.BlockReduce(64, 4).sum, "int32[::1]")
         assert [check.name for check in linkable.checks if check.skipped] == [
             "its __numba_cuda_link_key__ stands for its code"

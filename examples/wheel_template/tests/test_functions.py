@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels that call the functions are linked, without a GPU, and run where there is one."""
+
+import sample_library
+from numba import cuda
+from numba.cuda import autolink
+
+
+def kernel(x, coefficients):
+    i = cuda.grid(1)
+    if i < x.size:
+        smooth = sample_library.smooth_step(0, 1, x[i])
+        x[i] = sample_library.polynomial(coefficients, coefficients.size, smooth)
+
+
+def test_kernels_link_for_what_there_is_code_for():
+    for cc, kind in [((8, 0), "cubin"), ((9, 0), "cubin"), ((12, 1), "LTO-IR")]:
+        linked = autolink.build(kernel, "void(float64[::1], float64[::1])", cc=cc)
+        assert [planned.input.kind.name for planned in linked.inputs] == [kind]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Device code that a package brings, built ahead of time for several architectures: what of it fits a target."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numba.cuda.cudadrv.cuda_source import CUDASource
+from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
+
+from .target import Target, current_target
+
+MANIFEST = "manifest.json"
+_KINDS = ("cubin", "LTO-IR", "PTX", "source")
+
+
+class PrebuiltError(ValueError):
+    """Nothing of what a package brings fits the target, or what it brings cannot be read."""
+
+
+@dataclass(frozen=True)
+class PrebuiltFile:
+    """A file of the manifest: its *kind* (``"cubin"``, ``"LTO-IR"``, ``"PTX"``, ``"source"``), and the compute
+    capability that it was built for, such as ``90``; 0 for source."""
+
+    name: str
+    kind: str
+    architecture: int = 0
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == "source" else f"{self.kind} for sm_{self.architecture}"
+
+
+class Prebuilt:
+    """A folder of device code, of which `code` chooses what fits.
+
+    The folder has a ``manifest.json``: ``{"toolkit": [12, 9], "files": [{"name": "code.sm_90.cubin", "kind": "cubin",
+    "architecture": 90}, {"name": "code.cu", "kind": "source"}, ...]}``. ``toolkit`` is the version of the NVRTC that
+    built it all: an nvJitLink of that version or later links it.
+
+    Parameters
+    ----------
+    folder : path-like
+    prefer : ``"cubin"`` or ``"LTO-IR"``, optional
+        What is taken where both fit. A cubin of the target's own architecture links fastest; LTO-IR is inlined into the
+        kernel.
+    include_paths : iterable of path-like, optional
+        Where the source finds headers, beside the folder itself.
+
+    Raises
+    ------
+    PrebuiltError
+        If there is no manifest, or it cannot be read.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, prefer: str = "cubin", include_paths: tuple[Any, ...] = ()
+    ) -> None:
+        if prefer not in ("cubin", "LTO-IR"):
+            raise ValueError(f"prefer: got {prefer!r}, expected 'cubin' or 'LTO-IR'")
+        self.folder = Path(folder)
+        self.prefer = prefer
+        self.include_paths = (self.folder, *include_paths)
+        path = self.folder / MANIFEST
+        try:
+            manifest = json.loads(path.read_text())
+            self.toolkit: tuple[int, ...] = tuple(int(part) for part in manifest["toolkit"])
+            self.files = tuple(_file(entry) for entry in manifest["files"])
+        except FileNotFoundError:
+            raise PrebuiltError(
+                f"{path} not found: the device code was not built\n  what to do: install the package from its wheel, or"
+                " build it where the source is (pip install .)"
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise PrebuiltError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"Prebuilt({str(self.folder)!r}, prefer={self.prefer!r})"
+
+    def code(self, target: Target | None = None) -> LinkableCode:
+        """What to link for *target*, by default that of the compilation in progress: for a ``__numba_cuda_link__``.
+
+        A cubin of exactly its architecture; else the newest LTO-IR that is not newer than it, if the kernel is linked
+        with LTO; else such PTX; else the source, which NVRTC compiles. For kernels with debug or line information the
+        source comes first.
+
+        Raises
+        ------
+        PrebuiltError
+            If nothing fits: what there is, what was wanted, and what to do.
+        """
+        chosen = self.choose(current_target() if target is None else target)
+        path = self.folder / chosen.name
+        if chosen.kind == "source":
+            return CUDASource(path.read_text(), name=str(path), include_paths=self.include_paths)
+        if chosen.kind == "PTX":
+            return PTXSource(path.read_text(), name=chosen.name)
+        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](path.read_bytes(), name=chosen.name)
+
+    def choose(self, target: Target) -> PrebuiltFile:
+        """The file that `code` takes for *target*."""
+        for chosen in self._in_order(target):
+            return chosen
+        raise PrebuiltError(self._why_nothing(target))
+
+    def _in_order(self, target: Target) -> Iterator[PrebuiltFile]:
+        major, minor = target.compute_capability
+        wanted = 10 * major + minor
+        sources = [file for file in self.files if file.kind == "source"] if target.nvrtc_version else []
+        if target.debug or target.lineinfo:
+            yield from sources
+        if self._is_linkable(target):
+            exact = [file for file in self.files if file.kind == "cubin" and file.architecture == wanted]
+            ltoir = self._newest("LTO-IR", wanted) if target.lto else []
+            yield from [*ltoir, *exact] if self.prefer == "LTO-IR" else [*exact, *ltoir]
+            yield from self._newest("PTX", wanted)
+        yield from sources
+
+    def _newest(self, kind: str, wanted: int) -> list[PrebuiltFile]:
+        fitting = [file for file in self.files if file.kind == kind and file.architecture <= wanted]
+        return sorted(fitting, key=lambda file: -file.architecture)
+
+    def _is_linkable(self, target: Target) -> bool:
+        return target.nvjitlink_version is None or target.nvjitlink_version >= self.toolkit
+
+    def _why_nothing(self, target: Target) -> str:
+        there = ", ".join(map(str, self.files)) or "nothing"
+        how = "with" if target.lto else "without"
+        message = (
+            f"nothing in {self.folder} fits {target.arch}, linked {how} LTO\n"
+            f"  there is: {there}, built with CUDA {'.'.join(map(str, self.toolkit))}"
+        )
+        if not self._is_linkable(target):
+            linker = ".".join(map(str, target.nvjitlink_version or ()))
+            message += f"\n  nvJitLink here is {linker}, which links no code of a later CUDA"
+        if target.nvrtc_version is None and any(file.kind == "source" for file in self.files):
+            message += "\n  NVRTC, which would compile the source, is not to be found"
+        return message + (
+            f"\n  what to do: update nvJitLink, install NVRTC, or a build of the package for {target.arch} or an older"
+            " architecture (LTO-IR and PTX link for later ones)"
+        )
+
+
+def _file(entry: dict[str, Any]) -> PrebuiltFile:
+    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), int(entry.get("architecture", 0)))
+    if file.kind not in _KINDS:
+        raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, not one of {', '.join(_KINDS)}")
+    return file

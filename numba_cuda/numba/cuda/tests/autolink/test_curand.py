@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The package examples/curand: its generators against known answers, cuRAND's host library and statistics."""
+
+import importlib
+import math
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from autolink_support import build
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.autolink.testing import check_linkable
+from numba.cuda.core.errors import TypingError
+
+EXAMPLES = Path(__file__).resolve().parents[5] / "examples"
+
+if not EXAMPLES.is_dir():
+    pytest.skip("the examples are in the repository alone", allow_module_level=True)
+
+sys.path.insert(0, str(EXAMPLES))
+try:
+    curand = importlib.import_module("curand")
+    generator, distributions = (importlib.import_module(f"curand.{name}") for name in ("generator", "distributions"))
+    philox_function = importlib.import_module("curand.philox").philox
+finally:
+    sys.path.remove(str(EXAMPLES))
+
+try:
+    generator.headers()
+    curand.direction_vectors(1)
+except Exception as error:
+    pytest.skip(f"needs cuRAND: {error}", allow_module_level=True)
+
+philox, sobol, scrambled = curand.Philox(), curand.Sobol(), curand.ScrambledSobol()
+SEED = 0x1234_5678_9ABC_DEF0
+
+
+def drawn_in_python(gen, name, count, *init):
+    state = np.zeros(1, gen.state_type)
+    gen.init(state, *init)
+    return np.array([getattr(gen, name)(state) for _ in range(count)])
+
+
+class TestPython:
+    @pytest.mark.parametrize(
+        "counter, key, expected",
+        [  # of the Random123 library
+            ([0] * 4, [0] * 2, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+            ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+            (
+                [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+                [0xA4093822, 0x299F31D0],
+                [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
+            ),
+        ],
+    )
+    def test_philox_gives_the_published_answers(self, counter, key, expected):
+        assert philox_function(counter, key) == tuple(expected)
+
+    def test_philox_is_that_of_the_host_library(self):
+        host = curand.HostGenerator("philox", seed=SEED).bits(4 * (curand.host.PHILOX_SUBSEQUENCES + 5))
+        for subsequence in 0, 1, 4:
+            drawn = drawn_in_python(philox, "bits", 8, SEED, subsequence)
+            assert (drawn[:4] == host[4 * subsequence :][:4]).all()
+            assert (drawn[4:] == host[4 * (curand.host.PHILOX_SUBSEQUENCES + subsequence) :][:4]).all()
+
+    def test_uniform_numbers_are_those_of_the_host_library(self):
+        host = curand.HostGenerator("philox", seed=SEED).uniform(4)
+        assert (drawn_in_python(philox, "uniform", 4, SEED, 0) == host).all()
+
+    @pytest.mark.parametrize("offset", [1, 2, 3, 4, 7, 100])
+    def test_philox_skips_ahead(self, offset):
+        drawn = drawn_in_python(philox, "bits", 110, SEED, 3)
+        assert (drawn_in_python(philox, "bits", 5, SEED, 3, offset) == drawn[offset : offset + 5]).all()
+        state = np.zeros(1, philox.state_type)
+        philox.init(state, SEED, 3)
+        philox.bits(state)
+        philox.skipahead(state, offset)
+        assert philox.bits(state) == drawn[offset + 1]
+
+    @pytest.mark.parametrize("offset", [0, 5, 1000])
+    def test_sobol_is_that_of_the_host_library(self, offset):
+        count, dimensions = 1100, 4
+        host = curand.HostGenerator("sobol32", dimensions=dimensions).bits(count * dimensions).reshape(dimensions, -1)
+        for dimension, directions in enumerate(curand.direction_vectors(dimensions)):
+            drawn = drawn_in_python(sobol, "bits", 50, directions, offset)
+            assert (drawn == host[dimension, offset : offset + 50]).all()
+
+    def test_scrambled_sobol_is_that_of_the_host_library(self):
+        host = curand.HostGenerator("scrambled_sobol32", dimensions=3).bits(60).reshape(3, -1)
+        vectors, constants = curand.direction_vectors(3, scrambled=True), curand.scramble_constants(3)
+        for dimension in range(3):
+            drawn = drawn_in_python(scrambled, "bits", 20, vectors[dimension], constants[dimension])
+            assert (drawn == host[dimension]).all()
+
+    def test_normal_numbers_are_normal(self):
+        drawn = drawn_in_python(philox, "normal", 4000, SEED, 0)
+        assert kolmogorov_smirnov(drawn, normal_distribution) < 1.95
+
+    def test_dimensions_there_are_not(self):
+        with pytest.raises(ValueError, match="dimensions: got 0, expected 1 to 20000"):
+            curand.direction_vectors(0)
+
+
+class TestSimulator:
+    def test_kernels_draw_the_same_bits(self):
+        script = f"""
+            import sys
+            sys.path.insert(0, {str(EXAMPLES)!r})
+            import numpy as np
+            from numba import cuda
+            from curand import Philox
+
+            philox = Philox()
+
+            @cuda.jit
+            def kernel(bits, uniform):
+                i = cuda.grid(1)
+                state = cuda.local.array(1, philox.state_type)
+                out = cuda.local.array(4, np.float32)
+                philox.init(state, {SEED}, i)
+                bits[i] = philox.bits(state)
+                philox.skipahead(state, 3)
+                philox.uniform4(state, out)
+                for j in range(4):
+                    uniform[i, j] = out[j]
+
+            bits, uniform = np.zeros(6, np.uint32), np.zeros((6, 4), np.float32)
+            kernel[2, 3](bits, uniform)
+            print(bits.tolist(), uniform.view(np.uint32).tolist(), sep="\\n")
+        """
+        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+        command = [sys.executable, "-c", textwrap.dedent(script)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        bits, uniform = map(eval, done.stdout.splitlines())
+        host = curand.HostGenerator("philox", seed=SEED)
+        numbers = host.bits(4 * (curand.host.PHILOX_SUBSEQUENCES + 6))
+        assert bits == numbers[:24:4].tolist()
+        later = numbers[4 * curand.host.PHILOX_SUBSEQUENCES :].reshape(6, 4)
+        assert uniform == np.vectorize(distributions.uniform)(later).view(np.uint32).tolist()
+
+
+def kernel_of(gen, name):
+    method = getattr(gen, name)
+
+    def kernel(x, seed):
+        state = cuda.local.array(1, gen.state_type)
+        i = cuda.grid(1)
+        gen.init(state, seed, i)
+        for j in range(x.shape[1]):
+            x[i, j] = method(state)
+
+    return kernel
+
+
+def poisson_of(mean):
+    def kernel(x, seed):
+        state = cuda.local.array(1, philox.state_type)
+        i = cuda.grid(1)
+        philox.init(state, seed, i)
+        for j in range(x.shape[1]):
+            x[i, j] = philox.poisson(state, mean)
+
+    return kernel
+
+
+def several_of(name, count, dtype):
+    method = getattr(philox, name)
+
+    def kernel(x, seed):
+        state, out = cuda.local.array(1, philox.state_type), cuda.local.array(count, dtype)
+        i = cuda.grid(1)
+        philox.init(state, seed, i)
+        for j in range(0, x.shape[1], count):
+            method(state, out)
+            for k in range(count):
+                x[i, j + k] = out[k]
+
+    return kernel
+
+
+def sobol_kernel(x, directions):
+    state = cuda.local.array(1, sobol.state_type)
+    dimension, i = cuda.blockIdx.x, cuda.threadIdx.x
+    sobol.init(state, directions[dimension], i * 10)
+    for j in range(10):
+        x[dimension, i * 10 + j] = sobol.bits(state)
+
+
+def scrambled_kernel(x, directions, constants):
+    state = cuda.local.array(1, scrambled.state_type)
+    dimension, i = cuda.blockIdx.x, cuda.threadIdx.x
+    scrambled.init(state, directions[dimension], constants[dimension], i * 10)
+    for j in range(10):
+        x[dimension, i * 10 + j] = scrambled.bits(state)
+
+
+DRAWS = {
+    "bits": types.uint32,
+    "uniform": types.float32,
+    "uniform_double": types.float64,
+    "normal": types.float32,
+    "normal_double": types.float64,
+}
+
+
+class TestLinked:
+    @pytest.mark.parametrize("name", DRAWS)
+    def test_the_state_stays_in_registers(self, name):
+        linked = build(kernel_of(philox, name), f"void({DRAWS[name]}[:, ::1], uint64)")
+        result = linked.report.builds[0].result
+        assert (result.stack, result.spill_stores) == (0, 0)
+
+    def test_several_at_a_time(self):
+        linked = build(several_of("uniform4", 4, np.float32), "void(float32[:, ::1], uint64)")
+        assert linked.report.builds[0].result.stack == 0
+
+    def test_sobol(self):
+        assert build(sobol_kernel, "void(uint32[:, ::1], uint32[:, ::1])").code
+
+    def test_they_are_linkable(self):
+        from numba.cuda.np.numpy_support import from_dtype
+
+        state = from_dtype(philox.state_type)[::1]
+        check_linkable(philox.init, state, "uint64", "uint64", "int64", lto=True)
+        check_linkable(philox.uniform, state, lto=True)
+        check_linkable(philox.normal4, state, "float32[::1]", lto=True)
+        check_linkable(sobol.bits, from_dtype(sobol.state_type)[::1], lto=True)
+
+    def test_what_is_no_state_is_refused(self):
+        def kernel(x):
+            x[0] = philox.uniform(x)
+
+        with pytest.raises(TypingError, match=r"state: got array\(float32, 1d, C\), expected a record of curandState"):
+            build(kernel, "void(float32[::1])")
+
+    def test_the_state_of_another_generator_is_refused(self):
+        def kernel(x):
+            x[0] = philox.uniform(cuda.local.array(1, sobol.state_type))
+
+        with pytest.raises(TypingError, match="expected a record of curandStatePhilox4_32_10_t"):
+            build(kernel, "void(float32[::1])")
+
+
+def kolmogorov_smirnov(drawn, distribution):
+    """The largest difference between the distribution of the numbers drawn and what it should be, times the square root
+    of how many they are: above 1.95 with a probability of 0.001."""
+    expected = distribution(np.sort(np.ravel(drawn)).astype(np.float64))
+    steps = np.arange(expected.size + 1) / expected.size
+    return max((expected - steps[:-1]).max(), (steps[1:] - expected).max()) * math.sqrt(expected.size)
+
+
+def uniform_distribution(x):
+    return x
+
+
+normal_distribution = np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2)))
+
+
+@pytest.mark.gpu
+class TestOnTheGPU:
+    def draw(self, kernel, dtype, blocks=16, threads=64, each=200):
+        x = cuda.to_device(np.zeros((blocks * threads, each), dtype))
+        cuda.jit(kernel)[blocks, threads](x, np.uint64(SEED))
+        return x.copy_to_host()
+
+    def host_numbers(self, threads, each, function="bits", dtype=np.uint32):
+        rounds = -(-each // 4)
+        numbers = getattr(curand.HostGenerator("philox", seed=SEED), function)(
+            4 * curand.host.PHILOX_SUBSEQUENCES * rounds
+        )
+        return numbers.reshape(rounds, -1, 4)[:, :threads].transpose(1, 0, 2).reshape(threads, -1)[:, :each]
+
+    def test_bits_are_those_of_the_host_library(self):
+        drawn = self.draw(kernel_of(philox, "bits"), np.uint32, each=10)
+        assert (drawn == self.host_numbers(len(drawn), 10)).all()
+
+    @pytest.mark.parametrize("kernel", [kernel_of(philox, "uniform"), several_of("uniform4", 4, np.float32)])
+    def test_uniform_numbers_are_those_of_the_host_library(self, kernel):
+        drawn = self.draw(kernel, np.float32, each=12)
+        assert (drawn == self.host_numbers(len(drawn), 12, "uniform")).all()
+
+    @pytest.mark.parametrize(
+        "name, dtype, distribution, mean, variance",
+        [
+            ("uniform", np.float32, uniform_distribution, 0.5, 1 / 12),
+            ("uniform_double", np.float64, uniform_distribution, 0.5, 1 / 12),
+            ("normal", np.float32, normal_distribution, 0, 1),
+            ("normal_double", np.float64, normal_distribution, 0, 1),
+        ],
+    )
+    def test_moments_and_distribution(self, name, dtype, distribution, mean, variance):
+        drawn = self.draw(kernel_of(philox, name), dtype)
+        self.check_moments(drawn, mean, variance)
+        assert kolmogorov_smirnov(drawn, distribution) < 1.95
+        # Neighbours, in a thread and between threads, have nothing to do with each other.
+        centred = (drawn - mean).astype(np.float64)
+        for products in (centred[:, 1:] * centred[:, :-1], centred[1:] * centred[:-1]):
+            assert abs(products.mean()) < 4.5 * variance / math.sqrt(products.size)
+
+    @pytest.mark.parametrize("name, count, dtype", [("normal4", 4, np.float32), ("uniform2_double", 2, np.float64)])
+    def test_several_at_a_time(self, name, count, dtype):
+        drawn = self.draw(several_of(name, count, dtype), dtype)
+        normal = name == "normal4"
+        self.check_moments(drawn, 0 if normal else 0.5, 1 if normal else 1 / 12)
+        assert kolmogorov_smirnov(drawn, normal_distribution if normal else uniform_distribution) < 1.95
+
+    @pytest.mark.parametrize("mean", [0.5, 20.0, 300.0])
+    def test_poisson(self, mean):
+        self.check_moments(self.draw(poisson_of(mean), np.uint32), mean, mean)
+
+    def check_moments(self, drawn, mean, variance):
+        values = drawn.astype(np.float64)
+        assert abs(values.mean() - mean) < 4.5 * math.sqrt(variance / values.size)
+        fourth = ((values - mean) ** 4).mean()
+        assert abs(values.var() - variance) < 4.5 * math.sqrt((fourth - variance**2) / values.size)
+
+    def test_sobol_is_that_of_the_host_library(self):
+        x = cuda.to_device(np.zeros((8, 640), np.uint32))
+        cuda.jit(sobol_kernel)[8, 64](x, curand.direction_vectors(8))
+        host = curand.HostGenerator("sobol32", dimensions=8).bits(8 * 640).reshape(8, -1)
+        assert (x.copy_to_host() == host).all()
+
+    def test_scrambled_sobol_is_that_of_the_host_library(self):
+        x = cuda.to_device(np.zeros((8, 640), np.uint32))
+        directions, constants = curand.direction_vectors(8, scrambled=True), curand.scramble_constants(8)
+        cuda.jit(scrambled_kernel)[8, 64](x, directions, constants)
+        host = curand.HostGenerator("scrambled_sobol32", dimensions=8).bits(8 * 640).reshape(8, -1)
+        assert (x.copy_to_host() == host).all()

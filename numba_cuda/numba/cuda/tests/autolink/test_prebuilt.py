@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which of a package's prebuilt files a target gets."""
+
+import dataclasses
+import json
+
+import pytest
+from autolink_support import build, compiled
+from numba import int32
+from numba.cuda import autolink
+from numba.cuda.autolink.prebuilt import PrebuiltError
+from numba.cuda.cudadrv import toolkit
+
+SOURCE = 'extern "C" __device__ int plus_one(int x) { return x + 1; }'
+CUBINS = [{"name": f"code.sm_{arch}.cubin", "kind": "cubin", "architecture": arch} for arch in (80, 90)]
+LTO_IR = [{"name": f"code.sm_{arch}.ltoir", "kind": "LTO-IR", "architecture": arch} for arch in (75, 90)]
+PTX = [{"name": "code.sm_75.ptx", "kind": "PTX", "architecture": 75}]
+SOURCES = [{"name": "code.cu", "kind": "source"}]
+EVERYTHING = CUBINS + LTO_IR + PTX + SOURCES
+
+
+def prebuilt(folder, files=EVERYTHING, version=(12, 9), **options):
+    (folder / "manifest.json").write_text(json.dumps({"toolkit": list(version), "files": files}))
+    return autolink.Prebuilt(folder, **options)
+
+
+def target(cc, lto=True, **options):
+    return autolink.Target(cc, lto=lto, **options)
+
+
+@pytest.mark.parametrize(
+    "files, wanted, options, chosen",
+    [
+        (EVERYTHING, target((8, 0)), {}, "code.sm_80.cubin"),
+        (EVERYTHING, target((9, 0)), {}, "code.sm_90.cubin"),
+        (EVERYTHING, target((9, 0), suffix="a"), {}, "code.sm_90.cubin"),
+        (EVERYTHING, target((9, 0), lto=False), {}, "code.sm_90.cubin"),
+        (EVERYTHING, target((8, 6)), {}, "code.sm_75.ltoir"),
+        (EVERYTHING, target((12, 0)), {}, "code.sm_90.ltoir"),
+        (EVERYTHING, target((12, 0), lto=False), {}, "code.sm_75.ptx"),
+        (EVERYTHING, target((7, 0)), {}, "code.cu"),
+        (EVERYTHING, target((9, 0), debug=True, lto=False), {}, "code.cu"),
+        (EVERYTHING, target((9, 0), lineinfo=True), {}, "code.cu"),
+        (CUBINS + PTX, target((9, 0), lineinfo=True), {}, "code.sm_90.cubin"),
+        (EVERYTHING, target((9, 0)), {"prefer": "LTO-IR"}, "code.sm_90.ltoir"),
+        (EVERYTHING, target((8, 0)), {"prefer": "LTO-IR"}, "code.sm_75.ltoir"),
+        (EVERYTHING, target((8, 0), lto=False), {"prefer": "LTO-IR"}, "code.sm_80.cubin"),
+        (EVERYTHING, target((9, 0)), {"version": (99, 0)}, "code.cu"),
+        (PTX, target((9, 0)), {}, "code.sm_75.ptx"),
+    ],
+)
+def test_what_fits_is_chosen(files, wanted, options, chosen, tmp_path):
+    assert prebuilt(tmp_path, files, **options).choose(wanted).name == chosen
+
+
+class TestWhenNothingFits:
+    def test_it_says_what_there_is(self, tmp_path):
+        with pytest.raises(PrebuiltError) as caught:
+            prebuilt(tmp_path, CUBINS).choose(target((12, 0)))
+        message = str(caught.value)
+        assert "fits sm_120, linked with LTO" in message
+        assert "there is: cubin for sm_80, cubin for sm_90, built with CUDA 12.9" in message
+        assert "what to do: " in message
+
+    def test_it_says_that_the_linker_is_too_old(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(toolkit, "nvjitlink_version", lambda: (12, 4))
+        with pytest.raises(PrebuiltError, match=r"nvJitLink here is 12\.4, which links no code of a later CUDA"):
+            prebuilt(tmp_path, CUBINS).choose(target((9, 0)))
+
+    def test_it_says_that_there_is_no_compiler(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(toolkit, "nvrtc_version", lambda: None)
+        with pytest.raises(PrebuiltError, match="NVRTC, which would compile the source, is not to be found"):
+            prebuilt(tmp_path, SOURCES).choose(target((9, 0)))
+
+
+class TestTheManifest:
+    def test_is_missing(self, tmp_path):
+        with pytest.raises(PrebuiltError, match=r"manifest\.json not found: the device code was not built"):
+            autolink.Prebuilt(tmp_path)
+
+    @pytest.mark.parametrize(
+        "text", ["", "[]", '{"toolkit": [12, 9]}', '{"toolkit": [12, 9], "files": [{"name": "a", "kind": "b"}]}']
+    )
+    def test_cannot_be_read(self, text, tmp_path):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(PrebuiltError, match=r"manifest\.json cannot be read: "):
+            autolink.Prebuilt(tmp_path)
+
+    def test_an_unknown_preference(self, tmp_path):
+        with pytest.raises(ValueError, match="prefer: got 'ptx', expected 'cubin' or 'LTO-IR'"):
+            prebuilt(tmp_path, prefer="ptx")
+
+
+class PlusOne(autolink.DeviceCallable):
+    def __init__(self, code):
+        self.code = code
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("plus_one", returns=int32, args={"x": int32})
+
+    def __numba_cuda_link__(self, x):
+        return self.code.code()
+
+
+@pytest.mark.parametrize("files", [CUBINS[1:], LTO_IR[1:], PTX, SOURCES], ids=["cubin", "LTO-IR", "PTX", "source"])
+def test_what_is_chosen_links(files, tmp_path):
+    (entry,) = files
+    made = {"cubin": "cubin", "LTO-IR": "ltoir", "PTX": "ptx"}
+    arch = f"sm_{entry.get('architecture')}"
+    code = SOURCE.encode() if entry["kind"] == "source" else compiled(SOURCE, made[entry["kind"]], arch)
+    (tmp_path / entry["name"]).write_bytes(code)
+    version = toolkit.nvrtc_version()
+    function = PlusOne(prebuilt(tmp_path, files, version))
+
+    def kernel(x):
+        x[0] = function(x[0])
+
+    (planned,) = build(kernel).inputs
+    assert planned.input.kind.name == {"source": "CUDA C++ source"}.get(entry["kind"], entry["kind"])
+    assert planned.input.name.endswith(entry["name"])
+
+
+def test_it_is_known_outside_of_a_hook_for_whom(tmp_path):
+    with pytest.raises(RuntimeError, match="current_target"):
+        prebuilt(tmp_path).code()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        prebuilt(tmp_path).choose(target((9, 0))).name = "x"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from test_install import with_host
+
+PROJECT = Path(__file__).resolve().parents[5]
+TEMPLATE = PROJECT / "examples" / "wheel_template"
+
+pytestmark = pytest.mark.skipif(not TEMPLATE.is_dir(), reason="the template is in the repository alone")
+
+OTHER = """
+#include "amount.h"
+extern "C" __device__ int plus(int x, short y) { return x + y + AMOUNT; }
+extern "C" __device__ void negate(float *values, int count) {
+    for (int i = 0; i < count; ++i) values[i] = -values[i];
+}
+"""
+
+
+def built(folder, into):
+    """The wheel of a copy of the template, by pip, with what it requires."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    if "No matching distribution found" in done.stderr or "Could not find a version" in done.stderr:
+        pytest.skip("what the build requires is not to be had here")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = into.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """An environment with all that is installed here, numba-cuda and this project, but without the template."""
+    environment = with_host(tmp_path_factory.mktemp("environment"))
+    folder = tmp_path_factory.mktemp("project")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "--wheel-dir", folder, PROJECT], check=True, timeout=120)
+    environment.pip(*folder.glob("*.whl"))
+    return environment
+
+
+def linked_for(environment, import_line, call, *ccs, **options):
+    """The kinds of what is linked into a kernel with these options, for compute capabilities."""
+    facts = environment.facts(
+        f"""
+        from numba import cuda
+        from numba.cuda import autolink
+        {import_line}
+
+        @(lambda function: cuda.jit(function, **{options!r}))
+        def kernel(x, y):
+            {call}
+
+        facts = [
+            [planned.input.kind.name for planned in autolink.build(kernel, "void(float32[::1], int32)", cc=cc).inputs]
+            for cc in {ccs!r}
+        ]
+    """,
+        PYTHONWARNINGS="ignore",
+    )
+    return [kind for (kind,) in facts]
+
+
+def test_the_template(environment, tmp_path):
+    copy = shutil.copytree(TEMPLATE, tmp_path / "template")
+    wheel = built(copy, tmp_path / "dist")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.name == "sample_library-0.1.0-py3-none-any.whl"
+    assert not [name for name in names if re.search(r"\.(so|dll|a)\b", name)]
+    assert len([name for name in names if name.endswith(".cubin")]) == 7
+    environment.pip(wheel)
+    kinds = linked_for(
+        environment,
+        "from sample_library import smooth_step",
+        "x[0] = smooth_step(0, 1.5, x[1])",
+        (8, 0),
+        (9, 0),
+        (12, 1),
+        (10, 3),
+    )
+    assert kinds == ["cubin", "cubin", "LTO-IR", "LTO-IR"]
+    own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
+    done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    wrong = environment.run("""
+        from numba.cuda import autolink
+        from sample_library import polynomial
+
+        def kernel(x):
+            x[0] = polynomial(x, x.size, 1.0)
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    """)
+    assert "coefficients: got array(float32, 1d, C), expected an array for const double*" in wrong.stderr
+
+
+def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
+    copy = shutil.copytree(TEMPLATE, tmp_path / "my-fine-code")
+    project = copy / "pyproject.toml"
+    project.write_text(project.read_text().replace('name = "sample-library"', 'name = "my-fine-code"'))
+    (copy / "src" / "sample_library").rename(copy / "src" / "my_fine_code")
+    (copy / "src" / "my_fine_code" / "device_code.cu").write_text(OTHER)
+    (copy / "src" / "my_fine_code" / "amount.h").write_text("#define AMOUNT 3")
+    environment.pip(built(copy, tmp_path / "dist"))
+    call = "negate(x, plus(y, 4))"
+    kinds = linked_for(environment, "from my_fine_code import negate, plus", call, (7, 5), (8, 9), (12, 0))
+    assert kinds == ["cubin", "cubin", "cubin"]
+    assert linked_for(environment, "from my_fine_code import negate, plus", call, (8, 7)) == ["LTO-IR"]
+    with_lines = linked_for(environment, "from my_fine_code import negate, plus", call, (9, 0), lineinfo=True)
+    assert with_lines == ["CUDA C++ source"]
