@@ -90,4 +90,4 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "tutorial_library_authors.html").read_text()
-    assert re.search(r"code-block-caption.*easing\.py", page), "files have their names as captions"
+    assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
