@@ -65,7 +65,7 @@ def run_page(path: Path, folder: Path, *, gpu: bool) -> None:
     wrong at which line of the page."""
     job = {"page": str(path), "gpu": gpu, "blocks": [asdict(block) for block in blocks_of(path.read_text())]}
     (folder / "job.json").write_text(json.dumps(job))
-    settings = ("NUMBA_CUDA_AUTOLINK", "NUMBA_ENABLE_CUDASIM")  # the page's own count, not those of the tests
+    settings = ("NUMBA_CUDA_AUTOLINK", "NUMBA_ENABLE_CUDASIM", "PYTEST_")  # of the tests, not the page's
     kept = ("NUMBA_CUDA_AUTOLINK_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_JOBS")
     environment = {
         **{name: os.environ[name] for name in os.environ if not name.startswith(settings) or name in kept},
