@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests run with, and the page that tells how they went: ``nox`` runs them and writes compatibility.md."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import re
+import xml.etree.ElementTree
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent / "compatibility.md"
+RESULTS = PAGE.parents[1] / "build" / "compatibility"
+
+NEWEST = "newest"
+NUMBA_CUDA = ("0.30.2", "0.30.3", NEWEST)
+CUDA = ("12", "13")
+PYTHON = ("3.10", "3.11", "3.12", "3.13")
+#: Older CUDA libraries, each with one Python.
+OLD_CUDA = ("12.6", "13.0")
+
+#: What pip does not find out by itself.
+REQUIREMENTS = {
+    # With the oldest numba-cuda the oldest of everything else that numba-cuda-autolink names.
+    "0.30.2": ("cuda-core==1.0.0", "numba<0.66"),
+    "0.30.3": ("numba<0.66",),
+}
+#: Libraries that examples wrap; without them the tests of these examples are skipped.
+WRAPPED = {
+    "12": ("nvidia-curand-cu12",),
+    "13": ("nvidia-curand",),
+}
+NVMATH = ("nvmath-python==1.0.0", "nvidia-libmathdx-cu13==0.4.1.15")
+
+#: Whose versions the page tells.
+TOLD = (
+    "numba-cuda",
+    "cuda-core",
+    "numba",
+    "numpy",
+    "nvidia-cuda-nvrtc",
+    "nvidia-nvjitlink",
+)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One set of versions. ``cuda`` is a major version, of which the newest libraries are taken, or a minor one."""
+
+    numba_cuda: str
+    cuda: str
+    python: str
+
+    def __str__(self) -> str:
+        return f"{self.numba_cuda}, CUDA {self.cuda}, Python {self.python}"
+
+    @property
+    def cuda_major(self) -> str:
+        return self.cuda.split(".")[0]
+
+    def requirements(self) -> list[str]:
+        """What pip is to install besides the package itself with its extra for this CUDA."""
+        found = [*REQUIREMENTS.get(self.numba_cuda, ()), *WRAPPED[self.cuda_major]]
+        if self.numba_cuda != NEWEST:
+            found.append(f"numba-cuda=={self.numba_cuda}")
+        elif self.cuda == "13":
+            found.extend(NVMATH)
+        if self.cuda != self.cuda_major:
+            suffix = "-cu12" if self.cuda_major == "12" else ""
+            found.append(f"cuda-toolkit=={self.cuda}.*")
+            found.extend(f"nvidia-{library}{suffix}=={self.cuda}.*" for library in ("nvjitlink", "nvfatbin"))
+        return found
+
+
+COMBINATIONS = [
+    *itertools.starmap(Combination, itertools.product(NUMBA_CUDA, CUDA, PYTHON)),
+    *(Combination(NEWEST, cuda, "3.12") for cuda in OLD_CUDA),
+]
+#: Of the ends of the three axes, every two of different axes meet in one of these.
+CORNERS = [
+    Combination(NUMBA_CUDA[0], CUDA[0], PYTHON[-1]),
+    Combination(NUMBA_CUDA[0], CUDA[-1], PYTHON[0]),
+    Combination(NUMBA_CUDA[-1], CUDA[0], PYTHON[0]),
+    Combination(NUMBA_CUDA[-1], CUDA[-1], PYTHON[-1]),
+]
+
+
+@dataclass
+class Result:
+    """How the tests went with one combination.
+
+    Attributes
+    ----------
+    commit : str
+        What was tested.
+    date : str
+        The day, as in 2026-01-31.
+    versions : dict
+        The version of each distribution in `TOLD`.
+    passed : int
+        How many tests passed.
+    skipped : dict
+        How many tests were skipped, by reason.
+    failed : dict
+        What each failed test said, by its name. The installation or pytest as a whole can be among them.
+    seconds : int
+        How long it took, with the installation.
+    """
+
+    combination: Combination
+    commit: str
+    date: str = field(default_factory=lambda: datetime.date.today().isoformat())
+    versions: dict[str, str] = field(default_factory=dict)
+    passed: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    seconds: int = 0
+
+    def add_versions(self, pip_list: str) -> None:
+        """Note the versions in what ``pip list --format=json`` printed."""
+        found = {entry["name"].lower().removesuffix("-cu12"): entry["version"] for entry in json.loads(pip_list)}
+        self.versions = {name: found[name] for name in TOLD}
+
+    def add_tests(self, junit: Path) -> None:
+        """Count the tests in a file that pytest's ``--junitxml`` wrote."""
+        reasons: Counter[str] = Counter()
+        for test in xml.etree.ElementTree.parse(junit).iter("testcase"):
+            name = f"{test.get('classname', '').rpartition('.tests.autolink.')[2]}.{test.get('name')}"
+            broken = [*test.iter("failure"), *test.iter("error")]
+            skipped = test.find("skipped")
+            if broken:
+                self.failed[name] = (broken[0].get("message") or "").strip()
+            elif skipped is not None:
+                reasons[re.split("[,:;]", skipped.get("message") or "no reason")[0]] += 1
+            else:
+                self.passed += 1
+        self.skipped = dict(reasons.most_common())
+
+    def summary(self) -> str:
+        """One line: how many tests passed, and failed."""
+        return f"{self.passed} passed" + (f", {len(self.failed)} failed" if self.failed else "")
+
+    def save(self) -> None:
+        """Keep it for the page."""
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        _file_of(self.combination).write_text(json.dumps(asdict(self), indent=1))
+
+
+def load(combination: Combination) -> Result | None:
+    """The last result with this combination, or None."""
+    file = _file_of(combination)
+    if not file.exists():
+        return None
+    kept = json.loads(file.read_text())
+    return Result(**{**kept, "combination": Combination(**kept["combination"])})
+
+
+def _file_of(combination: Combination) -> Path:
+    return RESULTS / f"{combination}.json".replace(", ", "-").replace(" ", "")
+
+
+def write_page() -> None:
+    """Write compatibility.md from the results that are there."""
+    results = [result for combination in COMBINATIONS if (result := load(combination))]
+    PAGE.write_text(page(results))
+
+
+def page(results: list[Result]) -> str:
+    """The text of compatibility.md."""
+    by_combination = {result.combination: result for result in results}
+    rows = []
+    for numba_cuda, cuda in dict.fromkeys((c.numba_cuda, c.cuda) for c in COMBINATIONS):
+        cells = [_cell(Combination(numba_cuda, cuda, python), by_combination) for python in PYTHON]
+        rows.append([numba_cuda, cuda, *cells])
+    parts = [
+        _INTRODUCTION.format(
+            commits=_listed(result.commit for result in results),
+            dates=_listed(result.date for result in results),
+        ),
+        _table(["numba-cuda", "CUDA", *(f"Python {python}" for python in PYTHON)], rows),
+        _not_green(results),
+        _skipped(results),
+        _versions(results),
+    ]
+    return "\n".join(parts)
+
+
+_INTRODUCTION = """\
+# Compatibility
+
+All tests, with every supported numba-cuda, the libraries of CUDA 12 and 13, and every supported Python. `nox` in a
+checkout runs them and writes this page; here it did so with commit {commits}, {dates}, on Linux without a GPU.
+Continuous integration runs four corners of the table, in which each two ends of different axes meet.
+"""
+
+
+def _cell(combination: Combination, results: dict[Combination, Result]) -> str:
+    if combination not in COMBINATIONS:
+        return ""
+    result = results.get(combination)
+    return "not run" if result is None else result.summary()
+
+
+def _not_green(results: list[Result]) -> str:
+    lines = [
+        f"- {result.combination}: {name}: {message.splitlines()[0] if message else 'no message'}"
+        for result in results
+        for name, message in result.failed.items()
+    ]
+    return "## What failed\n\n" + "\n".join(lines or ["Nothing."]) + "\n"
+
+
+def _skipped(results: list[Result]) -> str:
+    counts: dict[str, list[int]] = {}
+    for result in results:
+        for reason, count in result.skipped.items():
+            counts.setdefault(reason, []).append(count)
+    rows = [
+        [reason, str(max(found)) if min(found) == max(found) else f"{min(found)} to {max(found)}", str(len(found))]
+        for reason, found in sorted(counts.items(), key=lambda item: -max(item[1]))
+    ]
+    return "## What was skipped\n\n" + _table(["reason", "tests", "combinations"], rows)
+
+
+def _versions(results: list[Result]) -> str:
+    rows: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        if result.versions:
+            rows.setdefault((result.combination.numba_cuda, result.combination.cuda), []).append(result)
+    cells = [[*row, *(_listed(r.versions[name] for r in same) for name in TOLD)] for row, same in rows.items()]
+    return "## The versions\n\n" + _table(["numba-cuda", "CUDA", *TOLD], cells)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(words)) or "none"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *rows])

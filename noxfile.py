@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The compatibility matrix: all tests with every combination of docs/compatibility.py.
+
+nox                                               all of them, then the page of the documentation with what came out
+nox -t corners                                    the corners, which .ci/run runs
+nox -s "tests(0.30.3, CUDA 12, Python 3.11)"      one; nox --list lists them
+nox -s page                                       the page again, from the results that are in build/compatibility
+
+Pythons that are not on PATH are skipped. What follows ``--`` goes to pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "docs"))
+
+import compatibility
+from compatibility import COMBINATIONS, Combination, Result
+
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_missing_interpreters = False
+
+
+@nox.session
+@nox.parametrize(
+    "python, combination",
+    [nox.param(c.python, c, id=str(c), tags=["corners"] if c in compatibility.CORNERS else []) for c in COMBINATIONS],
+)
+def tests(session: nox.Session, combination: Combination) -> None:
+    """All tests with one combination."""
+    result = Result(combination, commit=_commit(session))
+    start = time.monotonic()
+    junit = Path(session.create_tmp()).resolve() / "junit.xml"
+    try:
+        session.install(f".[cu{combination.cuda_major},test]", *combination.requirements())
+        result.add_versions(session.run("python", "-m", "pip", "list", "--format=json", silent=True))
+        command = ["python", "-m", "pytest", f"--junitxml={junit}", *session.posargs]
+        options = {"PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "-n auto -q")}
+        session.run(*command, env=options, success_codes=[0, 1])  # 1: tests failed, which are in the file
+    except CommandFailed as failure:
+        result.failed["installation or pytest"] = str(failure.reason)
+    if junit.exists():
+        result.add_tests(junit)
+    result.seconds = round(time.monotonic() - start)
+    result.save()
+    if result.failed:
+        session.error(result.summary())
+
+
+@nox.session(venv_backend="none")
+def page(session: nox.Session) -> None:
+    """docs/compatibility.md, from the results."""
+    compatibility.write_page()
+
+
+def _commit(session: nox.Session) -> str:
+    described = session.run("git", "describe", "--always", "--dirty", external=True, silent=True)
+    return str(described).strip()
