@@ -16,6 +16,9 @@ _NO_SYMBOL = 0xFFFFFF00
 # Of .nv.info's attributes those that begin with a symbol: registers, frame size, minimal and maximal stack size.
 _OF_SYMBOL = frozenset({0x2F, 0x11, 0x12, 0x23})
 _SIZED = 4
+# Sections whose info is no section: machine code, which has a symbol and its registers and barriers there, and what sm_100
+# and later have beside it: notes on the code, and a second table of symbols.
+_WITHOUT_SECTION = (".text", ".nv.capmerc", ".nv.merc.symtab")
 
 
 def check_tables(code: bytes, file: Elf) -> None:
@@ -36,9 +39,8 @@ def check_tables(code: bytes, file: Elf) -> None:
                     f"a symbol is in section {section}, and there are {len(file.sections)}: it is damaged"
                 )
     for section in file.sections:
-        # Of machine code, it holds registers and barriers.
-        has_section = section.type in (_RELA, _REL) or not section.name.startswith(".text")
-        if section.type != _SYMTAB and has_section and section.info >= len(file.sections):
+        is_of_section = section.type in (_RELA, _REL) or not section.name.startswith(_WITHOUT_SECTION)
+        if section.type != _SYMTAB and is_of_section and section.info >= len(file.sections):
             raise FormatError(f"{section.name} is of section {section.info}, and there are {len(file.sections)}")
         if section.type in (_RELA, _REL):
             _check_relocations(code, section, file.sections[section.info], count)

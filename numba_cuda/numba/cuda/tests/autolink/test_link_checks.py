@@ -84,9 +84,12 @@ def looked_at(kind, code):
     return item
 
 
+MANY_SYMBOLS = "".join(f"__device__ int v{number};" for number in range(99)) + READS_WRITES
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_90a", "sm_100", "sm_120"])
 @pytest.mark.parametrize("kind", ["ptx", "ltoir", "cubin"])
-@pytest.mark.parametrize("source", [adder("f"), READS_WRITES], ids=["small", "more"])
+@pytest.mark.parametrize("source", [adder("f"), READS_WRITES, MANY_SYMBOLS], ids=["small", "more", "many symbols"])
 def test_what_compilers_make_is_let_pass(source, kind, arch):
     name = {"ptx": "PTX", "ltoir": "LTO-IR"}.get(kind, kind)
     assert link_checks.structural_fault(name, compiled(source, kind, arch)) == ""
