@@ -3,12 +3,23 @@
 
 import ctypes
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
 
 from cuda.bindings import nvrtc
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NUMBERS = {"bool", "signed char", "short", "int", "long long", "float", "double", "float2", "double2", "__half", "void"}
+NUMBERS |= {"unsigned char", "unsigned short", "unsigned int", "unsigned long long"}
+NOT_THE_TYPE = {"__device__", "__noinline__", "const", "__restrict__"}
+OTHER_NAMES = {
+    **{"int8_t": "signed char", "int16_t": "short", "int32_t": "int", "int64_t": "long long"},
+    **{"uint8_t": "unsigned char", "uint16_t": "unsigned short"},
+    **{"uint32_t": "unsigned int", "uint64_t": "unsigned long long"},
+    **{"unsigned": "unsigned int", "size_t": "unsigned long long", "half": "__half", "char": "signed char"},
+}
 
 
 class DeviceCode(BuildHookInterface):
@@ -30,8 +41,11 @@ class DeviceCode(BuildHookInterface):
         for architecture in architectures:
             files.append(self.built(code, "cubin", architecture))
         files += [self.built(code, "LTO-IR", first), self.built(code, "PTX", first)]
+        ptx = (self.folder / files[-1]["name"]).read_text()
+        functions = declared(code, re.findall(r"^\.visible \.func\s+(?:\(.*?\)\s*)?([a-zA-Z]\w*)", ptx, re.MULTILINE))
         toolkit = list(checked(nvrtc.nvrtcVersion()))
-        (self.folder / "manifest.json").write_text(json.dumps({"toolkit": toolkit, "files": files}, indent=1))
+        manifest = {"toolkit": toolkit, "files": files, "functions": functions}
+        (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         include = build_data["force_include_editable" if version == "editable" else "force_include"]
         include[str(self.folder)] = f"{package}/device_code"
 
@@ -55,6 +69,38 @@ class DeviceCode(BuildHookInterface):
         checked(getattr(nvrtc, f"nvrtcGet{get}")(program, data))
         (self.folder / name).write_bytes(data.rstrip(b"\0") if kind == "PTX" else data)
         return {"name": name, "kind": kind, "architecture": architecture}
+
+
+def declared(code, symbols):
+    """What the functions of these names, those in the compiled code, return and take, as the source declares them."""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL)
+    found = re.findall(r'extern\s+"C"\s+([^;{}()"]*?)(\w+)\s*\(([^()]*)\)\s*\{', code)
+    declarations = {symbol: (returns, listed) for returns, symbol, listed in found}
+    functions = {}
+    for symbol in symbols:
+        if symbol not in declarations:
+            raise RuntimeError(f'{symbol} is to be declared as extern "C" __device__ TYPE {symbol}(TYPE NAME, ...) {{')
+        returns, listed = declarations.pop(symbol)
+        parameters = {}
+        for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
+            cxx, name = re.findall(r"^(.*?)(\w*)$", parameter.strip(), re.DOTALL)[0]
+            parameters[name] = plain(cxx, f"{symbol}: the parameter {parameter.strip()!r}", "a number or a pointer")
+        functions[symbol] = {"returns": plain(returns, f"{symbol}: its result", "a number"), "parameters": parameters}
+    for symbol, (returns, _) in declarations.items():
+        if "inline" in returns:
+            raise RuntimeError(f"{symbol} is inline, so that the compiler leaves it out: declare it without")
+    return functions
+
+
+def plain(cxx, what, expected):
+    """The plain name of a C++ type: ``int`` of ``const std::int32_t``, ``float*`` of ``float const* __restrict__``."""
+    words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
+    words = [word for word in words if word not in NOT_THE_TYPE]
+    name = " ".join(word for word in words if word != "*")
+    name, stars = OTHER_NAMES.get(name, name), words.count("*")
+    if (stars or name not in NUMBERS) and (stars != 1 or "pointer" not in expected):
+        raise RuntimeError(f"{what} has the type {' '.join(words)!r}, expected {expected}")
+    return name + "*" * stars
 
 
 def build_requirement(*names):

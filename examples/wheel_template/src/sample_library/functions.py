@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the C functions of the device code callable in kernels."""
 
-import re
+import json
 from pathlib import Path
 
 from numba.cuda import autolink, types
 
-HERE = Path(__file__).parent
-code = autolink.Prebuilt(HERE / "device_code", include_paths=(HERE,))
+code = autolink.Prebuilt(Path(__file__).parent / "device_code", include_paths=(Path(__file__).parent,))
 
 TYPES = {
     "bool": types.boolean,
@@ -17,21 +16,22 @@ TYPES = {
     "long long": types.int64,
     "unsigned char": types.uint8,
     "unsigned short": types.uint16,
-    "unsigned": types.uint32,
     "unsigned int": types.uint32,
     "unsigned long long": types.uint64,
+    "__half": types.float16,
     "float": types.float32,
     "double": types.float64,
+    "float2": types.complex64,
+    "double2": types.complex128,
     "void": types.none,
 }
-_FUNCTION = re.compile(r'extern\s+"C"\s+__device__\s+([\w\s]+?)\s+(\w+)\s*\(([^)]*)\)\s*\{')
 
 
 class Function(autolink.DeviceCallable):
     """A C function. Numbers are converted to its parameters' types; arrays are passed where it takes pointers."""
 
-    def __init__(self, returns, symbol, parameters):
-        self.returns, self.symbol, self.parameters = returns, symbol, parameters
+    def __init__(self, symbol, returns, parameters):
+        self.symbol, self.returns, self.parameters = symbol, returns, parameters
 
     def __numba_cuda_call__(self, *args):
         if len(args) != len(self.parameters):
@@ -39,26 +39,18 @@ class Function(autolink.DeviceCallable):
         converted = {}
         for number, (name, cxx) in enumerate(self.parameters.items()):
             given = args[number]
-            if "*" in cxx and autolink.cxx_type(given).removeprefix("const ") != cxx.removeprefix("const "):
+            if not cxx.endswith("*"):
+                converted[f"args_{number}"] = TYPES[cxx]
+                continue
+            converted[f"args_{number}"] = None  # as it is
+            known = cxx != "void*" and cxx[:-1] in TYPES and given is not types.none
+            if known and autolink.cxx_type(given).removeprefix("const ") != cxx:
                 raise TypeError(f"{name}: got {given}, expected an array for {cxx}")
-            converted[f"args_{number}"] = None if "*" in cxx else TYPES[cxx]
         return autolink.Extern(self.symbol, returns=TYPES[self.returns], args=converted or None)
 
     def __numba_cuda_link__(self, *args):
         return code.code()
 
 
-def declared(source):
-    """The functions of a CUDA C++ source by name."""
-    found = {}
-    for returns, symbol, listed in _FUNCTION.findall(source):
-        parameters = {}
-        for parameter in listed.replace("*", "* ").split(","):
-            cxx, _, name = parameter.strip().rpartition(" ")
-            if cxx:
-                parameters[name] = " ".join(cxx.split()).replace(" *", "*")
-        found[symbol] = Function(" ".join(returns.split()), symbol, parameters)
-    return found
-
-
-functions = declared((code.folder / "code.cu").read_text())
+_declared = json.loads((code.folder / "manifest.json").read_text())["functions"]
+functions = {symbol: Function(symbol, **declaration) for symbol, declaration in _declared.items()}

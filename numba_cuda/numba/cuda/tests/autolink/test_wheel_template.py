@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -18,11 +19,20 @@ TEMPLATE = PROJECT / "examples" / "wheel_template"
 pytestmark = pytest.mark.skipif(not TEMPLATE.is_dir(), reason="the template is in the repository alone")
 
 OTHER = """
+#include <cub/thread/thread_reduce.cuh>
+#include <cuda/std/cstdint>
 #include "amount.h"
-extern "C" __device__ int plus(int x, short y) { return x + y + AMOUNT; }
-extern "C" __device__ void negate(float *values, int count) {
-    for (int i = 0; i < count; ++i) values[i] = -values[i];
+
+template <class T> __device__ T sum(T x, T y) { return x + y + AMOUNT; } // no function of the package's
+
+extern "C" __device__ cuda::std::int32_t plus(const int x, short /* no, a comma */ y) {
+    return sum<int>(x, y);
 }
+extern "C" __device__ void negate(float *__restrict__ values, // in place
+                                  size_t count) {
+    for (size_t i = 0; i < count; ++i) values[i] = -values[i];
+}
+extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
 """
 
 
@@ -35,6 +45,15 @@ def built(folder, into):
     assert done.returncode == 0, done.stderr
     (wheel,) = into.glob("*.whl")
     return wheel
+
+
+@pytest.fixture(scope="module")
+def hook():
+    """The template's build hook."""
+    spec = importlib.util.spec_from_file_location("hatch_build", TEMPLATE / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +119,7 @@ def test_the_template(environment, tmp_path):
 
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
     """)
-    assert "coefficients: got array(float32, 1d, C), expected an array for const double*" in wrong.stderr
+    assert "coefficients: got array(float32, 1d, C), expected an array for double*" in wrong.stderr
 
 
 def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
@@ -115,5 +134,53 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     kinds = linked_for(environment, "from my_fine_code import negate, plus", call, (7, 5), (8, 9), (12, 0))
     assert kinds == ["cubin", "cubin", "cubin"]
     assert linked_for(environment, "from my_fine_code import negate, plus", call, (8, 7)) == ["LTO-IR"]
+    complex_numbers = linked_for(environment, "from my_fine_code import halved", "x[0] = halved(x[1]).real", (9, 0))
+    assert complex_numbers == ["cubin"]
     with_lines = linked_for(environment, "from my_fine_code import negate, plus", call, (9, 0), lineinfo=True)
     assert with_lines == ["CUDA C++ source"]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (
+            "int first(const float (&x)[3]) {",
+            'first is to be declared as extern "C" __device__ TYPE first(TYPE NAME, ...) {',
+        ),
+        (
+            "int first(float& x) {",
+            "first: the parameter 'float& x' has the type 'float &', expected a number or a pointer",
+        ),
+        ("int first(float** x) {", "the parameter 'float** x' has the type 'float * *'"),
+        ("int first(int) {", "the parameter 'int' has the type '', expected a number or a pointer"),
+        ("int first(long x) {", "the parameter 'long x' has the type 'long'"),
+        ("float3 first(float x) {", "first: its result has the type 'float3', expected a number"),
+        ("float* first(float* x) {", "first: its result has the type 'float *', expected a number"),
+    ],
+)
+def test_a_build_says_what_cannot_be_called(code, told, hook):
+    with pytest.raises(RuntimeError, match=re.escape(told)):
+        hook.declared(f'extern "C" __device__ {code} }}', ["first"])
+
+
+def test_a_build_says_that_inline_functions_are_left_out(hook):
+    with pytest.raises(RuntimeError, match="second is inline, so that the compiler leaves it out"):
+        hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
+
+
+def test_declarations_are_read_as_cxx_has_them(hook):
+    code = """
+        // extern "C" __device__ int first(int x) { no, a comment }
+        extern "C" __device__ unsigned
+            first ( void ) {}
+        extern "C" __noinline__ __device__ void second(float2 z, float const *const w, __half y, // the y
+            const std::uint8_t* __restrict__ u, /* another, */ Struct* s) {}
+        #if 0
+        extern "C" __device__ long third(int) {}
+        #endif
+        """
+    parameters = {"z": "float2", "w": "float*", "y": "__half", "u": "unsigned char*", "s": "Struct*"}
+    assert hook.declared(code, ["first", "second"]) == {
+        "first": {"returns": "unsigned int", "parameters": {}},
+        "second": {"returns": "void", "parameters": parameters},
+    }
