@@ -6,12 +6,13 @@ nox -t corners                                    the corners, which .ci/run run
 nox -s "tests(0.30.3, CUDA 12, Python 3.11)"      one; nox --list lists them
 nox -s page                                       the page again, from the results that are in build/compatibility
 
-Pythons that are not on PATH are skipped. What follows ``--`` goes to pytest.
+Pythons that are not found are skipped. What follows ``--`` goes to pytest.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -35,12 +36,13 @@ nox.options.error_on_missing_interpreters = False
 )
 def tests(session: nox.Session, combination: Combination) -> None:
     """All tests with one combination."""
-    result = Result(combination, commit=_commit(session))
+    result = Result(combination, commit=_commit())
     start = time.monotonic()
     junit = Path(session.create_tmp()).resolve() / "junit.xml"
     try:
         session.install(f".[cu{combination.cuda_major},test]", *combination.requirements())
         result.add_versions(session.run("python", "-m", "pip", "list", "--format=json", silent=True))
+        session.log(", ".join(f"{name} {version}" for name, version in result.versions.items()))
         command = ["python", "-m", "pytest", f"--junitxml={junit}", *session.posargs]
         options = {"PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "-n auto -q")}
         session.run(*command, env=options, success_codes=[0, 1])  # 1: tests failed, which are in the file
@@ -60,6 +62,7 @@ def page(session: nox.Session) -> None:
     compatibility.write_page()
 
 
-def _commit(session: nox.Session) -> str:
-    described = session.run("git", "describe", "--always", "--dirty", external=True, silent=True)
-    return str(described).strip()
+def _commit() -> str:
+    """What is tested, as git names it; CI's copy of the tree has no history."""
+    command = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"

@@ -21,7 +21,7 @@ NUMBA_CUDA = ("0.30.2", "0.30.3", NEWEST)
 CUDA = ("12", "13")
 PYTHON = ("3.10", "3.11", "3.12", "3.13")
 #: Older CUDA libraries, each with one Python.
-OLD_CUDA = ("12.6", "13.0")
+OLD_CUDA = ("12.8", "13.0")
 
 #: What pip does not find out by itself.
 REQUIREMENTS = {

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The compatibility matrix covers what the project says it supports, and its page tells what came of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[5]
+DOCS = PROJECT / "docs"
+
+if not DOCS.is_dir():
+    pytest.skip("the matrix is in the repository alone", allow_module_level=True)
+
+SPEC = importlib.util.spec_from_file_location("compatibility", DOCS / "compatibility.py")
+compatibility = sys.modules[SPEC.name] = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(compatibility)
+COMBINATIONS, CORNERS = compatibility.COMBINATIONS, compatibility.CORNERS
+Combination, Result = compatibility.Combination, compatibility.Result
+
+METADATA = (PROJECT / "pyproject.toml").read_text()
+
+
+class TestCombinations:
+    def test_pythons_are_those_of_the_classifiers(self):
+        assert list(compatibility.PYTHON) == re.findall(r'"Programming Language :: Python :: (3\.\d+)"', METADATA)
+
+    def test_cudas_are_those_of_the_classifiers(self):
+        assert list(compatibility.CUDA) == re.findall(r'"Environment :: GPU :: NVIDIA CUDA :: (\d+)"', METADATA)
+
+    def test_the_oldest_versions_are_the_lower_bounds(self):
+        oldest = Combination(compatibility.NUMBA_CUDA[0], "13", "3.10").requirements()
+        for name in "numba-cuda", "cuda-core":
+            (bound,) = re.findall(rf'"{name}>=([\d.]+)"', METADATA)
+            (pinned,) = [r.partition("==")[2] for r in oldest if r.startswith(f"{name}==")]
+            assert pinned == bound or pinned.startswith(f"{bound}."), name
+
+    def test_every_one_is_there_once(self):
+        axes = itertools.product(compatibility.NUMBA_CUDA, compatibility.CUDA, compatibility.PYTHON)
+        assert {Combination(*combination) for combination in axes} <= set(COMBINATIONS)
+        assert len(set(COMBINATIONS)) == len(COMBINATIONS)
+
+    def test_each_two_ends_of_different_axes_meet_in_a_corner(self):
+        assert set(CORNERS) <= set(COMBINATIONS)
+        ends = [(axis[0], axis[-1]) for axis in (compatibility.NUMBA_CUDA, compatibility.CUDA, compatibility.PYTHON)]
+        corners = [(c.numba_cuda, c.cuda, c.python) for c in CORNERS]
+        for one, other in itertools.combinations(range(3), 2):
+            assert {(c[one], c[other]) for c in corners} == set(itertools.product(ends[one], ends[other]))
+
+    def test_an_older_minor_version_is_that_of_all_cuda_libraries(self):
+        pinned = Combination(compatibility.NEWEST, "12.9", "3.12").requirements()
+        assert {"cuda-toolkit==12.9.*", "nvidia-nvjitlink-cu12==12.9.*", "nvidia-nvfatbin-cu12==12.9.*"} <= set(pinned)
+
+    def test_continuous_integration_runs_the_corners(self):
+        assert "nox -t corners" in (PROJECT / ".ci" / "run").read_text()
+        assert '"corners"' in (PROJECT / "noxfile.py").read_text()
+
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="numba.cuda.tests.autolink.test_a.TestB" name="test_one"/>
+<testcase classname="numba.cuda.tests.autolink.test_a" name="test_two[x]"><failure message="assert 1 == 2
+and more"/></testcase>
+<testcase classname="numba.cuda.tests.autolink.test_a" name="third"><skipped message="needs a GPU, so"/></testcase>
+<testcase classname="numba.cuda.tests.autolink.test_a" name="test_four"><skipped message="needs a GPU: why"/></testcase>
+<testcase classname="numba.cuda.tests.autolink.test_a" name="test_five"><error message="setup"/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture
+def result(tmp_path, monkeypatch):
+    """One that was counted, saved and loaded."""
+    monkeypatch.setattr(compatibility, "RESULTS", tmp_path / "results")
+    combination = COMBINATIONS[0]
+    (tmp_path / "junit.xml").write_text(JUNIT)
+    counted = Result(combination, commit="abc1234", date="2026-01-31", seconds=60)
+    counted.add_tests(tmp_path / "junit.xml")
+    installed = [{"name": name, "version": f"1.{i}"} for i, name in enumerate(compatibility.TOLD)]
+    installed[-1]["name"] += "-cu12"
+    counted.add_versions(json.dumps(installed))
+    counted.save()
+    return compatibility.load(combination)
+
+
+class TestResult:
+    def test_counts_what_pytest_wrote(self, result):
+        assert (result.passed, result.skipped) == (1, {"needs a GPU": 2})
+        assert result.failed == {"test_a.test_two[x]": "assert 1 == 2 and more", "test_a.test_five": "setup"}
+        assert result.summary() == "1 passed, 2 failed"
+
+    def test_versions_are_told_for_either_cuda(self, result):
+        assert result.versions == {name: f"1.{i}" for i, name in enumerate(compatibility.TOLD)}
+
+    def test_there_is_none_where_nothing_ran(self, result):
+        assert compatibility.load(COMBINATIONS[1]) is None
+
+
+class TestPage:
+    def test_tells_what_passed_what_failed_and_what_was_not_run(self, result):
+        page = compatibility.page([result])
+        rows = [line for line in page.splitlines() if "|" in line]
+        assert any("1 passed, 2 failed | not run | not run | not run |" in row for row in rows)
+        assert f"- {COMBINATIONS[0]}: test_a.test_two[x]: assert 1 == 2 and more\n" in page
+        assert "| needs a GPU | 2 |" in page
+        assert "abc1234" in page and "2026-01-31" in page
+
+    def test_says_that_nothing_failed(self, result):
+        result.failed.clear()
+        page = compatibility.page([result])
+        assert "| 1 passed | not run" in page and "failed |" not in page
+        assert re.search(r"## What failed\n\nNothing\.\n", page)
+
+    def test_the_one_in_the_repository_has_every_combination(self):
+        """It is as new as the combinations, and made by this code: ``nox`` writes it."""
+        text = (DOCS / "compatibility.md").read_text()
+        (head, _, *rows) = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
+        assert re.findall(r"Python (\S+)", head) == list(compatibility.PYTHON)
+        told = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+        found = {
+            Combination(numba_cuda, cuda, python)
+            for numba_cuda, cuda, *cells in told
+            for python, cell in zip(compatibility.PYTHON, cells, strict=True)
+            if cell
+        }
+        assert found == set(COMBINATIONS)
+        assert re.search(r"\d{3,} passed", text)
