@@ -16,8 +16,8 @@ _NO_SYMBOL = 0xFFFFFF00
 # Of .nv.info's attributes those that begin with a symbol: registers, frame size, minimal and maximal stack size.
 _OF_SYMBOL = frozenset({0x2F, 0x11, 0x12, 0x23})
 _SIZED = 4
-# Sections whose info is no section: machine code, which has a symbol and its registers and barriers there, and what sm_100
-# and later have beside it: notes on the code, and a second table of symbols.
+# Sections whose info is no section: machine code has a symbol and registers there. So have the notes on it of sm_100,
+# whose second table of symbols is another.
 _WITHOUT_SECTION = (".text", ".nv.capmerc", ".nv.merc.symtab")
 
 
