@@ -3,7 +3,7 @@
 
 nox                                               all of them, then the page of the documentation with what came out
 nox -t corners                                    the corners, which .ci/run runs
-nox -s "tests(0.30.3, CUDA 12, Python 3.11)"      one; nox --list lists them
+nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      one; nox --list lists them
 nox -s page                                       the page again, from the results that are in build/compatibility
 
 Pythons that are not found are skipped. What follows ``--`` goes to pytest.

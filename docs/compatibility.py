@@ -17,11 +17,13 @@ PAGE = Path(__file__).resolve().parent / "compatibility.md"
 RESULTS = PAGE.parents[1] / "build" / "compatibility"
 
 NEWEST = "newest"
-NUMBA_CUDA = ("0.30.2", "0.30.3", NEWEST)
+NUMBA_CUDA = ("0.30.2", NEWEST)
 CUDA = ("12", "13")
 PYTHON = ("3.10", "3.11", "3.12", "3.13")
-#: Older CUDA libraries, each with one Python.
+#: With one Python alone: the versions of numba-cuda between, and older CUDA libraries.
+BETWEEN = ("0.30.3",)
 OLD_CUDA = ("12.8", "13.0")
+ONE_PYTHON = "3.12"
 
 #: What pip does not find out by itself.
 REQUIREMENTS = {
@@ -78,7 +80,8 @@ class Combination:
 
 COMBINATIONS = [
     *itertools.starmap(Combination, itertools.product(NUMBA_CUDA, CUDA, PYTHON)),
-    *(Combination(NEWEST, cuda, "3.12") for cuda in OLD_CUDA),
+    *(Combination(numba_cuda, cuda, ONE_PYTHON) for numba_cuda in BETWEEN for cuda in CUDA),
+    *(Combination(NEWEST, cuda, ONE_PYTHON) for cuda in OLD_CUDA),
 ]
 #: Of the ends of the three axes, every two of different axes meet in one of these.
 CORNERS = [
@@ -192,8 +195,9 @@ def page(results: list[Result]) -> str:
 _INTRODUCTION = """\
 # Compatibility
 
-All tests, with every supported numba-cuda, the libraries of CUDA 12 and 13, and every supported Python. `nox` in a
-checkout runs them and writes this page; here it did so with commit {commits}, {dates}, on Linux without a GPU.
+All tests, with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and every Python; and with
+one Python the versions of numba-cuda between, and older CUDA libraries. The oldest numba-cuda goes with the oldest
+cuda-core. `nox` in a checkout runs them and writes this page: {dates}, commit {commits}, on Linux without a GPU.
 Continuous integration runs four corners of the table, in which each two ends of different axes meet.
 """
 

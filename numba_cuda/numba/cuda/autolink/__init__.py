@@ -89,7 +89,16 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name]), name)
+    try:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+    except ImportError as error:
+        from numba.cuda.core import config
+
+        if not config.ENABLE_CUDASIM:
+            raise
+        raise RuntimeError(
+            f"autolink.{name} is about code for GPUs, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not make"
+        ) from error
     globals()[name] = value
     return value
 

@@ -148,6 +148,8 @@ def build(
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     if isinstance(kernel, host_dispatcher.CUDADispatcher):
         options = {**kernel.targetoptions, **jit_options}
+        if "debug" in jit_options and "lto" not in jit_options:
+            options.pop("lto", None)  # its default depends on debug
         kernel = kernel.py_func
     else:
         if not callable(kernel) or not hasattr(kernel, "__code__"):

@@ -313,7 +313,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def get_cubin(self, cc: Any = None) -> Any:
         """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
         if not self._entries and not self.needs_cudadevrt:
-            return super().get_cubin(cc)
+            try:
+                return super().get_cubin(cc)
+            except Exception:
+                if not self._symbols:
+                    raise
+            # A call wants a symbol: what follows fails as well, and says what is wrong.
         cc = self._ensure_cc(cc)
         plan = self.plan(cc)
         self._setup_functions = list(plan.setup_callbacks)

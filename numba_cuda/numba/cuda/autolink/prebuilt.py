@@ -8,12 +8,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.cuda_source import CUDASource
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
-from .target import Target, current_target
+if TYPE_CHECKING:
+    from .target import Target
 
 MANIFEST = "manifest.json"
 _KINDS = ("cubin", "LTO-IR", "PTX", "source")
@@ -94,6 +95,8 @@ class Prebuilt:
         PrebuiltError
             If nothing fits: what there is, what was wanted, and what to do.
         """
+        from .target import current_target  # not there in the simulator, in which packages are imported too
+
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name
         if chosen.kind == "source":

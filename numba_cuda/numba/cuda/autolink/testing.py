@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from numba.cuda.core import config
+
 from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 
 __all__ = ["Check", "Linkable", "LinkedCode", "NotLinkableError", "check_linkable"]
@@ -53,8 +55,8 @@ def check_linkable(
     lto:
         Link with LTO alone (``True``), without alone (``False``) or both ways (``None``).
     others:
-        Objects to be told apart from this one by their link keys where their code differs: objects that are called
-        with the same *argtypes*, or tuples of an object and its own argument types.
+        Objects to be told apart from this one by their symbols, and their link keys, where their code differs: objects
+        that are called with the same *argtypes*, or tuples of an object and its own argument types.
     other_process:
         Whether to ask it in another process too, which takes seconds. It gets there by pickle or cloudpickle.
 
@@ -69,7 +71,11 @@ def check_linkable(
         An `AssertionError` that lists what is not as it should be: got, expected, and what to do.
     TypeError, ValueError
         If *argtypes* are no types, or this toolkit does not know *cc*.
+    RuntimeError
+        In the simulator.
     """
+    if config.ENABLE_CUDASIM:
+        raise RuntimeError("check_linkable() links for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
     from .conformance.checks import run_checks
 
     return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), other_process)

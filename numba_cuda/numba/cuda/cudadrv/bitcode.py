@@ -38,4 +38,6 @@ class Bitcode(LinkableCode):
             code = bytes(memoryview(data))
         except TypeError:
             raise TypeError(f"Bitcode takes the bytes of a .bc file, got {type(data).__name__}") from None
-        super().__init__(code, name, setup_callback, teardown_callback)
+        others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback}
+        # The simulator's base class takes none of the others.
+        super().__init__(code, name, **{key: value for key, value in others.items() if value})

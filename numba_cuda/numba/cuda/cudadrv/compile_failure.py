@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 
 from numba.cuda.cudadrv import cache_store
 
@@ -16,6 +17,10 @@ _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
 _FOLDER = "failed-sources"
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
+_UNDEFINED_MACRO = re.compile(
+    r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
+)
+_HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 # Those of C++ have no suffix, those of C have one of their own.
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
@@ -36,11 +41,25 @@ def errors_in(log: str) -> str:
     return "\n".join(shown)
 
 
-def remedy(log: str) -> str:
-    """What to do about the first error in NVRTC's *log*."""
+def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
+    """What to do about the first error in NVRTC's *log* on a source with *include_paths*."""
     errors = errors_in(log)
+    if macro := _UNDEFINED_MACRO.search(errors):
+        return (
+            f"if {macro[1]} is a macro that headers define for the compilers that they know, and not for NVRTC, define"
+            f" it: defines={{'{macro[1]}': '...'}}, or {{'{macro[1]}(x)': '...'}} if it has parameters"
+        )
     if missing := _MISSING_HEADER.search(errors):
         name = missing[1]
+        if absent := [path for path in include_paths if not os.path.isdir(path)]:
+            return f"mend the source's include_paths, of which these do not exist: {', '.join(absent)}"
+        if name.startswith("crt/"):
+            return "install the package that has it: nvidia-cuda-crt for CUDA 13, nvidia-cuda-nvcc-cu12 for CUDA 12"
+        if _HOST_HEADER.match(name):
+            return (
+                f"keep the host's C library, which {name} belongs to, out of the source: its folder (/usr/include) out"
+                " of include_paths, and a host compiler's macros (__GNUC__) out of defines"
+            )
         if _STANDARD_HEADER.fullmatch(name):
             message = "NVRTC has no headers of the host's C++ library: "
             if not _is_in_toolkit(f"cuda/std/{_cxx_header(name)}"):
@@ -57,7 +76,16 @@ def remedy(log: str) -> str:
             "mark the function __device__, or let all functions be device functions:"
             " options={'device_as_default_execution_space': True}"
         )
-    return "mend the source at the line that the log names"
+    if "has already been defined" in errors:
+        return "give the two functions different names: put what distinguishes them, such as sizes and types, into them"
+    todo = "mend the source at the line that the log names"
+    place = errors.partition("(")[0]
+    if os.path.isabs(place) and not place.endswith(".cu"):
+        todo += (
+            "; where that is a library's header and not yours, put a mended copy into a folder that comes first in the"
+            " source's include_paths"
+        )
+    return todo
 
 
 def _is_in_toolkit(header: str) -> bool:

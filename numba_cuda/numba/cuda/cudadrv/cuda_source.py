@@ -90,7 +90,9 @@ class CUDASource(CUSource):
             raise TypeError(f"CUDASource takes the source as a str, got {type(code).__name__}")
         if unit is not None and not isinstance(unit, str):
             raise TypeError(f"CUDASource takes the name of a translation unit as a str, got {type(unit).__name__}")
-        super().__init__(code, name, setup_callback, teardown_callback, nrt)
+        others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
+        # The simulator's base class takes none of the others.
+        super().__init__(code, name, **{key: value for key, value in others.items() if value})
         if isinstance(include_paths, (str, os.PathLike)):
             include_paths = (include_paths,)
         self.compile_options = CompileOptions(

@@ -249,7 +249,7 @@ def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError
     return LinkError(
         f"{explain.failed(plan)}: the {planned} does not compile\n"
         f"  source: {path or 'could be saved nowhere'}\n"
-        f"  what to do: {compile_failure.remedy(error.log)}",
+        f"  what to do: {compile_failure.remedy(error.log, planned.input.options.include_paths)}",
         error.log,
         source_path=path,
         shown=compile_failure.errors_in(error.log),

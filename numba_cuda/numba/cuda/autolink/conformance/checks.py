@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv import code_symbols, link_inputs, link_trial
+from numba.cuda.cudadrv import code_symbols, compile_failure, link_inputs, link_trial
 from numba.cuda.cudadrv.link_inputs import LinkInput
+from numba.cuda.cudadrv.nvrtc_call import CompileError
 
 from .. import ahead_of_time, protocol
 from ..callsites import CallSite
@@ -72,7 +73,9 @@ class _Checks:
         else:
             self._skip("same code in another process, without a GPU", "not asked for")
         if same:
-            self._has_a_good_key(others)
+            compared = [self._compared(other) for other in others]
+            self._has_symbols_of_its_own(compared)
+            self._has_a_good_key(compared)
         if defines and self._survives():
             self._links()
 
@@ -141,8 +144,10 @@ class _Checks:
                 name,
                 f"{type(error).__name__}: {error}",
                 "a kernel that calls it compiles",
-                "derive its class from autolink.DeviceCallable and give it a __numba_cuda_call__ for these types, or"
-                " register its typing and lowering with Numba",
+                "check it with types that it takes, or let its __numba_cuda_call__ take these"
+                if hasattr(self.obj, "__numba_cuda_call__")
+                else "derive its class from autolink.DeviceCallable and give it a __numba_cuda_call__ for these types,"
+                " or register its typing and lowering with Numba",
             )
         callee = protocol.callee(self.obj)
         self.site = next((site for site in built.call_sites if site.callee == callee), None)
@@ -200,6 +205,9 @@ class _Checks:
         for target in self.targets:
             try:
                 found = prototypes.definitions(self.answers[target], self.symbols, target)
+            except CompileError as error:
+                errors = compile_failure.errors_in(error.log)
+                return self._fail(name, errors, "code that compiles", compile_failure.remedy(error.log))
             except Exception as error:
                 return self._fail(
                     name, f"{type(error).__name__}: {error}", "code that compiles", "mend the source where the log says"
@@ -318,7 +326,34 @@ class _Checks:
         else:
             self._ok(name)
 
-    def _has_a_good_key(self, others: Sequence[Any]) -> None:
+    def _compared(self, other: Any) -> _Checks:
+        """What is known of *other*, to which this object is compared."""
+        obj, *given = other if isinstance(other, tuple) else (other,)
+        checks = _Checks(obj, arguments(given) if given else self.args, self.targets[:1])
+        if not (checks._takes_part() and checks._can_be_called() and checks._returns_code()):
+            raise NotLinkableError(checks.call, tuple(checks.wrong), tuple(checks.passed))
+        return checks
+
+    def _has_code_of(self, other: _Checks) -> bool:
+        return not _difference(self.answers[self.targets[0]], other.answers[self.targets[0]])
+
+    def _has_symbols_of_its_own(self, others: Sequence[_Checks]) -> None:
+        """A kernel that calls two of these objects cannot be linked if both define one symbol."""
+        name = "its symbols name all that its code depends on"
+        for other in others:
+            shared = [symbol for symbol in other._wanted() if symbol in self.symbols]
+            if shared and not self._has_code_of(other):
+                self._fail(
+                    name,
+                    f"{', '.join(shared)}, also defined by {other.call}, whose code is another",
+                    "a symbol of its own for different code",
+                    "put into the symbol what the code depends on: attributes of the object, types",
+                )
+                return
+        if others:
+            self._ok(name)
+
+    def _has_a_good_key(self, others: Sequence[_Checks]) -> None:
         name = f"its {protocol.KEY_HOOK} stands for its code"
         callee, argtypes, target = self._site.callee, self._site.argtypes, self.targets[0]
         if callee.link_key is None:
@@ -350,22 +385,16 @@ class _Checks:
             return
         self._ok(name)
 
-    def _is_told_apart(self, name: str, key: Any, other: Any) -> bool:
-        obj, *given = other if isinstance(other, tuple) else (other,)
-        args = arguments(given) if given else self.args
-        checks = _Checks(obj, args, self.targets[:1])
-        if not (checks._takes_part() and checks._can_be_called() and checks._returns_code()):
-            raise NotLinkableError(checks.call, tuple(checks.wrong), tuple(checks.passed))
-        site, target = checks._site, self.targets[0]
+    def _is_told_apart(self, name: str, key: Any, other: _Checks) -> bool:
+        site = other._site
         # The signature, the class and the target are told apart besides the key.
         apart = site.argtypes != self._site.argtypes or _kind(site.callee) != _kind(self._site.callee)
-        other_key = asked_again.key_value(site.callee, site.argtypes, target)
-        same_code = not _difference(self.answers[target], checks.answers[target])
-        if apart or same_code or fingerprint(other_key) != fingerprint(key):
+        other_key = asked_again.key_value(site.callee, site.argtypes, self.targets[0])
+        if apart or self._has_code_of(other) or fingerprint(other_key) != fingerprint(key):
             return True
         return self._fail(
             name,
-            f"{safe_repr(key)}, which is also the key of {checks.call}, whose code is another",
+            f"{safe_repr(key)}, which is also the key of {other.call}, whose code is another",
             "different keys for different code",
             "put into the key what the code depends on: attributes of the object, versions of the generator",
         )

@@ -35,6 +35,16 @@ def test_a_kernels_own_options_hold_unless_given_anew():
     assert "built" not in symbols(build(made, lto=True).code)
 
 
+def test_a_kernel_that_is_linked_with_lto_can_be_built_for_debugging():
+    """LTO, the default of the kernel's own options, goes with debug information no more."""
+    kernel = cuda.jit(lambda x: None)
+    assert cuda.jit(lambda x: None).targetoptions["lto"]
+    debug = autolink.build(kernel, "void(float32[::1])", cc=(9, 0), debug=True, opt=False)
+    assert b".debug_info" in debug.code
+    again = autolink.build(cuda.jit(debug=True, opt=False)(lambda x: None), "void(int32)", cc=(9, 0), debug=False)
+    assert b".debug_info" not in again.code
+
+
 @pytest.mark.parametrize("cc", [(7, 5), (8, 0), (9, 0), (9, 0, "a"), (10, 0)])
 def test_each_compute_capability(cc):
     built = build(kernel, cc=cc)

@@ -145,10 +145,17 @@ class TestAccepts:
 
     def test_a_key_that_tells_apart(self):
         class Keyed(Add):
+            def source(self, x):
+                return super().source(x).replace("add_", f"add_{x}_")
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"add_{x}_{self.amount}", returns=x)
+
             def __numba_cuda_link_key__(self, x):
                 return self.amount
 
         checks = {check.name: check.skipped for check in quick(Keyed(1), others=[Keyed(2), (Keyed(1), "int32")]).checks}
+        assert checks["its symbols name all that its code depends on"] == ""
         assert checks["its __numba_cuda_link_key__ stands for its code"] == ""
 
 
@@ -184,6 +191,34 @@ class TestTells:
         name, message = what_is_wrong(ForIntegers())
         assert name == "can be called in a kernel"
         assert "integers only" in message
+
+    def test_types_that_it_rejects_when_it_is_called(self):
+        class Picky(Add):
+            def __numba_cuda_call__(self, x):
+                raise TypeError("x: got what it does not take")
+
+            @autolink.device_method
+            def method(self, x):
+                raise TypeError("x: got what it does not take")
+
+        for obj in (Picky(1), Picky(1).method):
+            name, message = what_is_wrong(obj)
+            assert name == "can be called in a kernel"
+            assert "x: got what it does not take" in message
+            assert "check it with types that it takes, or let its __numba_cuda_call__ take these" in message
+
+    def test_one_symbol_for_different_code(self):
+        class Same(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("same", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(f'extern "C" __device__ float same(float x) {{ return x + {self.amount}; }}')
+
+        assert quick(Same(1), others=[Same(1)])
+        name, message = what_is_wrong(Same(1), others=[Same(2)])
+        assert name == "its symbols name all that its code depends on"
+        assert "got: same, also defined by " in message and "Same(amount=2)(float32), whose code is another" in message
 
     def test_a_hook_that_raises(self):
         class Raises(Add):

@@ -6,13 +6,13 @@ from numba.cuda import autolink
 from numba.cuda.cudadrv.link_errors import LinkError
 
 
-def message_of(code):
+def message_of(code, **options):
     class Scale(autolink.DeviceCallable):
         def __numba_cuda_call__(self, x):
             return autolink.Extern("scale", returns=x)
 
         def __numba_cuda_link__(self, x):
-            return autolink.CUDASource(code)
+            return autolink.CUDASource(code, **options)
 
     scale = Scale()
 
@@ -35,8 +35,53 @@ def message_of(code):
         ),
         ("#include <glm/glm.hpp>", "what to do: put the folder that has glm/glm.hpp into the source's include_paths"),
         ("inline int host() { return 1; }", "options={'device_as_default_execution_space': True}"),
-        ("int;;;garbage", "what to do: mend the source at the line that the log names"),
+        (
+            "#include <bits/wordsize.h>",
+            "keep the host's C library, which bits/wordsize.h belongs to, out of the source",
+        ),
+        ("#include <crt/no_such.h>", "install the package that has it: nvidia-cuda-crt for CUDA 13"),
+        (
+            "MY_STATIC_INLINE int f() { return 1; }",
+            "if MY_STATIC_INLINE is a macro that headers define for the compilers",
+        ),
+        ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
+        ("int;;;garbage", "what to do: mend the source at the line that the log names\n"),
     ],
 )
 def test_is_told_by_what_is_wrong(code, remedy):
     assert remedy in message_of(code)
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    message = message_of("#include <cmath>", include_paths=[tmp_path, tmp_path / "no_such_folder"])
+    assert f"mend the source's include_paths, of which these do not exist: {tmp_path / 'no_such_folder'}\n" in message
+
+
+def test_matrix_fragments_are_there():
+    """<mma.h> includes a header of the compiler's, which comes with other packages than the rest."""
+
+    class Fragments(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("fragments", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource("""
+                #include <mma.h>
+                extern "C" __device__ float fragments(float x) {
+                    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sums;
+                    nvcuda::wmma::fill_fragment(sums, x);
+                    return sums.x[0];
+                }""")
+
+    fragments = Fragments()
+
+    def kernel(data):
+        data[0] = fragments(data[1])
+
+    assert autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).code
+
+
+def test_a_header_that_is_not_ones_own_can_be_copied_and_mended(tmp_path):
+    (tmp_path / "library.hpp").write_text("int;;;garbage")
+    message = message_of("#include <library.hpp>", include_paths=[tmp_path])
+    assert "put a mended copy into a folder that comes first in the source's include_paths\n" in message

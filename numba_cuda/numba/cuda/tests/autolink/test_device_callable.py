@@ -777,6 +777,20 @@ class TestInTheSimulator:
             """)
         assert done.returncode == 0, done.stderr
 
+    def test_packages_can_be_imported_that_have_code(self):
+        """Outside of kernels code is made and looked at; what is about GPUs says so."""
+        done = self.run("""
+            assert autolink.CUDASource("code", name="a.cu").name == "a.cu"
+            assert autolink.Bitcode(b"BC\\xc0\\xde").data and autolink.Prebuilt
+            for use in (lambda: autolink.build, lambda: autolink.testing.check_linkable(scale, "float32")):
+                try:
+                    use()
+                except RuntimeError as error:
+                    print(error)
+            """)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("the simulator (NUMBA_ENABLE_CUDASIM=1) does not") == 2
+
     def test_an_object_without_one_says_what_to_define(self):
         done = self.run("kernel[1, 1](x)")
         assert "to simulate kernels that call it, define Scale.__call__" in done.stderr

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -281,3 +282,22 @@ def test_ptx_of_a_newer_version_names_the_input(version, message):
     error = failure_of(Linked("f", cuda.PTXSource(code, name="new")))
     assert message in str(error)
     assert "at fault: PTX 'new' of " in str(error)
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_an_object_that_brings_no_code_is_told(lto):
+    class NoHook(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("defined_nowhere", returns=x)
+
+    no_hook = NoHook()
+
+    def kernel(x):
+        x[0] = no_hook(x[1])
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0), lto=lto)
+    message = str(failure.value)
+    assert "'defined_nowhere' is called but nothing that is linked defines it" in message
+    assert re.search(r"wanted by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
+    assert "return the code that defines it from __numba_cuda_link__" in message
