@@ -107,6 +107,13 @@ def test_the_template(environment, tmp_path):
         (10, 3),
     )
     assert kinds == ["cubin", "cubin", "LTO-IR", "LTO-IR"]
+    benchmark = [sys.executable, PROJECT / "benchmarks" / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
+    done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for kind in "cubin", "LTO-IR", "PTX", "source":
+        assert re.search(rf"^{kind} +(-|\d+ ms) +\d+ ms +\d+ ms +\d+\.\d KB +\d+$", done.stdout, re.MULTILINE), (
+            done.stdout
+        )
     own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
     done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
