@@ -4,7 +4,7 @@
 nox                                               all of them, then the page of the documentation with what came out
 nox -t corners                                    the corners, which .ci/run runs
 nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      one; nox --list lists them
-nox -s page                                       the page again, from the results that are in build/compatibility
+nox -s page                                       the page again, with the results that are in build/compatibility
 
 Pythons that are not found are skipped. What follows ``--`` goes to pytest.
 """
@@ -12,6 +12,7 @@ Pythons that are not found are skipped. What follows ``--`` goes to pytest.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -36,7 +37,7 @@ nox.options.error_on_missing_interpreters = False
 )
 def tests(session: nox.Session, combination: Combination) -> None:
     """All tests with one combination."""
-    result = Result(combination, commit=_commit())
+    result = Result(combination, commit=_commit(), gpu=_gpu())
     start = time.monotonic()
     junit = Path(session.create_tmp()).resolve() / "junit.xml"
     try:
@@ -66,3 +67,10 @@ def _commit() -> str:
     """What is tested, as git names it; CI's copy of the tree has no history."""
     command = ["git", "describe", "--always", "--dirty"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def _gpu() -> str:
+    if shutil.which("nvidia-smi") is None:
+        return ""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.partition("\n")[0]

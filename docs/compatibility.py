@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 PAGE = Path(__file__).resolve().parent / "compatibility.md"
+DATA = PAGE.with_suffix(".json")
 RESULTS = PAGE.parents[1] / "build" / "compatibility"
 
 NEWEST = "newest"
@@ -112,6 +114,8 @@ class Result:
         What each failed test said, by its name. The installation or pytest as a whole can be among them.
     seconds : int
         How long it took, with the installation.
+    gpu : str
+        The GPU that there was; empty for none.
     """
 
     combination: Combination
@@ -122,6 +126,7 @@ class Result:
     skipped: dict[str, int] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     seconds: int = 0
+    gpu: str = ""
 
     def add_versions(self, pip_list: str) -> None:
         """Note the versions in what ``pip list --format=json`` printed."""
@@ -153,23 +158,29 @@ class Result:
         _file_of(self.combination).write_text(json.dumps(asdict(self), indent=1))
 
 
-def load(combination: Combination) -> Result | None:
-    """The last result with this combination, or None."""
-    file = _file_of(combination)
-    if not file.exists():
-        return None
-    kept = json.loads(file.read_text())
-    return Result(**{**kept, "combination": Combination(**kept["combination"])})
+def read(record: dict[str, Any]) -> Result:
+    """The result that `dataclasses.asdict` made a record of."""
+    return Result(**{**record, "combination": Combination(**record["combination"])})
 
 
 def _file_of(combination: Combination) -> Path:
     return RESULTS / f"{combination}.json".replace(", ", "-").replace(" ", "")
 
 
+def kept() -> list[Result]:
+    """The results that the page in the repository tells of, in the order of `COMBINATIONS`."""
+    return [read(record) for record in json.loads(DATA.read_text())]
+
+
 def write_page() -> None:
-    """Write compatibility.md from the results that are there."""
-    results = [result for combination in COMBINATIONS if (result := load(combination))]
-    PAGE.write_text(page(results))
+    """Put the results of new runs in place of older ones, and write compatibility.md from them."""
+    results = {result.combination: result for result in kept()}
+    for combination in COMBINATIONS:
+        if (file := _file_of(combination)).exists():
+            results[combination] = read(json.loads(file.read_text()))
+    told = [results[combination] for combination in COMBINATIONS if combination in results]
+    DATA.write_text(json.dumps([asdict(result) for result in told], indent=1) + "\n")
+    PAGE.write_text(page(told))
 
 
 def page(results: list[Result]) -> str:
@@ -181,8 +192,7 @@ def page(results: list[Result]) -> str:
         rows.append([numba_cuda, cuda, *cells])
     parts = [
         _INTRODUCTION.format(
-            commits=_listed(result.commit for result in results),
-            dates=_listed(result.date for result in results),
+            dates=_listed(sorted({result.date for result in results})),
         ),
         _table(["numba-cuda", "CUDA", *(f"Python {python}" for python in PYTHON)], rows),
         _not_green(results),
@@ -197,8 +207,8 @@ _INTRODUCTION = """\
 
 All tests, with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and every Python; and with
 one Python the versions of numba-cuda between, and older CUDA libraries. The oldest numba-cuda goes with the oldest
-cuda-core. `nox` in a checkout runs them and writes this page: {dates}, commit {commits}, on Linux without a GPU.
-Continuous integration runs four corners of the table, in which each two ends of different axes meet.
+cuda-core. `nox` in a checkout runs them and writes this page, here from runs on {dates}, on Linux. Continuous
+integration runs four corners of the table, in which each two ends of different axes meet.
 """
 
 
@@ -206,7 +216,9 @@ def _cell(combination: Combination, results: dict[Combination, Result]) -> str:
     if combination not in COMBINATIONS:
         return ""
     result = results.get(combination)
-    return "not run" if result is None else result.summary()
+    if result is None:
+        return "not run"
+    return result.summary() + (f", on an {result.gpu}" if result.gpu else "")
 
 
 def _not_green(results: list[Result]) -> str:
@@ -235,8 +247,11 @@ def _versions(results: list[Result]) -> str:
     for result in results:
         if result.versions:
             rows.setdefault((result.combination.numba_cuda, result.combination.cuda), []).append(result)
-    cells = [[*row, *(_listed(r.versions[name] for r in same) for name in TOLD)] for row, same in rows.items()]
-    return "## The versions\n\n" + _table(["numba-cuda", "CUDA", *TOLD], cells)
+    cells = [
+        [*row, *(_listed(r.versions[name] for r in same) for name in TOLD), _listed(r.commit for r in same)]
+        for row, same in rows.items()
+    ]
+    return "## The versions\n\n" + _table(["numba-cuda", "CUDA", *TOLD, "this project's commit"], cells)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -29,7 +29,9 @@ class DeviceCode(BuildHookInterface):
         package = self.metadata.core.name.replace("-", "_").replace(".", "_")
         sources = sorted(Path(self.root, "src", package).glob("*.cu"))
         if not sources:
-            raise RuntimeError(f"there is no .cu file in src/{package}, the folder of the project {self.metadata.core.name}")
+            raise RuntimeError(
+                f"there is no .cu file in src/{package}, the folder of the project {self.metadata.core.name}"
+            )
         self.include_paths = [Path(self.root, "src", package), *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
             ctypes.CDLL(str(library))  # an environment around this one may have another, which would be found first

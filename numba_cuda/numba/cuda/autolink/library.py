@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -314,11 +315,16 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
         if not self._entries and not self.needs_cudadevrt:
             try:
-                return super().get_cubin(cc)
+                code = super().get_cubin(cc)
             except Exception:
                 if not self._symbols:
                     raise
-            # A call wants a symbol: what follows fails as well, and says what is wrong.
+            else:
+                links = sys.modules.get("numba.cuda.cudadrv.link_run")  # loaded where there was a link
+                if links is None or not links.passed_undefined(bytes(code.code)):
+                    return code
+                self._cubin_cache.clear()
+            # A call wants a symbol that is nowhere: what follows fails, and says so.
         cc = self._ensure_cc(cc)
         plan = self.plan(cc)
         self._setup_functions = list(plan.setup_callbacks)

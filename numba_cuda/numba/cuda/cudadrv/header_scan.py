@@ -25,6 +25,8 @@ _SPACE = rb"[ \t\f\v]*(?:/\*(?:[^*]|\*(?!/))*\*/[ \t\f\v]*)*"
 _NAME = rb'(?:"([^"\n\0]+)"|<([^>\n\0]+)>)'
 _INCLUDE = re.compile(rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|([^\s/]\S*))")
 _HAS_INCLUDE = re.compile(rb"__has_include(_next)?\s*\(\s*(?:" + _NAME + rb"|\S)")
+# How headers provide for compilers without it; NVRTC has it.
+_DEFINED_HAS_INCLUDE = re.compile(rb"#[ \t]*define[ \t]+__has_include(?:_next)?\([^)\n]*\)")
 # What is given to a macro that wraps __has_include.
 _ARGUMENT = re.compile(rb"[(,]\s*<([^<>\s()]+)>\s*[),]")
 _CONDITION = re.compile(rb'#[ \t]*(?:el)?if[^\n"]*"[^\n]*')
@@ -72,6 +74,7 @@ class Directives:
         for found in _includes(text):
             computed |= not _add(names, *found.groups()[:3])
         if b"__has_include" in text or b"HAS_INCLUDE" in text.upper():
+            text = _DEFINED_HAS_INCLUDE.sub(b"", text)
             for found in _HAS_INCLUDE.finditer(text):
                 computed |= not _add(names, *found.groups())
             for name in _ARGUMENT.findall(text):

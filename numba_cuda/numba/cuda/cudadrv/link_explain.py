@@ -9,7 +9,15 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from numba.cuda.cudadrv import bitcode_compile, cxx_names, link_formats, link_inputs, link_symbols, link_trial
+from numba.cuda.cudadrv import (
+    bitcode_compile,
+    code_symbols,
+    cxx_names,
+    link_formats,
+    link_inputs,
+    link_symbols,
+    link_trial,
+)
 from numba.cuda.cudadrv.link_errors import LinkError, Part, listed
 from numba.cuda.cudadrv.link_inputs import LinkInput
 from numba.cuda.cudadrv.link_plan import LinkPlan
@@ -69,6 +77,9 @@ def explained(
             parts,
             log,
         )
+    symbol = _undefined_in(plan, parts, wanted_by)
+    if symbol is not None:
+        return _missing_symbol(plan, parts, wanted_by, prototypes, symbol, log)
     return _unexplained(plan, parts, log)
 
 
@@ -132,6 +143,23 @@ def _missing_symbol(
         f"  what to do: {remedy or _REMEDY}",
     ]
     return LinkError("\n".join(lines), log)
+
+
+def _undefined_in(plan: LinkPlan, parts: Sequence[Part], wanted_by: Mapping[str, str]) -> str | None:
+    """A symbol that is wanted and that none of *parts* defines, where that can be read: nvJitLink before 12.9 does not
+    say it of machine code."""
+    defined: set[str] = set()
+    wanted = [name for name in wanted_by if not name.startswith(("llvm.", "__nv_"))]  # NVVM has these
+    for part in parts:
+        if part.kind is link_inputs.PTX:
+            wanted += code_symbols.in_ptx(part.code).wanted
+        elif part.kind is link_inputs.CUBIN and (found := code_symbols.in_elf(part.code)) is not None:
+            wanted += found.wanted
+        names = _names_in(plan, part)
+        if names is None and part is not parts[0]:
+            return None
+        defined |= names or set()
+    return next((name for name in wanted if name not in defined), None)
 
 
 _REMEDY = (

@@ -33,7 +33,7 @@ _TYPES = {
 }
 _START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
 # What a link without its kernel, or without the rest of its code, says anyway.
-_INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol")
+_INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
 
 
 class TrialError(RuntimeError):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import itertools
 import json
@@ -85,7 +86,8 @@ def result(tmp_path, monkeypatch):
     installed[-1]["name"] += "-cu12"
     counted.add_versions(json.dumps(installed))
     counted.save()
-    return compatibility.load(combination)
+    (saved,) = (tmp_path / "results").iterdir()
+    return compatibility.read(json.loads(saved.read_text()))
 
 
 class TestResult:
@@ -96,9 +98,6 @@ class TestResult:
 
     def test_versions_are_told_for_either_cuda(self, result):
         assert result.versions == {name: f"1.{i}" for i, name in enumerate(compatibility.TOLD)}
-
-    def test_there_is_none_where_nothing_ran(self, result):
-        assert compatibility.load(COMBINATIONS[1]) is None
 
 
 class TestPage:
@@ -116,16 +115,19 @@ class TestPage:
         assert "| 1 passed | not run" in page and "failed |" not in page
         assert re.search(r"## What failed\n\nNothing\.\n", page)
 
-    def test_the_one_in_the_repository_has_every_combination(self):
-        """It is as new as the combinations, and made by this code: ``nox`` writes it."""
-        text = (DOCS / "compatibility.md").read_text()
-        (head, _, *rows) = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
-        assert re.findall(r"Python (\S+)", head) == list(compatibility.PYTHON)
-        told = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-        found = {
-            Combination(numba_cuda, cuda, python)
-            for numba_cuda, cuda, *cells in told
-            for python, cell in zip(compatibility.PYTHON, cells, strict=True)
-            if cell
-        }
-        assert found == set(COMBINATIONS)
+    def test_the_one_in_the_repository_is_made_of_the_results(self):
+        results = compatibility.kept()
+        assert {result.combination for result in results} <= set(COMBINATIONS)
+        assert (DOCS / "compatibility.md").read_text() == compatibility.page(results)
+
+    def test_new_results_take_the_place_of_older_ones(self, result, tmp_path, monkeypatch):
+        monkeypatch.setattr(compatibility, "DATA", tmp_path / "data.json")
+        monkeypatch.setattr(compatibility, "PAGE", tmp_path / "page.md")
+        older = [Result(combination, commit="older", passed=7) for combination in COMBINATIONS[1::-1]]
+        compatibility.DATA.write_text(json.dumps([dataclasses.asdict(each) for each in older]))
+        compatibility.write_page()
+        assert [(each.combination, each.commit) for each in compatibility.kept()] == [
+            (COMBINATIONS[0], "abc1234"),
+            (COMBINATIONS[1], "older"),
+        ]
+        assert "| 1 passed, 2 failed | 7 passed | not run | not run |" in compatibility.PAGE.read_text()

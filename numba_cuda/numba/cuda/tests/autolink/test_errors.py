@@ -13,7 +13,7 @@ from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvc
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv import cache_store, compile_failure, cxx_names, link_signatures
+from numba.cuda.cudadrv import cache_store, compile_failure, cxx_names, link_explain, link_signatures
 from numba.cuda.cudadrv.link_errors import LinkError
 
 DOCS = Path(__file__).parents[5] / "docs"
@@ -282,6 +282,42 @@ def test_ptx_of_a_newer_version_names_the_input(version, message):
     error = failure_of(Linked("f", cuda.PTXSource(code, name="new")))
     assert message in str(error)
     assert "at fault: PTX 'new' of " in str(error)
+
+
+def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
+    """As nvJitLink 12.8's does not for machine code."""
+    monkeypatch.setattr(link_explain, "_UNDEFINED", re.compile("(?!)"))
+
+    class Misspelt(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("add_won", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            yield autolink.CUDASource('extern "C" __device__ float add_one(float x) { printf("%f", x); return x + 1; }')
+
+    misspelt = Misspelt()
+
+    def kernel(x):
+        x[0] = misspelt(x[1])
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0), lto=False)
+    message = str(failure.value)
+    assert "'add_won' is called but nothing that is linked defines it" in message
+    assert "defines 'add_one'" in message and "wanted by: the call with (float32)" in message
+
+
+def test_a_missing_symbol_is_told_after_another_link_failed():
+    """nvJitLink itself then lets it pass where no LTO takes part."""
+    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
+    failure_of(Linked("f", cuda.PTXSource(code, name="new")))
+    test_an_object_that_brings_no_code_is_told(lto=False)
+
+    def kernel(x):
+        x[0] = cuda.grid(1)
+        print(x[0])
+
+    assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
 
 
 @pytest.mark.parametrize("lto", [True, False])

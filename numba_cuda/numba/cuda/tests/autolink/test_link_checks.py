@@ -15,7 +15,7 @@ from autolink_support import adder, compiled, from_nvcc, have_nvcc
 from cuda import pathfinder
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv import link_checks, link_formats, link_inputs, link_trial
+from numba.cuda.cudadrv import device_runtime, link_checks, link_formats, link_inputs, link_trial
 
 TARGET = autolink.Target((9, 0), lto=True)
 LINKABLE = {
@@ -68,8 +68,9 @@ def good():
         "LTO-IR": compiled(source, "ltoir"),
         "cubin": compiled(READS_WRITES, "cubin"),
         "fatbin": fatbin(),
-        "archive": Path(pathfinder.find_static_lib("cudadevrt")).read_bytes(),
     }
+    if device_runtime.archive() is not None:
+        codes["archive"] = Path(pathfinder.find_static_lib("cudadevrt")).read_bytes()
     if have_nvcc():
         codes["object"] = from_nvcc((source,), "object")
         codes["archive"] = from_nvcc((source, adder("g")), "archive")

@@ -19,7 +19,7 @@ SOURCES = [{"name": "code.cu", "kind": "source"}]
 EVERYTHING = CUBINS + LTO_IR + PTX + SOURCES
 
 
-def prebuilt(folder, files=EVERYTHING, version=(12, 9), **options):
+def prebuilt(folder, files=EVERYTHING, version=(12, 0), **options):
     (folder / "manifest.json").write_text(json.dumps({"toolkit": list(version), "files": files}))
     return autolink.Prebuilt(folder, **options)
 
@@ -59,13 +59,13 @@ class TestWhenNothingFits:
             prebuilt(tmp_path, CUBINS).choose(target((12, 0)))
         message = str(caught.value)
         assert "fits sm_120, linked with LTO" in message
-        assert "there is: cubin for sm_80, cubin for sm_90, built with CUDA 12.9" in message
+        assert "there is: cubin for sm_80, cubin for sm_90, built with CUDA 12.0" in message
         assert "what to do: " in message
 
     def test_it_says_that_the_linker_is_too_old(self, tmp_path, monkeypatch):
         monkeypatch.setattr(toolkit, "nvjitlink_version", lambda: (12, 4))
         with pytest.raises(PrebuiltError, match=r"nvJitLink here is 12\.4, which links no code of a later CUDA"):
-            prebuilt(tmp_path, CUBINS).choose(target((9, 0)))
+            prebuilt(tmp_path, CUBINS, version=(12, 9)).choose(target((9, 0)))
 
     def test_it_says_that_there_is_no_compiler(self, tmp_path, monkeypatch):
         monkeypatch.setattr(toolkit, "nvrtc_version", lambda: None)
@@ -79,7 +79,7 @@ class TestTheManifest:
             autolink.Prebuilt(tmp_path)
 
     @pytest.mark.parametrize(
-        "text", ["", "[]", '{"toolkit": [12, 9]}', '{"toolkit": [12, 9], "files": [{"name": "a", "kind": "b"}]}']
+        "text", ["", "[]", '{"toolkit": [12, 0]}', '{"toolkit": [12, 0], "files": [{"name": "a", "kind": "b"}]}']
     )
     def test_cannot_be_read(self, text, tmp_path):
         (tmp_path / "manifest.json").write_text(text)

@@ -384,6 +384,18 @@ def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
 
 
+def test_headers_that_provide_for_other_compilers_without_has_include(tree, monkeypatch):
+    """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
+    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    tree.write(
+        "second/deep/two.h",
+        '#include "three.h"\n#ifndef __has_include\n#  define __has_include(x) 0\n#endif\n'
+        "#if __has_include(<cuda_fp16.h>)\n#define TWO 2\n#endif\n",
+    )
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
 @pytest.mark.parametrize("macro", ["__TIME__", "__DATE__"])
 def test_what_depends_on_the_time_is_not_cached(tree, macro):
     tree.code += f"\n__device__ const char *when() {{ return {macro}; }}"
