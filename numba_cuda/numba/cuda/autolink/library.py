@@ -321,7 +321,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     raise
             else:
                 links = sys.modules.get("numba.cuda.cudadrv.link_run")  # loaded where there was a link
-                if links is None or not links.passed_undefined(bytes(code.code)):
+                if links is None or not links.passed_undefined(bytes(code.code), self._symbols):
                     return code
                 self._cubin_cache.clear()
             # A call wants a symbol that is nowhere: what follows fails, and says so.

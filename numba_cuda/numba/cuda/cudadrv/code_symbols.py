@@ -22,7 +22,7 @@ _PTX_WANTED = re.compile(
 _LLVM = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
 # What every program on a GPU can call: nothing that is linked has to define it.
 _SYSTEM = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-_OF_THE_SYSTEM = (".nv", "__UDT", "__UFT", "__nv_reserved")
+_OF_THE_SYSTEM = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
 
 
 @dataclass(frozen=True)

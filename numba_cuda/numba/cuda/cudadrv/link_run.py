@@ -142,7 +142,7 @@ def _linked(
         _refuse_double_definitions(plan, parts, prototypes)
         _refuse_wrong_signatures(plan, parts, wanted_by, prototypes)
         try:
-            return _run(plan, parts, how, output).packed()
+            return _run(parts, how, output, wanted_by).packed()
         except Exception as error:
             explained = explain.explained(plan, parts, wanted_by, prototypes, str(error))
             explained.__cause__ = error
@@ -183,14 +183,14 @@ def _key(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
 _failed = False
 
 
-def _run(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output: str) -> Linked:
+def _run(parts: Sequence[_Part], options: LinkerOptions, output: str, wanted_by: Mapping[str, str]) -> Linked:
     global _failed
     linker = None
     try:
         linker = Linker(*[part.object_code() for part in parts], options=options)
         code = linker.link(output)
         log = linker.get_info_log()
-        if output == "cubin" and (symbol := passed_undefined(bytes(code.code))):
+        if output == "cubin" and (symbol := passed_undefined(bytes(code.code), wanted_by)):
             raise RuntimeError(f"nvJitLink let it pass: Undefined reference to '{symbol}'")
     except Exception:
         _failed = True
@@ -202,15 +202,15 @@ def _run(plan: LinkPlan, parts: Sequence[_Part], options: LinkerOptions, output:
     return Linked(code, _TIMES.sub("", log.replace("\0", "")).strip())
 
 
-def passed_undefined(cubin: bytes) -> str | None:
-    """A symbol that a linked *cubin* calls and lacks. Where one link has failed in a process, nvJitLink (at least 12.9
-    to 13.5) can let that pass in the next ones; before, nothing is looked at."""
+def passed_undefined(cubin: bytes, wanted: Collection[str]) -> str | None:
+    """A symbol of *wanted* that a linked *cubin* calls and lacks. Where one link has failed in a process, nvJitLink
+    (at least 12.9 to 13.5) can let that pass in the next ones; before, nothing is looked at."""
     if not _failed:
         return None
     from numba.cuda.cudadrv import code_symbols
 
     found = code_symbols.in_elf(cubin)
-    return found.wanted[0] if found is not None and found.wanted else None
+    return next((name for name in found.wanted if name in wanted), None) if found is not None else None
 
 
 def _external_parts(plan: LinkPlan, calls: Callable[[], Collection[str]] | None) -> list[_Part]:
