@@ -109,20 +109,10 @@ def test_the_template(environment, tmp_path):
         "x[0] = smooth_step(0, 1.5, x[1])",
         (8, 0),
         (9, 0),
-        (12, 1),
-        (10, 3),
+        (8, 7),
+        (12, 0),
     )
-    assert kinds == if_linkable("cubin", "cubin", "LTO-IR", "LTO-IR")
-    benchmark = [sys.executable, PROJECT / "benchmarks" / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
-    done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    for kind in "cubin", "LTO-IR", "PTX", "source":
-        assert re.search(rf"^{kind} +(-|\d+ ms) +\d+ ms +\d+ ms +\d+\.\d KB +\d+$", done.stdout, re.MULTILINE), (
-            done.stdout
-        )
-    own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
-    done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    assert kinds == if_linkable("cubin", "cubin", "LTO-IR", "cubin")
     wrong = environment.run("""
         from numba.cuda import autolink
         from sample_library import polynomial
@@ -133,6 +123,18 @@ def test_the_template(environment, tmp_path):
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
     """)
     assert "coefficients: got array(float32, 1d, C), expected an array for double*" in wrong.stderr
+    if toolkit.nvjitlink_version() < (12, 9):
+        return  # what follows is about what the wheel is for
+    benchmark = [sys.executable, PROJECT / "benchmarks" / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
+    done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for kind in "cubin", "LTO-IR", "PTX", "source":
+        assert re.search(rf"^{kind} +(-|\d+ ms) +\d+ ms +\d+ ms +\d+\.\d KB +\d+$", done.stdout, re.MULTILINE), (
+            done.stdout
+        )
+    own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
+    done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
