@@ -2,7 +2,7 @@
 """The compatibility matrix: all tests with every combination of docs/compatibility.py.
 
 nox                                               all of them, then the page of the documentation with what came out
-nox -t corners                                    the corners, which .ci/run runs
+nox -t ci                                         what .ci/run runs: the corners, and nvmath-python
 nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      one; nox --list lists them
 nox -s page                                       the page again, with the results that are in build/compatibility
 
@@ -33,7 +33,7 @@ nox.options.error_on_missing_interpreters = False
 @nox.session
 @nox.parametrize(
     "python, combination",
-    [nox.param(c.python, c, id=str(c), tags=["corners"] if c in compatibility.CORNERS else []) for c in COMBINATIONS],
+    [nox.param(c.python, c, id=str(c), tags=["ci"] if c in compatibility.CHECKED else []) for c in COMBINATIONS],
 )
 def tests(session: nox.Session, combination: Combination) -> None:
     """All tests with one combination."""

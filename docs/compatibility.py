@@ -24,7 +24,7 @@ CUDA = ("12", "13")
 PYTHON = ("3.10", "3.11", "3.12", "3.13")
 #: With one Python alone: the versions of numba-cuda between, and older CUDA libraries.
 BETWEEN = ("0.30.3",)
-OLD_CUDA = ("12.8", "13.0")
+OLD_CUDA = ("12.8", "13.0", "13.4")
 ONE_PYTHON = "3.12"
 
 #: What pip does not find out by itself.
@@ -38,6 +38,8 @@ WRAPPED = {
     "12": ("nvidia-curand-cu12",),
     "13": ("nvidia-curand",),
 }
+#: The newest CUDA with whose headers this libmathdx compiles cuBLASDx.
+NVMATH_CUDA = "13.4"
 NVMATH = ("nvmath-python==1.0.0", "nvidia-libmathdx-cu13==0.4.1.15")
 
 #: Whose versions the page tells.
@@ -71,7 +73,7 @@ class Combination:
         found = [*REQUIREMENTS.get(self.numba_cuda, ()), *WRAPPED[self.cuda_major]]
         if self.numba_cuda != NEWEST:
             found.append(f"numba-cuda=={self.numba_cuda}")
-        elif self.cuda == "13":
+        if self.cuda == NVMATH_CUDA:
             found.extend(NVMATH)
         if self.cuda != self.cuda_major:
             suffix = "-cu12" if self.cuda_major == "12" else ""
@@ -92,6 +94,8 @@ CORNERS = [
     Combination(NUMBA_CUDA[-1], CUDA[0], PYTHON[0]),
     Combination(NUMBA_CUDA[-1], CUDA[-1], PYTHON[-1]),
 ]
+#: What continuous integration runs.
+CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
 
 
 @dataclass
@@ -191,9 +195,7 @@ def page(results: list[Result]) -> str:
         cells = [_cell(Combination(numba_cuda, cuda, python), by_combination) for python in PYTHON]
         rows.append([numba_cuda, cuda, *cells])
     parts = [
-        _INTRODUCTION.format(
-            dates=_listed(sorted({result.date for result in results})),
-        ),
+        _INTRODUCTION.format(dates=_listed(sorted({result.date for result in results})), nvmath_cuda=NVMATH_CUDA),
         _table(["numba-cuda", "CUDA", *(f"Python {python}" for python in PYTHON)], rows),
         _not_green(results),
         _skipped(results),
@@ -208,7 +210,8 @@ _INTRODUCTION = """\
 All tests, with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and every Python; and with
 one Python the versions of numba-cuda between, and older CUDA libraries. The oldest numba-cuda goes with the oldest
 cuda-core. `nox` in a checkout runs them and writes this page, here from runs on {dates}, on Linux. Continuous
-integration runs four corners of the table, in which each two ends of different axes meet.
+integration runs four corners of the table, in which each two ends of different axes meet, and CUDA {nvmath_cuda}, with
+which the examples for nvmath-python are tested.
 """
 
 

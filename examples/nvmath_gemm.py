@@ -5,8 +5,10 @@ Each block of the kernel makes one tile of the product: it loads tiles of both f
 cuBLASDx add their product to the tile, on the tensor cores for half precision. `Tile` is the binding; it has the
 attributes of `nvmath.device.Matmul`, so the kernel takes either.
 
-    pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15
+    pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15 "cuda-toolkit<13.5"
     python examples/nvmath_gemm.py
+
+This libmathdx compiles cuBLASDx with the headers of CUDA 13.4 and older.
 
 Like `nvmath_fft.py` it needs the NVIDIA driver library to import nvmath-python, and has no simulator.
 """

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -50,6 +51,9 @@ class DeviceCode(BuildHookInterface):
         (self.folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
         include = build_data["force_include_editable" if version == "editable" else "force_include"]
         include[str(self.folder)] = f"{package}/device_code"
+
+    def finalize(self, version, build_data, artifact_path):
+        shutil.rmtree(self.folder)
 
     def built(self, code, kind, architecture):
         """Build *code* into the folder; the file's entry in the manifest."""

@@ -59,9 +59,11 @@ class TestCombinations:
         pinned = Combination(compatibility.NEWEST, "12.9", "3.12").requirements()
         assert {"cuda-toolkit==12.9.*", "nvidia-nvjitlink-cu12==12.9.*", "nvidia-nvfatbin-cu12==12.9.*"} <= set(pinned)
 
-    def test_continuous_integration_runs_the_corners(self):
-        assert "-t corners" in (PROJECT / ".ci" / "run").read_text()
-        assert '"corners"' in (PROJECT / "noxfile.py").read_text()
+    def test_continuous_integration_runs_the_corners_and_nvmath(self):
+        assert set(CORNERS) < set(compatibility.CHECKED) <= set(COMBINATIONS)
+        assert any(set(compatibility.NVMATH) <= set(c.requirements()) for c in compatibility.CHECKED)
+        assert "-t ci" in (PROJECT / ".ci" / "run").read_text()
+        assert '["ci"] if c in compatibility.CHECKED' in (PROJECT / "noxfile.py").read_text()
 
 
 JUNIT = """<testsuites><testsuite>
