@@ -45,7 +45,7 @@ def tests(session: nox.Session, combination: Combination) -> None:
         result.add_versions(session.run("python", "-m", "pip", "list", "--format=json", silent=True))
         session.log(", ".join(f"{name} {version}" for name, version in result.versions.items()))
         command = ["python", "-m", "pytest", f"--junitxml={junit}", *session.posargs]
-        options = {"PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "-n auto -q")}
+        options = {"PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "-n auto --dist worksteal -q")}
         session.run(*command, env=options, success_codes=[0, 1])  # 1: tests failed, which are in the file
     except CommandFailed as failure:
         result.failed["installation or pytest"] = str(failure.reason)
