@@ -197,6 +197,7 @@ def page(results: list[Result]) -> str:
     parts = [
         _INTRODUCTION.format(dates=_listed(sorted({result.date for result in results})), nvmath_cuda=NVMATH_CUDA),
         _table(["numba-cuda", "CUDA", *(f"Python {python}" for python in PYTHON)], rows),
+        _gpus(results),
         _not_green(results),
         _skipped(results),
         _versions(results),
@@ -221,7 +222,12 @@ def _cell(combination: Combination, results: dict[Combination, Result]) -> str:
     result = results.get(combination)
     if result is None:
         return "not run"
-    return result.summary() + (f", on an {result.gpu}" if result.gpu else "")
+    return result.summary() + (" (GPU)" if result.gpu else "")
+
+
+def _gpus(results: list[Result]) -> str:
+    names = _listed(result.gpu for result in results if result.gpu)
+    return f"GPU: {names}. Where it is not said, there was none, and the tests that launch kernels were skipped.\n"
 
 
 def _not_green(results: list[Result]) -> str:

@@ -111,6 +111,11 @@ class TestPage:
         assert "| needs a GPU | 2 |" in page
         assert "abc1234" in page and "2026-01-31" in page
 
+    def test_tells_of_gpus(self, result):
+        result.gpu = "Some GPU"
+        page = compatibility.page([result])
+        assert "| 1 passed, 2 failed (GPU) |" in page and "GPU: Some GPU." in page
+
     def test_says_that_nothing_failed(self, result):
         result.failed.clear()
         page = compatibility.page([result])
