@@ -97,6 +97,7 @@ def compare(where: str, got: str, expected: str) -> None:
     """Leave with an error if *got* is not *expected*, where ``...`` stands for anything."""
     lines = [line.rstrip() for line in expected.strip().splitlines()]
     pattern = "\n".join(".*".join(map(re.escape, line.split("..."))) for line in lines)
+    pattern = re.sub(r"\n\.\*(?=\n)", r"(?:\n[\\s\\S]*?)?", pattern)  # a line of its own: any lines, or none
     pattern = re.sub(r"(?m)^\.\*$", r"[\\s\\S]*?", pattern)
     shown = "\n".join(line.rstrip() for line in got.strip().splitlines())
     if not re.fullmatch(pattern, shown):
