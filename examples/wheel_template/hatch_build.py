@@ -90,21 +90,22 @@ def declared(code, symbols):
         parameters = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
             cxx, name = re.findall(r"^(.*?)(\w*)$", parameter.strip(), re.DOTALL)[0]
-            parameters[name] = plain(cxx, f"{symbol}: the parameter {parameter.strip()!r}", "a number or a pointer")
-        functions[symbol] = {"returns": plain(returns, f"{symbol}: its result", "a number"), "parameters": parameters}
+            parameters[name] = plain(cxx, f"{symbol}: the parameter {parameter.strip()!r}", pointers=True)
+        functions[symbol] = {"returns": plain(returns, f"{symbol}: its result"), "parameters": parameters}
     for symbol, (returns, _) in declarations.items():
         if "inline" in returns:
             raise RuntimeError(f"{symbol} is inline, so that the compiler leaves it out: declare it without")
     return functions
 
 
-def plain(cxx, what, expected):
+def plain(cxx, what, pointers=False):
     """The plain name of a C++ type: ``int`` of ``const std::int32_t``, ``float*`` of ``float const* __restrict__``."""
     words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
     words = [word for word in words if word not in NOT_THE_TYPE]
     name = " ".join(word for word in words if word != "*")
     name, stars = OTHER_NAMES.get(name, name), words.count("*")
-    if (stars or name not in NUMBERS) and (stars != 1 or "pointer" not in expected):
+    if not ((stars == 0 and name in NUMBERS) or (stars == 1 and pointers)):
+        expected = "a number or a pointer" if pointers else "a number"
         raise RuntimeError(f"{what} has the type {' '.join(words)!r}, expected {expected}")
     return name + "*" * stars
 

@@ -92,12 +92,18 @@ def fixed_include_paths() -> tuple[str, ...]:
     """The include directories of installed packages."""
     host = os.path.dirname(os.path.dirname(os.path.abspath(nvrtc.__file__)))
     major = nvrtc._get_nvrtc_version()[0]
-    cccl, nvcc = map(pathfinder.locate_nvidia_header_directory, ("cccl", "nvcc"))
+    toolkit = get_cuda_paths()["include_dir"].info
+    cccl = pathfinder.locate_nvidia_header_directory("cccl")
+    nvcc = None
+    if toolkit and not os.path.isdir(
+        os.path.join(toolkit, "crt")
+    ):  # which <mma.h> needs: a wheel of its own for CUDA 12
+        nvcc = pathfinder.locate_nvidia_header_directory("nvcc")
     paths = (
         os.path.join(host, "include", str(major)),
-        get_cuda_paths()["include_dir"].info,
+        toolkit,
         cccl.abs_path if cccl is not None else None,
-        nvcc.abs_path if nvcc is not None else None,  # crt/mma.h, in CUDA 12's wheels
+        nvcc.abs_path if nvcc is not None else None,
         os.path.join(host, "memory_management"),
     )
     return tuple(path for path in paths if path)

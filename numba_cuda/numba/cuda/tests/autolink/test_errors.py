@@ -295,13 +295,8 @@ def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
         def __numba_cuda_link__(self, x):
             yield autolink.CUDASource('extern "C" __device__ float add_one(float x) { printf("%f", x); return x + 1; }')
 
-    misspelt = Misspelt()
-
-    def kernel(x):
-        x[0] = misspelt(x[1])
-
     with pytest.raises(LinkError) as failure:
-        autolink.build(kernel, "void(float32[::1])", cc=(9, 0), lto=False)
+        autolink.build(kernel_calling(Misspelt()), "void(float32[::1])", cc=(9, 0), lto=False)
     message = str(failure.value)
     assert "'add_won' is called but nothing that is linked defines it" in message
     assert "defines 'add_one'" in message and "wanted by: the call with (float32)" in message
@@ -326,13 +321,8 @@ def test_an_object_that_brings_no_code_is_told(lto):
         def __numba_cuda_call__(self, x):
             return autolink.Extern("defined_nowhere", returns=x)
 
-    no_hook = NoHook()
-
-    def kernel(x):
-        x[0] = no_hook(x[1])
-
     with pytest.raises(LinkError) as failure:
-        autolink.build(kernel, "void(float32[::1])", cc=(9, 0), lto=lto)
+        autolink.build(kernel_calling(NoHook()), "void(float32[::1])", cc=(9, 0), lto=lto)
     message = str(failure.value)
     assert "'defined_nowhere' is called but nothing that is linked defines it" in message
     assert re.search(r"wanted by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
