@@ -11,15 +11,12 @@ from __future__ import annotations
 import operator
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numba import cuda
+from repository import EXAMPLES, module
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[5] / "examples"))
-import cub
-
-sys.path.pop(0)
+cub = module(EXAMPLES, "cub")
 
 BLOCKS = 3
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -79,7 +79,7 @@ def names(linked):
 
 
 needs_device_runtime = pytest.mark.skipif(
-    device_runtime.archive() is None, reason="libcudadevrt.a, which the wheels of CUDA 12.8 lack, is not here"
+    device_runtime.archive() is None, reason="no libcudadevrt.a: the wheels of CUDA 12.8 lack it"
 )
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import importlib.util
 import itertools
 import os
@@ -12,7 +11,6 @@ import re
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +18,7 @@ from autolink_support import Linked, compiled, ptx
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import NotLinkableError, check_linkable
-
-EXAMPLES = Path(__file__).resolve().parents[5] / "examples"
+from repository import EXAMPLES, TESTS, module
 
 
 class Add(autolink.DeviceCallable):
@@ -452,16 +449,12 @@ def test_device_functions_are_sent_to_the_other_process():
 
 
 def example(name):
-    sys.path.insert(0, str(EXAMPLES))
     try:
-        return importlib.import_module(name)
+        return module(EXAMPLES, name)
     except SystemExit:
         pytest.skip(f"{name} says what it needs, and ends")
-    finally:
-        sys.path.remove(str(EXAMPLES))
 
 
-@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are in the repository alone")
 class TestEveryExample:
     def test_fft(self):
         FFT = example("fft").FFT
@@ -493,7 +486,7 @@ class TestEveryExample:
         if importlib.util.find_spec("nvmath") is None:
             pytest.skip("needs nvmath-python")
         script = f"""
-            import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
+            import sys; sys.path.insert(0, {str(TESTS)!r})
             from test_check_linkable import check_linkable, example
             check_linkable({call}, lto=True, other_process=False)
         """

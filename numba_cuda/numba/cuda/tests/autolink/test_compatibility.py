@@ -4,24 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import itertools
 import json
 import re
-import sys
-from pathlib import Path
 
 import pytest
+from repository import DOCS, PROJECT, module
 
-PROJECT = Path(__file__).resolve().parents[5]
-DOCS = PROJECT / "docs"
-
-if not DOCS.is_dir():
-    pytest.skip("the matrix is in the repository alone", allow_module_level=True)
-
-SPEC = importlib.util.spec_from_file_location("compatibility", DOCS / "compatibility.py")
-compatibility = sys.modules[SPEC.name] = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(compatibility)
+compatibility = module(DOCS, "compatibility")
 COMBINATIONS, CORNERS = compatibility.COMBINATIONS, compatibility.CORNERS
 Combination, Result = compatibility.Combination, compatibility.Result
 

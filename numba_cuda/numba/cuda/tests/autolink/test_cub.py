@@ -3,40 +3,23 @@
 
 from __future__ import annotations
 
-import importlib
 import operator
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
+import cub_cases
 import numpy as np
 import pytest
 from autolink_support import build, elf
+from cub_cases import Case, cub
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.driver import LinkerError
-
-HERE = Path(__file__).resolve().parent
-REPOSITORY = HERE.parents[4]
-EXAMPLES = REPOSITORY / "examples"
-
-if not EXAMPLES.is_dir():
-    pytest.skip("the examples are in the repository alone", allow_module_level=True)
-
-import cub_cases  # noqa: E402
-from cub_cases import Case, cub  # noqa: E402
-
-
-def module(folder, name):
-    sys.path.insert(0, str(folder))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(folder))
+from repository import BENCHMARKS, EXAMPLES, TESTS, module
 
 
 def functions_of(linked):
@@ -130,7 +113,7 @@ class TestLinked:
             build(kernel_calling((sort.sort, 1), items=16, dtype=np.float64), "void(float64[::1])")
 
     def test_the_benchmark_is_the_native_kernel(self):
-        benchmark = module(REPOSITORY / "benchmarks", "contests.block_sums")
+        benchmark = module(BENCHMARKS, "contests.block_sums")
         linked = build(benchmark.make_block_sums(256, 16), benchmark.SIGNATURE)
         native, _ = benchmark.native_block_sums(256, 16)
         code, shared = sizes_of(linked.code, linked.entry_name)
@@ -178,7 +161,7 @@ class TestInTheSimulator:
     def test_as_numpy_has_it(self):
         cases = ["int32:8x4:4:0", "uint8:32:1:1", "float16:32:7:2", "complex64:8x4:1:3"]
         environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-        command = [sys.executable, str(HERE / "cub_cases.py"), *cases]
+        command = [sys.executable, str(TESTS / "cub_cases.py"), *cases]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"{len(cases) + 1} cases are right" in done.stdout

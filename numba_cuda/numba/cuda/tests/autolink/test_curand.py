@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The package examples/curand: its generators against known answers, cuRAND's host library and statistics."""
 
-import importlib
 import math
 import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,19 +14,10 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.core.errors import TypingError
+from repository import EXAMPLES, module
 
-EXAMPLES = Path(__file__).resolve().parents[5] / "examples"
-
-if not EXAMPLES.is_dir():
-    pytest.skip("the examples are in the repository alone", allow_module_level=True)
-
-sys.path.insert(0, str(EXAMPLES))
-try:
-    curand = importlib.import_module("curand")
-    generator, distributions = (importlib.import_module(f"curand.{name}") for name in ("generator", "distributions"))
-    philox_function = importlib.import_module("curand.philox").philox
-finally:
-    sys.path.remove(str(EXAMPLES))
+curand, generator, distributions = (module(EXAMPLES, f"curand{name}") for name in ("", ".generator", ".distributions"))
+philox_function = module(EXAMPLES, "curand.philox").philox
 
 try:
     generator.headers()

@@ -7,16 +7,13 @@ import importlib.util
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from docs_support import MARKS, blocks_of, run_page
+from repository import DOCS
 
-DOCS = Path(__file__).resolve().parents[5] / "docs"
 GENERATED = {"errors.md"}  # made by running its code, which test_errors.py does
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED)
-
-pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is in the repository alone")
 
 
 def named(path):

@@ -5,15 +5,10 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
-import pytest
+from repository import DOCS, PROJECT
 
-PROJECT = Path(__file__).resolve().parents[5]
-DOCS = PROJECT / "docs"
 PACKAGES = PROJECT / "numba_cuda" / "numba" / "cuda"
-
-pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is in the repository alone")
 
 
 def test_the_list_of_seams_is_complete_and_in_order():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from autolink_support import Linked, adder, build
@@ -12,15 +11,13 @@ from numba.cuda import autolink, types
 from numba.cuda.autolink import protocol
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv import cache_store, link_inputs
+from repository import DOCS, TESTS
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE.parents[4] / "docs" / "protocol.md"
+PAGE = DOCS / "protocol.md"
 
 
 @pytest.fixture(scope="module")
 def page():
-    if not PAGE.is_file():
-        pytest.skip("the documentation is in the repository alone")
     return PAGE.read_text()
 
 
@@ -32,7 +29,7 @@ def test_every_statement_names_its_tests(page):
     for statement, tests in rows:
         for test in re.findall(r"`([^`]+)`", tests):
             file, _, name = test.partition("::")
-            assert re.search(rf"^\s*def {name or 'test_'}", (HERE / file).read_text(), re.MULTILINE), (statement, test)
+            assert re.search(rf"^\s*def {name or 'test_'}", (TESTS / file).read_text(), re.MULTILINE), (statement, test)
 
 
 def test_the_suffixes_that_the_page_names(page):

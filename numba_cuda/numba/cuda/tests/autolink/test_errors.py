@@ -15,8 +15,8 @@ from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv import cache_store, compile_failure, cxx_names, link_explain, link_signatures
 from numba.cuda.cudadrv.link_errors import LinkError
+from repository import DOCS, module
 
-DOCS = Path(__file__).parents[5] / "docs"
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
 CONTAINERS = {"fatbin": cuda.Fatbin, "object": cuda.Object, "archive": cuda.Archive}
 
@@ -45,12 +45,8 @@ def failure_of(*spies, error=LinkError, **options):
 # The catalogue
 
 
-def test_the_catalogue_is_what_the_failures_say(monkeypatch):
-    if not DOCS.is_dir():
-        pytest.skip("the docs are not here")
-    monkeypatch.syspath_prepend(str(DOCS))
-    import errors  # type: ignore[import-not-found]
-
+def test_the_catalogue_is_what_the_failures_say():
+    errors = module(DOCS, "errors")
     said, written = (errors.comparable(text) for text in (errors.page(), errors.PAGE.read_text()))
     assert said == written, "run python docs/errors.py"
 

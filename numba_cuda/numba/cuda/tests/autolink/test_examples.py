@@ -2,42 +2,28 @@
 """The examples, run as a reader runs them, and the FFT library that one of them brings, at every size it has."""
 
 import ctypes
-import importlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
-
-HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parents[4] / "examples"
-
-pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are in the repository alone")
-
-
-def example(name):
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(EXAMPLES))
+from repository import EXAMPLES, TESTS, module
 
 
 @pytest.fixture(scope="module")
 def fft_example():
-    return example("fft")
+    return module(EXAMPLES, "fft")
 
 
 @pytest.fixture(scope="module")
 def run_example():
-    return example("_run")
+    return module(EXAMPLES, "_run")
 
 
 class TestRunsAsAReaderRunsIt:
@@ -117,7 +103,7 @@ def blocks_on_the_cpu(request, fft_example, tmp_path_factory):
         for direction in DIRECTIONS
     ]
     folder = tmp_path_factory.mktemp("fft")
-    source = f'#include "{HERE / "block_fft_on_cpu.cpp"}"\n' + "".join(
+    source = f'#include "{TESTS / "block_fft_on_cpu.cpp"}"\n' + "".join(
         f"EXPORT({fft.symbol}, {fft.real}, {fft.size}, {fft.elements_per_thread}, {fft.ffts_per_block},"
         f" {str(fft.direction == 'inverse').lower()})\n"
         for fft in ffts
@@ -268,4 +254,4 @@ class TestOnTheGPU:
     @pytest.mark.parametrize("threads", [32, 100, 512])
     @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "float32", "float64"])
     def test_cub_block_sum_and_scan(self, dtype, threads):
-        assert example("cub_block_sum").check(dtype, threads)
+        assert module(EXAMPLES, "cub_block_sum").check(dtype, threads)

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from repository import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[5]
 FINDER = ("_numba_cuda_autolink_finder.py", "numba_cuda_autolink_finder.pth")
 HOST = "numba_cuda/numba/cuda"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The nonuniform FFTs of the examples: their mathematics, their kernels linked, simulated, and run on a GPU."""
 
-import importlib
 import json
 import os
 import struct
@@ -9,49 +8,36 @@ import subprocess
 import sys
 import zlib
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numba.cuda import autolink
-
-HERE = Path(__file__).resolve().parent
-EXAMPLES = HERE.parents[4] / "examples"
-
-pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are in the repository alone")
-
-
-def example(name):
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(EXAMPLES))
+from repository import EXAMPLES, TESTS, module
 
 
 @pytest.fixture(scope="module")
 def nufft():
-    return example("nufft")
+    return module(EXAMPLES, "nufft")
 
 
 @pytest.fixture(scope="module")
 def direct():
-    return example("nufft_parts.direct")
+    return module(EXAMPLES, "nufft_parts.direct")
 
 
 @pytest.fixture(scope="module")
 def windows():
-    return example("nufft_parts.window")
+    return module(EXAMPLES, "nufft_parts.window")
 
 
 @pytest.fixture(scope="module")
 def transforms():
-    return example("nufft_parts.transform")
+    return module(EXAMPLES, "nufft_parts.transform")
 
 
 @pytest.fixture(scope="module")
 def image():
-    return example("nufft_parts.image")
+    return module(EXAMPLES, "nufft_parts.image")
 
 
 class PlanInNumPy:
@@ -224,14 +210,14 @@ class TestPlan:
 
 class TestPoints:
     def test_a_turn_is_exact_to_twice_the_precision(self):
-        points = example("nufft_parts.points")
+        points = module(EXAMPLES, "nufft_parts.points")
         turns = Fraction(points.TURNS) + Fraction(points.TURNS_REST)
         assert abs(turns * 2 * Fraction("3.14159265358979323846264338327950288419716939937510582") - 1) < 2**-105
 
 
 class TestWork:
     def test_is_every_point_once_in_parts_of_a_size(self):
-        points = example("nufft_parts.points")
+        points = module(EXAMPLES, "nufft_parts.points")
         in_bin = np.array([0, 5, 12, 0, 1])
         first = np.concatenate([[0], np.cumsum(in_bin)])
         work = points.share(in_bin, first, 5)
@@ -273,7 +259,7 @@ LINKED = [
 
 @pytest.mark.parametrize("kind, modes, dtype, eps", LINKED)
 def test_kernels_link_to_one_function_each(nufft, kind, modes, dtype, eps):
-    function_sizes = example("_run").function_sizes
+    function_sizes = module(EXAMPLES, "_run").function_sizes
     plan = nufft.Plan(kind, modes, eps, dtype=dtype)
     kernels = plan.kernels()
     called = []
@@ -300,7 +286,7 @@ def test_the_widest_windows_fit_shared_memory(nufft, kind, modes, dtype):
 @pytest.fixture(scope="module")
 def simulated():
     done = subprocess.run(
-        [sys.executable, str(HERE / "nufft_in_simulator.py"), str(EXAMPLES)],
+        [sys.executable, str(TESTS / "nufft_in_simulator.py"), str(EXAMPLES)],
         env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
         capture_output=True,
         text=True,

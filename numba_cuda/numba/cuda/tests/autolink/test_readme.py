@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from repository import PROJECT
 
-PROJECT = Path(__file__).resolve().parents[5]
 README = (PROJECT / "README.md").read_text()
 
 

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 from numba.cuda.cudadrv import toolkit
+from repository import BENCHMARKS, EXAMPLES, PROJECT, module
 from test_install import with_host
 
-PROJECT = Path(__file__).resolve().parents[5]
-TEMPLATE = PROJECT / "examples" / "wheel_template"
-
-pytestmark = pytest.mark.skipif(not TEMPLATE.is_dir(), reason="the template is in the repository alone")
+TEMPLATE = EXAMPLES / "wheel_template"
 
 OTHER = """
 #include <cub/thread/thread_reduce.cuh>
@@ -51,10 +47,7 @@ def built(folder, into):
 @pytest.fixture(scope="module")
 def hook():
     """The template's build hook."""
-    spec = importlib.util.spec_from_file_location("hatch_build", TEMPLATE / "hatch_build.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module(TEMPLATE, "hatch_build")
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +118,7 @@ def test_the_template(environment, tmp_path):
     assert "coefficients: got array(float32, 1d, C), expected an array for double*" in wrong.stderr
     if toolkit.nvjitlink_version() < (12, 9):
         return  # what follows is about what the wheel is for
-    benchmark = [sys.executable, PROJECT / "benchmarks" / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
+    benchmark = [sys.executable, BENCHMARKS / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
     done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     for kind in "cubin", "LTO-IR", "PTX", "source":
