@@ -95,10 +95,11 @@ def fixed_include_paths() -> tuple[str, ...]:
     toolkit = get_cuda_paths()["include_dir"].info
     cccl = pathfinder.locate_nvidia_header_directory("cccl")
     nvcc = None
-    if toolkit and not os.path.isdir(
-        os.path.join(toolkit, "crt")
-    ):  # which <mma.h> needs: a wheel of its own for CUDA 12
+    if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")):
+        # <mma.h> needs it, and CUDA 12 has it in nvcc's wheel. The system's nvcc may be of another CUDA.
         nvcc = pathfinder.locate_nvidia_header_directory("nvcc")
+        if nvcc is not None and nvcc.found_via not in ("site-packages", "conda"):
+            nvcc = None
     paths = (
         os.path.join(host, "include", str(major)),
         toolkit,

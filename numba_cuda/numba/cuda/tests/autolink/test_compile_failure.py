@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What to do about CUDA C++ that does not compile."""
 
+from types import SimpleNamespace
+
 import pytest
 from numba.cuda import autolink
+from numba.cuda.cudadrv import cuda_compile
 from numba.cuda.cudadrv.link_errors import LinkError
 
 
@@ -85,3 +88,18 @@ def test_a_header_that_is_not_ones_own_can_be_copied_and_mended(tmp_path):
     (tmp_path / "library.hpp").write_text("int;;;garbage")
     message = message_of("#include <library.hpp>", include_paths=[tmp_path])
     assert "put a mended copy into a folder that comes first in the source's include_paths\n" in message
+
+
+def test_headers_of_another_cuda_are_not_mixed_in(tmp_path, monkeypatch):
+    """Without crt beside the toolkit's headers, that of an nvcc in the environment is taken, not the system's."""
+    toolkit = SimpleNamespace(info=str(tmp_path / "toolkit"))
+    monkeypatch.setattr(cuda_compile, "get_cuda_paths", lambda: {"include_dir": toolkit})
+    locate = cuda_compile.pathfinder.locate_nvidia_header_directory
+    for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", False):
+        nvcc = SimpleNamespace(abs_path=str(tmp_path / "nvcc"), found_via=found_via)
+        monkeypatch.setattr(
+            cuda_compile.pathfinder,
+            "locate_nvidia_header_directory",
+            lambda name, nvcc=nvcc: nvcc if name == "nvcc" else locate(name),
+        )
+        assert (nvcc.abs_path in cuda_compile.fixed_include_paths.__wrapped__()) is expected, found_via
