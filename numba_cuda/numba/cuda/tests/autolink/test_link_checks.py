@@ -180,17 +180,26 @@ def test_what_does_not_fit_the_target_is_told(kind, arch, cc, message):
     assert (message in why) if message else not why
 
 
-def test_a_look_costs_less_than_a_millisecond_per_100_kb():
+def test_a_look_costs_less_than_going_through_the_content():
     code = compiled("".join(adder(f"f{number}") for number in range(120)), "cubin")
     text = compiled(adder("f"), "ptx")
     text += text[text.index(b".visible") :] * (100_000 // len(text))
+
+    def seconds(function, content):
+        start = time.perf_counter()
+        function(content)
+        return time.perf_counter() - start
+
+    def gone_through(content):
+        return [int.from_bytes(content[i : i + 8], "little") for i in range(0, len(content), 8)]
+
     for kind, content in (("cubin", code), ("PTX", text)):
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            assert link_checks._fault(kind, content) == ""
-            times.append(time.perf_counter() - start)
-        assert min(times) < 0.003 * max(1, len(content) / 100_000)  # thrice what is wanted, for busy machines
+        assert link_checks._fault(kind, content) == ""
+        looks, yardsticks = [], []
+        for _ in range(10):  # in turn, so that a busy machine is so for both
+            looks.append(seconds(functools.partial(link_checks._fault, kind), content))
+            yardsticks.append(seconds(gone_through, content))
+        assert min(looks) < min(yardsticks), kind
 
 
 # Damage
@@ -232,7 +241,7 @@ def test_ten_thousand_damaged_inputs_are_refused_or_let_pass():
             passed.setdefault(kind, []).append(looked_at(kind, code))
         except link_inputs.LinkInputError:
             refused += 1
-    assert time.perf_counter() - start < 15
+    assert time.perf_counter() - start < 60
     assert refused > 6_000
     # What shows only in the link ends a child process at worst. 8 of each kind; a crash starts another child.
     rnd = random.Random(1)
