@@ -264,7 +264,8 @@ def _versions(results: list[Result]) -> str:
 
 
 def _listed(words: Iterable[str]) -> str:
-    return " and ".join(dict.fromkeys(words)) or "none"
+    *others, last = dict.fromkeys(words) or ("none",)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
