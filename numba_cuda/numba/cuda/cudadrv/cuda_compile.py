@@ -94,20 +94,20 @@ def fixed_include_paths() -> tuple[str, ...]:
     major = nvrtc._get_nvrtc_version()[0]
     toolkit = get_cuda_paths()["include_dir"].info
     cccl = pathfinder.locate_nvidia_header_directory("cccl")
-    nvcc = None
-    if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")):
-        # <mma.h> needs it, and CUDA 12 has it in nvcc's wheel. The system's nvcc may be of another CUDA.
-        nvcc = pathfinder.locate_nvidia_header_directory("nvcc")
-        if nvcc is not None and nvcc.found_via not in ("site-packages", "conda"):
-            nvcc = None
     paths = (
         os.path.join(host, "include", str(major)),
         toolkit,
         cccl.abs_path if cccl is not None else None,
-        nvcc.abs_path if nvcc is not None else None,
+        _nvcc_headers() if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")) else None,  # for <mma.h>
         os.path.join(host, "memory_management"),
     )
     return tuple(path for path in paths if path)
+
+
+def _nvcc_headers() -> str | None:
+    """nvcc's include directory, where CUDA 12's wheels have ``crt``. Not the system's, which may be of another CUDA."""
+    found = pathfinder.locate_nvidia_header_directory("nvcc")
+    return found.abs_path if found is not None and found.found_via in ("site-packages", "conda") else None
 
 
 def messages_outside_toolkit(log: str) -> str:

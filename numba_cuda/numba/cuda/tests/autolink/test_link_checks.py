@@ -185,9 +185,9 @@ def test_a_look_costs_less_than_going_through_the_content():
     text = compiled(adder("f"), "ptx")
     text += text[text.index(b".visible") :] * (100_000 // len(text))
 
-    def seconds(function, content):
+    def seconds(function, *arguments):
         start = time.perf_counter()
-        function(content)
+        function(*arguments)
         return time.perf_counter() - start
 
     def gone_through(content):
@@ -197,7 +197,7 @@ def test_a_look_costs_less_than_going_through_the_content():
         assert link_checks._fault(kind, content) == ""
         looks, yardsticks = [], []
         for _ in range(10):  # in turn, so that a busy machine is so for both
-            looks.append(seconds(functools.partial(link_checks._fault, kind), content))
+            looks.append(seconds(link_checks._fault, kind, content))
             yardsticks.append(seconds(gone_through, content))
         assert min(looks) < min(yardsticks), kind
 
@@ -241,7 +241,7 @@ def test_ten_thousand_damaged_inputs_are_refused_or_let_pass():
             passed.setdefault(kind, []).append(looked_at(kind, code))
         except link_inputs.LinkInputError:
             refused += 1
-    assert time.perf_counter() - start < 60
+    assert time.perf_counter() - start < 15
     assert refused > 6_000
     # What shows only in the link ends a child process at worst. 8 of each kind; a crash starts another child.
     rnd = random.Random(1)
