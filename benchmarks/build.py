@@ -247,8 +247,8 @@ def cached_start(bench, rounds):
 
 
 def import_with_many_entries(bench, rounds, entries):
-    from numba.cuda.cudadrv import cache_store
-    from numba.cuda.cudadrv.cache_key import CacheKey
+    from numba.cuda.cudadrv.external_code.cache import store as cache_store
+    from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 
     bench.forget()
     os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = str(bench.folder / "autolink")
@@ -266,7 +266,8 @@ def import_with_many_entries(bench, rounds, entries):
 HITS = r"""
 import json, time
 from numba.cuda import autolink
-from numba.cuda.cudadrv import link_inputs, program_cache
+from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 
 CODE = (
     "#include <cub/block/block_reduce.cuh>\n"
@@ -276,7 +277,7 @@ CODE = (
 found = []
 for round in range(20):
     for threads in (32, 64, 128, 256, 512):
-        source = link_inputs.from_item(autolink.CUDASource(CODE % threads, name=f"hit{threads}.cu"))
+        source = from_item(autolink.CUDASource(CODE % threads, name=f"hit{threads}.cu"))
         start = time.perf_counter()
         program = program_cache.compiled(source, autolink.Target((9, 0), lto=True))
         found.append((program.origin, time.perf_counter() - start))

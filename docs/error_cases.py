@@ -72,14 +72,14 @@ def _newer(code: bytes) -> bytes:
 
 
 def _verify() -> None:
-    from numba.cuda.cudadrv import cache_store
+    from numba.cuda.cudadrv.external_code.cache import store as cache_store
 
     os.environ["NUMBA_CUDA_AUTOLINK_CACHE"] = "verify"
     cache_store.reset()
 
 
 def _verify_no_more() -> None:
-    from numba.cuda.cudadrv import cache_store
+    from numba.cuda.cudadrv.external_code.cache import store as cache_store
 
     del os.environ["NUMBA_CUDA_AUTOLINK_CACHE"]
     cache_store.reset()
@@ -437,9 +437,10 @@ CASES = (
         "On some damage nvJitLink does not report an error: the process ends. Code that you do not trust can be tried"
         " in a child process first. Here it is refused; where the child is killed, `trial.signal` says by what.",
         """
-        from numba.cuda.cudadrv import link_inputs, link_trial
+        from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+        from numba.cuda.cudadrv.external_code.link import trial as link_trial
 
-        doubtful = link_inputs.from_item("scale.ltoir")
+        doubtful = from_item("scale.ltoir")
         trial = link_trial.try_link([doubtful], autolink.Target((9, 0), lto=True))
         said = f"ok: {trial.ok}\\nculprit: {trial.culprit.name}\\nmessage: {trial.message}"
         """,

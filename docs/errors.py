@@ -35,9 +35,9 @@ Three things happen to the code that a called object brings, and an error says w
 3. **Everything is linked** by nvJitLink, NVIDIA's linker library, into one piece of machine code, called a *cubin*.
    What does not go together is a `LinkError`.
 
-A `LinkError` (of `numba.cuda.cudadrv.link_errors`, a kind of numba-cuda's `LinkerError`) has all that compiler or
-linker printed as `.log`, and their own exception as `__cause__`. For source that does not compile, `.source_path` is a
-file that holds it.
+A `LinkError` (a kind of numba-cuda's `LinkerError`) has all that compiler or linker printed
+as `.log`, and their own exception as `__cause__`. For source that does not compile, `.source_path` is a file that holds
+it.
 
 Some words: *LTO-IR* is code for link-time optimisation, half compiled, so that it can be inlined into the kernel. *PTX*
 is NVIDIA's assembly text. `sm_90` is the architecture of GPUs of compute capability 9.0. A *symbol* is the name of a

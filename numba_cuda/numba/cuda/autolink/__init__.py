@@ -64,20 +64,20 @@ import os
 from typing import Any
 
 _WHERE = {
-    "Bitcode": "numba.cuda.cudadrv.bitcode",
-    "CUDASource": "numba.cuda.cudadrv.cuda_source",
-    "DeviceCallable": "numba.cuda.autolink.device_callable",
-    "Extern": "numba.cuda.autolink.device_callable",
+    "Bitcode": "numba.cuda.cudadrv.external_code.inputs.bitcode",
+    "CUDASource": "numba.cuda.cudadrv.external_code.inputs.cuda_source",
+    "DeviceCallable": "numba.cuda.autolink.device_callable.objects",
+    "Extern": "numba.cuda.autolink.device_callable.extern",
     "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
     "Prebuilt": "numba.cuda.autolink.prebuilt",
     "Report": "numba.cuda.autolink.reports.records",
-    "Target": "numba.cuda.autolink.target",
-    "activate": "numba.cuda.autolink.install",
+    "Target": "numba.cuda.autolink.compilation",
+    "activate": "numba.cuda.autolink.frontends.numba_cuda",
     "build": "numba.cuda.autolink.ahead_of_time",
-    "current_target": "numba.cuda.autolink.target",
-    "cxx_type": "numba.cuda.autolink.cabi",
-    "deactivate": "numba.cuda.autolink.install",
-    "device_method": "numba.cuda.autolink.device_callable",
+    "current_target": "numba.cuda.autolink.compilation",
+    "cxx_type": "numba.cuda.autolink.device_callable.c_abi",
+    "deactivate": "numba.cuda.autolink.frontends.numba_cuda",
+    "device_method": "numba.cuda.autolink.device_callable.objects",
     "report": "numba.cuda.autolink.reports.collect",
 }
 _SUBMODULES = ("cache", "testing")
@@ -112,11 +112,11 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
-    from . import install
+    from .frontends import numba_cuda
 
     try:
-        install.activate()
-    except install.MissingSeamError as error:
+        numba_cuda.activate()
+    except numba_cuda.MissingSeamError as error:
         import warnings
 
         warnings.warn(str(error), stacklevel=2)

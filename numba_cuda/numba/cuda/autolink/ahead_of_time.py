@@ -15,13 +15,13 @@ from numba.cuda import dispatcher as host_dispatcher
 from numba.cuda.core import config, sigutils
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
-from numba.cuda.cudadrv.link_errors import LinkError
-from numba.cuda.cudadrv.link_plan import PlannedInput
-from numba.cuda.cudadrv.toolkit_missing import why_missing
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.toolkit_missing import why_missing
 
-from .callsites import CallSite
+from .compilation import cc_without_device, split_cc, without_device
+from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
-from .target import cc_without_device, split_cc, without_device
 
 if TYPE_CHECKING:
     from .reports.records import Report

@@ -17,10 +17,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from numba.cuda.cudadrv.cache_entry import StoredEntry
-from numba.cuda.cudadrv.cache_key import differences
-from numba.cuda.cudadrv.cache_settings import CacheWarning
-from numba.cuda.cudadrv.cache_store import CacheMismatchError, store
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
+from numba.cuda.cudadrv.external_code.cache.key import differences
+from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
+from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, store
 
 __all__ = [
     "CacheInfo",

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
 if TYPE_CHECKING:
-    from .target import Target
+    from .compilation import Target
 
 MANIFEST = "manifest.json"
 _KINDS = ("cubin", "LTO-IR", "PTX", "source")
@@ -95,7 +95,7 @@ class Prebuilt:
         PrebuiltError
             If nothing fits: what there is, what was wanted, and what to do.
         """
-        from .target import current_target  # not there in the simulator, in which packages are imported too
+        from .compilation import current_target  # not there in the simulator, in which packages are imported too
 
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name

@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _fatbin(built: list[Any]) -> bytes:
     """One fatbin of several cubins."""
-    from numba.cuda.cudadrv.toolkit_missing import extra
+    from numba.cuda.cudadrv.external_code.toolkit_missing import extra
 
     try:
         from cuda.bindings import nvfatbin
@@ -97,7 +97,7 @@ def _arch(built: Any) -> str:
 
 
 def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list[Any]) -> dict[str, Any]:
-    from numba.cuda.cudadrv import toolkit
+    from numba.cuda.cudadrv.external_code import toolkit
 
     from .doctor import versions
 

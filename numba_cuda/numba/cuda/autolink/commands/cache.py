@@ -46,7 +46,7 @@ def _clear(options: argparse.Namespace) -> int:
 
 def _prune(options: argparse.Namespace) -> int:
     from numba.cuda.autolink import cache
-    from numba.cuda.cudadrv.cache_settings import parse_size
+    from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
     size = None
     if options.size is not None:

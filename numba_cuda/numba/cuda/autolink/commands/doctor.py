@@ -154,7 +154,9 @@ def _state(host_error: str) -> dict[str, str]:
     if config.ENABLE_CUDASIM:
         return {"simulator": "on (NUMBA_ENABLE_CUDASIM): nothing is compiled or linked"}
     from numba import cuda
-    from numba.cuda.autolink import cache, install
+
+    from .. import cache
+    from ..frontends import numba_cuda as install
 
     state = {"autolink": "active" if install.active() else "not active"}
     state["GPU"] = "none, or no driver"

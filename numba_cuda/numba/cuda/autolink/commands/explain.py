@@ -7,7 +7,7 @@ import argparse
 import contextlib
 from typing import Any
 
-from ..target import split_cc
+from ..compilation import split_cc
 from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
@@ -56,10 +56,11 @@ def _run(options: argparse.Namespace) -> int:
 def _refuse_what_crashes(kernel: Any, signature: str, cc: Any) -> None:
     """nvJitLink does not survive some damage inside of finished code, which a child process finds out."""
     from numba.cuda import autolink
-    from numba.cuda.cudadrv import link_inputs, link_trial
+    from numba.cuda.cudadrv.external_code.inputs import kinds
+    from numba.cuda.cudadrv.external_code.link import trial as link_trial
 
     unlinked = autolink.build(kernel, signature, cc=cc, output="ltoir")
-    finished = [planned for planned in unlinked.inputs if planned.input.kind is not link_inputs.CUDA]
+    finished = [planned for planned in unlinked.inputs if planned.input.kind is not kinds.CUDA]
     if not finished:
         return
     capability, suffix = split_cc(unlinked.cc)

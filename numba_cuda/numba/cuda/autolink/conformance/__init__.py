@@ -7,6 +7,6 @@
 ``probe_kernel``  a kernel that calls the object
 ``prototypes``    what a call passes to a symbol, and what the symbol's definition takes
 ``link_keys``     what is asked of a link key
-``asked_again``   asking the object in another process
+``reproducibility``  asking the object in another process
 ================  ===================================================================================
 """

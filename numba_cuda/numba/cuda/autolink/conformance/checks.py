@@ -9,20 +9,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv import code_symbols, compile_failure, link_inputs, link_trial
-from numba.cuda.cudadrv.link_inputs import LinkInput
-from numba.cuda.cudadrv.nvrtc_call import CompileError
+from numba.cuda.cudadrv.external_code.compile import diagnostics as compile_failure
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError
+from numba.cuda.cudadrv.external_code.link import trial as link_trial
 
-from .. import ahead_of_time, protocol
-from ..callsites import CallSite
-from ..errors import CallError, HookError, safe_repr
-from ..fingerprint import fingerprint
-from ..target import Target
-from . import asked_again, prototypes
-from .asked_again import ToldCode
+from .. import ahead_of_time
+from ..compilation import Target
+from ..kernel_cache.fingerprint import fingerprint
+from ..protocol.asking import _refuse_misfits
+from ..protocol.call_sites import CallSite
+from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
+from ..protocol.errors import CallError, HookError, safe_repr
+from . import prototypes, reproducibility
 from .link_keys import without_value
 from .probe_kernel import Argument, arguments, probe_kernel, signature
 from .records import Check, Linkable, LinkedCode, NotLinkableError, Wrong
+from .reproducibility import ToldCode
 
 _NO_PROCESS = "make the key of values: no hash() of a string, no id(), no addresses in a repr, no counters, no times"
 _PARAMETERS = "they take what the call passes"
@@ -116,17 +121,17 @@ class _Checks:
     # The checks
 
     def _takes_part(self) -> bool:
-        name = f"has a {protocol.HOOK}"
-        callee = protocol.callee(self.obj)
+        name = f"has a {HOOK}"
+        callee = find_callee(self.obj)
         if callee is None:
             return self._fail(
                 name,
                 f"{type(self.obj).__name__} without one",
-                f"a method {protocol.HOOK}(*argtypes)",
+                f"a method {HOOK}(*argtypes)",
                 "define it; for a class, as a classmethod or a staticmethod",
             )
         if not callable(callee.hook):
-            return self._fail(name, f"{protocol.HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
+            return self._fail(name, f"{HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
         return self._ok(name)
 
     def _can_be_called(self) -> bool:
@@ -149,7 +154,7 @@ class _Checks:
                 else "derive its class from autolink.DeviceCallable and give it a __numba_cuda_call__ for these types,"
                 " or register its typing and lowering with Numba",
             )
-        callee = protocol.callee(self.obj)
+        callee = find_callee(self.obj)
         self.site = next((site for site in built.call_sites if site.callee == callee), None)
         if self.site is None:
             return self._fail(
@@ -169,7 +174,7 @@ class _Checks:
             todo += "; if it is for LTO alone, check_linkable(..., lto=True) says so"
         return self._fail(
             "returns code that links",
-            f"{protocol.HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{wanted}",
+            f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{wanted}",
             "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these",
             todo,
         )
@@ -177,10 +182,10 @@ class _Checks:
     def _returns_code(self) -> bool:
         for target in self.targets:
             try:
-                answer = asked_again.fresh(self._site.callee, self._site.argtypes, target)
-                protocol._refuse_misfits(answer, target)
+                answer = reproducibility.fresh(self._site.callee, self._site.argtypes, target)
+                _refuse_misfits(answer, target)
                 self.answers[target] = answer.inputs()
-            except link_inputs.LinkInputError as error:
+            except LinkInputError as error:
                 what = f"returned what cannot be linked: {error}"
                 return self._hook_failed(HookError(self._site.callee, self._site.argtypes, what), target)
             except HookError as error:
@@ -271,8 +276,8 @@ class _Checks:
         name = "same code when asked again"
         for target in self.targets:
             try:
-                again = asked_again.fresh(self._site.callee, self._site.argtypes, target).inputs()
-            except (HookError, link_inputs.LinkInputError) as error:
+                again = reproducibility.fresh(self._site.callee, self._site.argtypes, target).inputs()
+            except (HookError, LinkInputError) as error:
                 again, difference = (), str(error)
             else:
                 difference = _difference(self.answers[target], again)
@@ -290,15 +295,15 @@ class _Checks:
         name = "same code in another process, without a GPU"
         callee, argtypes = self._site.callee, self._site.argtypes
         try:
-            here = asked_again.ask_here(callee, argtypes, self.targets)
-            there = asked_again.ask_there(callee, argtypes, self.targets)
-        except asked_again.NotPicklableError as error:
+            here = reproducibility.ask_here(callee, argtypes, self.targets)
+            there = reproducibility.ask_there(callee, argtypes, self.targets)
+        except reproducibility.NotPicklableError as error:
             self._skip(name, f"it cannot be sent there ({error})")
             return
         except HookError as error:
             self._fail(name, str(error), "the same code each time", "let the hook answer whenever it is asked")
             return
-        except asked_again.AskingError as error:
+        except reproducibility.AskingError as error:
             self._fail(
                 name,
                 str(error),
@@ -318,8 +323,8 @@ class _Checks:
             )
         elif here.key != there.key:
             self._fail(
-                f"its {protocol.KEY_HOOK} is the same in another process",
-                f"another key there: {safe_repr(asked_again.key_value(callee, argtypes, self.targets[0]))} here",
+                f"its {KEY_HOOK} is the same in another process",
+                f"another key there: {safe_repr(reproducibility.key_value(callee, argtypes, self.targets[0]))} here",
                 "the same value",
                 _NO_PROCESS,
             )
@@ -354,13 +359,13 @@ class _Checks:
             self._ok(name)
 
     def _has_a_good_key(self, others: Sequence[_Checks]) -> None:
-        name = f"its {protocol.KEY_HOOK} stands for its code"
+        name = f"its {KEY_HOOK} stands for its code"
         callee, argtypes, target = self._site.callee, self._site.argtypes, self.targets[0]
         if callee.link_key is None:
             self._skip(name, "it has none")
             return
         try:
-            keys = [asked_again.key_value(callee, argtypes, target) for _ in range(2)]
+            keys = [reproducibility.key_value(callee, argtypes, target) for _ in range(2)]
         except HookError as error:
             self._fail(name, str(error), "a key", "let it return a value, or None for no key")
             return
@@ -389,7 +394,7 @@ class _Checks:
         site = other._site
         # The signature, the class and the target are told apart besides the key.
         apart = site.argtypes != self._site.argtypes or _kind(site.callee) != _kind(self._site.callee)
-        other_key = asked_again.key_value(site.callee, site.argtypes, self.targets[0])
+        other_key = reproducibility.key_value(site.callee, site.argtypes, self.targets[0])
         if apart or self._has_code_of(other) or fingerprint(other_key) != fingerprint(key):
             return True
         return self._fail(
@@ -402,7 +407,7 @@ class _Checks:
     def _survives(self) -> bool:
         """Link what may be damaged inside in another process first."""
         for target in self.targets:
-            finished = [item for item in self.answers[target] if item.kind not in (link_inputs.CUDA, link_inputs.PTX)]
+            finished = [item for item in self.answers[target] if item.kind not in (kinds.CUDA, kinds.PTX)]
             if not finished:
                 continue
             try:
@@ -459,5 +464,5 @@ def _how(target: Target) -> str:
     return "with LTO" if target.lto else "without LTO"
 
 
-def _kind(callee: protocol.Callee) -> Any:
+def _kind(callee: Callee) -> Any:
     return callee.obj if re.match("function|type", type(callee.obj).__name__) else type(callee.obj)

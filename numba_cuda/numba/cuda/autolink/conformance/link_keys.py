@@ -8,8 +8,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import safe_repr
-from ..fingerprint import plain, state
+from ..kernel_cache.fingerprint import plain, state
+from ..protocol.errors import safe_repr
 
 
 def without_value(key: Any) -> str | None:

@@ -12,8 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv import code_symbols, compile_input, link_formats, link_inputs, link_symbols
-from numba.cuda.cudadrv.link_inputs import LinkInput
+from numba.cuda.cudadrv.external_code.compile import dispatch as compile_input
+from numba.cuda.cudadrv.external_code.formats import containers as link_formats
+from numba.cuda.cudadrv.external_code.formats import defined_symbols as link_symbols
+from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
 _FUNCTION = re.compile(
     r"\.func\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?", re.MULTILINE
@@ -96,7 +100,7 @@ def definitions(inputs: Iterable[LinkInput], wanted: tuple[str, ...], target: An
             # To LTO-IR in any case, which shows more than a cubin.
             program = compile_input.compiled(item, dataclasses.replace(target, lto=True))
             kind, code = program.kind, program.code
-        if kind is link_inputs.LTO_IR:
+        if kind is kinds.LTO_IR:
             symbols = code_symbols.in_ltoir(code, wanted, target.arch)
             opaque = opaque or symbols is None
             here = set(symbols.defined) if symbols is not None else set()

@@ -10,15 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from numba.cuda import dispatcher as host_dispatcher
-from numba.cuda.cudadrv import code_symbols, compile_input, link_inputs
-from numba.cuda.cudadrv.batching import batched
-from numba.cuda.cudadrv.code_symbols import Symbols
-from numba.cuda.cudadrv.cubin_resources import resources
-from numba.cuda.cudadrv.link_inputs import LinkInput
-from numba.cuda.cudadrv.link_plan import PlannedInput
-from numba.cuda.cudadrv.link_record import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.compile import dispatch as compile_input
+from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.formats.cubin_resources import resources
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.batching import batched
+from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
-from ..target import Target
+from ..compilation import Target
 from .facts import BuildFacts, CallFacts, facts_of
 from .records import BuildReport, CallReport, CodeReport, CompiledReport, LinkReport, Report, ResultReport
 from .why import why
@@ -173,7 +175,7 @@ def _codes(
             found.append(_readable(*program) if program is not None else None)
     candidates = {name for symbols in (*found, facts.own_symbols) if symbols is not None for name in symbols.wanted}
     for index, program in enumerate(programs):
-        if found[index] is None and program is not None and program[0] == link_inputs.LTO_IR.name:
+        if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name:
             found[index] = code_symbols.in_ltoir(program[1], candidates, facts.target.arch)
     return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
 
@@ -194,9 +196,9 @@ def _linked_code(
 
 
 def _readable(kind: str, code: bytes) -> Symbols | None:
-    if kind == link_inputs.PTX.name:
+    if kind == kinds.PTX.name:
         return code_symbols.in_ptx(code)
-    if kind in (link_inputs.CUBIN.name, link_inputs.OBJECT.name):
+    if kind in (kinds.CUBIN.name, kinds.OBJECT.name):
         return code_symbols.in_elf(code)
     return None
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
-from numba.cuda.cudadrv import code_symbols
-from numba.cuda.cudadrv.link_record import LinkRecord
+from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 
-from .. import protocol
-from ..call_graph import CallGraph, Frame, call_graph
-from ..errors import HookError
-from ..target import Target
+from ..compilation import Target
+from ..compiling.call_graph import CallGraph, Frame, call_graph
+from ..protocol.asking import ask
+from ..protocol.callee import Callee
+from ..protocol.errors import HookError
 
 _LONGEST = 40
 
@@ -58,7 +59,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     for site in library.call_sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
-            answer = protocol.ask(site.callee, site.argtypes, target)
+            answer = ask(site.callee, site.argtypes, target)
             seconds, stored = answer.seconds, answer.stored
         except HookError:
             seconds, stored = None, False
@@ -88,7 +89,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     )
 
 
-def _short(callee: protocol.Callee) -> str:
+def _short(callee: Callee) -> str:
     """A name for diagrams: of a declared function its own, the object's repr if that is short and its own, its type."""
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name)

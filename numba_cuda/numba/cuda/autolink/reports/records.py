@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from ..call_graph import CallGraph, Frame
+from ..compiling.call_graph import CallGraph, Frame
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Report:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The report as JSON; `from_json` makes an equal one of it."""
-        from .json_form import to_json
+        from .serialization import to_json
 
         return to_json(self, indent)
 
@@ -239,7 +239,7 @@ class Report:
         ValueError
             If it is no report, or one in a format that this version does not know.
         """
-        from .json_form import from_json
+        from .serialization import from_json
 
         return from_json(text)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from numba.cuda.cudadrv import link_inputs
+from numba.cuda.cudadrv.external_code.inputs import kinds
 
-from ..target import Target
+from ..compilation import Target
 from .records import CodeReport
 
 
@@ -22,10 +22,10 @@ def why(target: Target, lto: bool, inputs: Sequence[CodeReport]) -> str:
         reason = "debug=True" if target.debug else "lto=False, or nvJitLink was not found"
         if not lto:
             return reason
-        demanding = _names(code for code in inputs if linked_kind(code) == link_inputs.LTO_IR.name)
+        demanding = _names(code for code in inputs if linked_kind(code) == kinds.LTO_IR.name)
         return f"{demanding} cannot be linked otherwise; the kernel itself takes no part ({reason})"
     text = "what cuda.jit does unless told lto=False or debug=True"
-    apart = [code for code in inputs if linked_kind(code) != link_inputs.LTO_IR.name]
+    apart = [code for code in inputs if linked_kind(code) != kinds.LTO_IR.name]
     if apart:
         text += f"; {_names(apart)} cannot take part, and {'is' if len(apart) == 1 else 'are'} called without inlining"
     return text

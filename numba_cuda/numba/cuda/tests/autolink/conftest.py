@@ -26,7 +26,7 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if not request.node.get_closest_marker("counted") or os.environ.get(_MODE) != "verify":
         yield
         return
-    from numba.cuda.cudadrv import cache_store
+    from numba.cuda.cudadrv.external_code.cache import store as cache_store
 
     monkeypatch.setenv(_MODE, "1")
     cache_store.reset()

@@ -9,7 +9,7 @@ from autolink_support import build, compiled
 from numba import int32
 from numba.cuda import autolink
 from numba.cuda.autolink.prebuilt import PrebuiltError
-from numba.cuda.cudadrv import toolkit
+from numba.cuda.cudadrv.external_code import toolkit
 
 SOURCE = 'extern "C" __device__ int plus_one(int x) { return x + 1; }'
 CUBINS = [{"name": f"code.sm_{arch}.cubin", "kind": "cubin", "architecture": arch} for arch in (80, 90)]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The arguments of a call in a kernel, bound to the parameters of the Python function that decides about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numba.cuda import types
+
+from ..protocol.errors import safe_repr
+from .constants import as_constant, constant_type
+
+_Parameter = inspect.Parameter
+# Parameters that are always given need no default, but Python wants one after a parameter that has one.
+_NEVER_USED = None
+
+
+class ArgumentError(TypeError):
+    """A call's arguments do not fit the parameters."""
+
+
+@dataclass(frozen=True)
+class CallArguments:
+    """The Numba types of a call's arguments by parameter, in the order of the parameters, defaults included.
+
+    ``args`` of a parameter ``*args`` are named ``args_0``, ``args_1`` and so on.
+    """
+
+    named: Mapping[str, Any]
+    pysig: inspect.Signature
+    _bound: inspect.BoundArguments
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types in the order of the parameters."""
+        return tuple(self.named.values())
+
+    def give_to(self, function: Callable[..., Any]) -> Any:
+        """Call *function* with the types, in the way in which the call was written."""
+        return function(*self._bound.args, **self._bound.kwargs)
+
+    @classmethod
+    def bind(cls, function: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> CallArguments:
+        """Bind the types of a call's positional and keyword arguments.
+
+        Raises
+        ------
+        ArgumentError
+            If they do not fit, or one has to be a constant and is not.
+        """
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"__numba_cuda_call__ is no function with parameters: {safe_repr(function)}") from None
+        try:
+            bound = signature.bind(*args, **kws)
+        except TypeError as error:
+            parameters = signature.replace(return_annotation=_Parameter.empty)
+            raise ArgumentError(f"{error}; its parameters are {parameters}") from None
+        named: dict[str, Any] = {}
+        expanded: list[inspect.Parameter] = []
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is _Parameter.VAR_KEYWORD:
+                raise ArgumentError(f"the parameter **{name} is not supported: keywords need names")
+            if parameter.kind is _Parameter.VAR_POSITIONAL:
+                given = tuple(_seen(parameter, element, function) for element in bound.arguments.get(name, ()))
+                bound.arguments[name] = given
+                elements = {f"{name}_{i}": element for i, element in enumerate(given)}
+                named.update(elements)
+                expanded += [parameter.replace(name=element) for element in elements]
+            else:
+                argument = bound.arguments[name] if name in bound.arguments else _type_of_default(parameter)
+                bound.arguments[name] = named[name] = _seen(parameter, argument, function)
+                expanded.append(parameter)
+        return cls(named, _positional(expanded), bound)
+
+
+def _seen(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:
+    """The type that the function gets to see for an argument."""
+    if isinstance(argument, types.Omitted):  # the default of a device function's own parameter, passed on
+        argument = constant_type(as_constant(argument.value))
+    if not _wants_literal(parameter, function):
+        return _without_literals(argument)
+    if not isinstance(argument, types.Literal):
+        raise ArgumentError(
+            f"argument {parameter.name!r} must be a constant that is known at compile time, got {argument}"
+        )
+    return argument
+
+
+def _without_literals(argument: Any) -> Any:
+    """Constant numbers by the types of their values. Of strings and the like there is nothing but the constant."""
+    if isinstance(argument, (types.IntegerLiteral, types.BooleanLiteral)):
+        return types.unliteral(argument)
+    if isinstance(argument, (types.Tuple, types.UniTuple)):
+        return types.Tuple([_without_literals(element) for element in argument])
+    return argument
+
+
+def _wants_literal(parameter: inspect.Parameter, function: Callable[..., Any]) -> bool:
+    annotation = parameter.annotation
+    if isinstance(annotation, str):  # from __future__ import annotations
+        try:
+            annotation = eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
+        except Exception:  # a name for type checkers alone
+            return False
+    return annotation is types.Literal
+
+
+def _type_of_default(parameter: inspect.Parameter) -> Any:
+    default_type = constant_type(as_constant(parameter.default))
+    if default_type is None:
+        default = safe_repr(parameter.default)
+        raise ArgumentError(f"the default of parameter {parameter.name!r} cannot be a constant of a kernel: {default}")
+    return default_type
+
+
+def _positional(parameters: Sequence[inspect.Parameter]) -> inspect.Signature:
+    """*parameters* as Numba's lowering can fold them, which gets keyword-only parameters wrong."""
+    positional = []
+    after_default = False
+    for parameter in parameters:
+        default = as_constant(parameter.default)
+        if default is not _Parameter.empty:
+            after_default = True
+        elif after_default:
+            default = _NEVER_USED
+        positional.append(_Parameter(parameter.name, _Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(positional)

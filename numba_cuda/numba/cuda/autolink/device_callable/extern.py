@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The C function that a call stands for, and what of the call's arguments is passed to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numba.cuda import types
+
+from .c_abi import CABIError, CType, ctype, cxx_type, is_passed, numba_type_of, pointer_to
+
+_POINTERS = (types.CPointer, types.RawPointer)
+_SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+
+
+class Extern:
+    """An ``extern "C"`` device function, as ``__numba_cuda_call__`` returns it.
+
+    Parameters
+    ----------
+    symbol : str
+        The function's name. Calls with other argument types need another function, so the types usually belong into
+        the name: ``f"block_sum_{x}"``, of an array its element type: ``f"fft_{x.dtype}"``.
+    returns : Numba type, or NumPy dtype or scalar class, optional
+        What it returns: a number, a pointer (``types.CPointer(...)``, ``types.voidptr``), or nothing (the default).
+    args : iterable of str, or mapping of str to Numba types, optional
+        Which of the call's arguments are passed, by parameter name, in which order. The values of a mapping are the
+        Numba types that they are converted to first (``None``: as they are): ``args={"n": types.int32, "x": None}``.
+        Converted to ``types.voidptr`` or ``types.CPointer(...)``, an array, record or tuple is passed as its address,
+        whatever its layout; converted to ``types.CPointer(T)``, a number is converted to ``T`` and passed as the
+        address of a copy. Without ``args``, all arguments that C can have are passed in the order of the parameters:
+        numbers by value; contiguous arrays (C or Fortran order), records and tuples as a pointer to their data;
+        ``None`` as a null pointer. Dtypes, functions, strings and other objects are not passed.
+    cooperative : bool, optional
+        Whether the function synchronises the grid (``cooperative_groups::this_grid().sync()``): kernels that call it
+        are launched cooperatively, as with ``cuda.cg.this_grid()``, all blocks running at once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``symbol`` is no C identifier, C cannot return ``returns``, or ``args`` is neither of the two.
+    """
+
+    def __init__(
+        self,
+        symbol: str,
+        *,
+        returns: Any = None,
+        args: Iterable[str] | Mapping[str, Any] | None = None,
+        cooperative: bool = False,
+    ):
+        if not isinstance(symbol, str):
+            raise TypeError(f"Extern's symbol must be a str, not {type(symbol).__name__}")
+        if not _SYMBOL.fullmatch(symbol):
+            raise ValueError(
+                f"Extern's symbol must be a C identifier, not {symbol!r}"
+                " (of an array type, put the dtype into the name: f'f_{x.dtype}')"
+            )
+        self.symbol = symbol
+        self.returns = _returnable(returns)
+        self.args = None if args is None else tuple(_requested(args))
+        self.cooperative = bool(cooperative)
+
+    def __repr__(self) -> str:
+        args = "" if self.args is None else f", args={dict(self.args)!r}"
+        cooperative = ", cooperative=True" if self.cooperative else ""
+        return f"Extern({self.symbol!r}, returns={self.returns}{args}{cooperative})"
+
+
+def _returnable(returns: Any) -> Any:
+    numba_type = numba_type_of(returns)
+    c_type = ctype(numba_type)
+    if c_type.kind == "pointer" and not isinstance(numba_type, _POINTERS):
+        raise CABIError(
+            f"Extern cannot return {numba_type}: C returns numbers and pointers. Let the function write into an array"
+            " that it is given"
+        )
+    return numba_type
+
+
+def _requested(args: Iterable[str] | Mapping[str, Any]) -> list[tuple[str, Any]]:
+    if isinstance(args, str):
+        raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
+    pairs = args.items() if isinstance(args, Mapping) else ((name, None) for name in args)
+    requested = [(name, None if target is None else numba_type_of(target)) for name, target in pairs]
+    for name, _ in requested:
+        if not isinstance(name, str):
+            raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
+    return requested
+
+
+@dataclass(frozen=True)
+class Passed:
+    """One argument of the C function: the call's argument number *index*, as *numba_type*, seen by C as *c_type*."""
+
+    index: int
+    numba_type: Any
+    c_type: CType
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """A C function and how to call it with arguments of certain Numba types."""
+
+    symbol: str
+    returns: Any
+    args: tuple[Passed, ...]
+    cooperative: bool = False
+
+    @property
+    def return_ctype(self) -> CType:
+        """How C sees the result."""
+        return ctype(self.returns)
+
+    def __str__(self) -> str:
+        args = ", ".join(arg.c_type.cxx for arg in self.args)
+        return f'extern "C" __device__ {cxx_type(self.returns)} {self.symbol}({args})'
+
+
+def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:
+    """The C function *extern* for a call whose *parameters* have these Numba types.
+
+    Raises
+    ------
+    CABIError
+        If an argument cannot be passed to C.
+    """
+    names = list(parameters)
+    args = []
+    for name, target in extern.args or ((name, None) for name in names):
+        if name not in parameters:
+            raise CABIError(f"Extern's args name {name!r}, but the call's arguments are {', '.join(names) or 'none'}")
+        passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
+        if passed is not None:
+            args.append(Passed(names.index(name), *passed))
+    return Prototype(extern.symbol, extern.returns, tuple(args), extern.cooperative)
+
+
+def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: bool) -> tuple[Any, CType] | None:
+    source = types.unliteral(given)
+    has_address = isinstance(source, (types.Array, types.Record, types.BaseTuple, *_POINTERS)) or source == types.none
+    if has_address and isinstance(target, _POINTERS):
+        return source, ctype(target)
+    is_by_reference = isinstance(target, types.CPointer) and isinstance(source, (types.Number, types.Boolean))
+    if is_by_reference and typing_context.can_convert(given, target.dtype) is not None:
+        return target.dtype, ctype(target)
+    if target is not None and target != source:
+        if typing_context.can_convert(given, target) is None:
+            raise CABIError(f"argument {name!r}: {given} cannot be converted to {target}, which Extern's args ask for")
+        source = target
+    elif not is_passed(given):
+        if chosen:
+            raise CABIError(f"argument {name!r}: {given} is known to the compiler alone and cannot be passed to C")
+        return None
+    if source == types.none:
+        return source, pointer_to("void")
+    try:
+        return source, ctype(source)
+    except CABIError as error:
+        raise CABIError(f"argument {name!r}: {error}") from None

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The base class of objects that kernels call and that have no Numba typing of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, MethodType
+from typing import Any
+
+import numpy as np
+
+from .extern import Extern
+from .simulation import simulated
+
+__all__ = ["BoundDeviceMethod", "DeviceCallable", "DeviceMethod", "Extern", "device_method"]
+
+
+class DeviceCallable:
+    """An object that kernels call, and that stands for external device code.
+
+    A subclass says which C function a call means, and gives its code; there is nothing else to do for Numba::
+
+        class Scale(autolink.DeviceCallable):
+            def __init__(self, factor):
+                self.factor = factor
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"scale_{self.factor}_{x}", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                T = autolink.cxx_type(x)
+                return autolink.CUDASource(
+                    f'extern "C" __device__ {T} scale_{self.factor}_{x}({T} x) {{ return x * {self.factor}; }}'
+                )
+
+            def __call__(self, x):  # the same in Python, for the simulator
+                return x * self.factor
+
+    ``__numba_cuda_call__`` has the parameters of the call. Keywords, defaults and ``*args`` work as in Python. It gets
+    the Numba types of the arguments and returns an `Extern`, or raises where it does not support them: an error at the
+    call's line. Constant numbers arrive as the types of their values, except for a parameter that is annotated with
+    ``types.Literal``: ``def __numba_cuda_call__(self, x, axis: types.Literal)``. Such an argument has to be a
+    constant, and arrives as its literal type (``axis.literal_value``). Another device callable arrives as a type whose
+    ``numba_cuda_link_object`` it is.
+
+    ``__numba_cuda_link__`` gets the same types in the order of the parameters.
+
+    Kernels use objects as globals, closure variables, and what these have as attributes or tuple elements. An object
+    is a constant: it cannot be an argument of a kernel, and its attributes (numbers, strings, tuples, dtypes, NumPy
+    arrays, other objects) are constants, so that ``cuda.local.array(fft.storage_size, fft.value_type)`` and
+    ``if fft.inverse:`` work and cost nothing. It is asked once for each signature and must not change after that.
+    """
+
+    def __numba_cuda_call__(self, *args: Any) -> Extern:
+        """Which C function a call with arguments of these Numba types means."""
+        raise NotImplementedError(f"to be called in kernels, {type(self).__qualname__} needs a __numba_cuda_call__")
+
+    def __repr__(self) -> str:
+        simple = (bool, int, float, str, type, np.generic, np.dtype)
+        shown = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, simple)]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__call__" in vars(cls):
+            cls.__call__ = simulated(vars(cls)["__call__"])  # type: ignore[method-assign]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as the C function, in Python: what kernels in the simulator call."""
+        raise NotImplementedError(
+            f"{self!r} is device code, and the simulator runs Python: to simulate kernels that call it, define"
+            f" {type(self).__qualname__}.__call__"
+        )
+
+
+class DeviceMethod:
+    """A method that kernels call; see `device_method`."""
+
+    def __init__(self, call: Callable[..., Extern], parts: Mapping[str, Callable[..., Any]] = MappingProxyType({})):
+        if not callable(call):
+            raise TypeError(f"device_method decorates a function, not {call!r}")
+        self._call = call
+        self._parts = parts
+        self.__name__ = getattr(call, "__name__", "method")
+        self.__doc__ = call.__doc__
+
+    def link(self, function: Callable[..., Any]) -> DeviceMethod:
+        """Decorates what ``__numba_cuda_link__`` is for an object; without one, the object's own is asked."""
+        return DeviceMethod(self._call, {**self._parts, "__numba_cuda_link__": function})
+
+    def link_key(self, function: Callable[..., Any]) -> DeviceMethod:
+        """Decorates what ``__numba_cuda_link_key__`` is for an object."""
+        return DeviceMethod(self._call, {**self._parts, "__numba_cuda_link_key__": function})
+
+    def python(self, function: Callable[..., Any]) -> DeviceMethod:
+        """Decorates what ``__call__`` is for an object: the method in Python, for the simulator."""
+        return DeviceMethod(self._call, {**self._parts, "__call__": simulated(function)})
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else BoundDeviceMethod(instance, self)
+
+
+def device_method(function: Callable[..., Extern]) -> DeviceMethod:
+    """Mark a method of a `DeviceCallable` as one that kernels call.
+
+    The method is what ``__numba_cuda_call__`` is for the object: it takes Numba types and returns an `Extern`. Like a
+    property it can have more parts: its own code, where the object's ``__numba_cuda_link__`` does not give it, and the
+    method in Python, for the simulator::
+
+        class Steps(autolink.DeviceCallable):
+            def __init__(self, size):
+                self.size = size
+
+            @autolink.device_method
+            def up(self, x):
+                return autolink.Extern("steps_up", returns=x)
+
+            @up.link
+            def up(self, x):
+                T = autolink.cxx_type(x)
+                return autolink.CUDASource(f'extern "C" __device__ {T} steps_up({T} x) {{ return x + {self.size}; }}')
+
+            @up.python
+            def up(self, x):
+                return x + self.size
+    """
+    return DeviceMethod(function)
+
+
+class BoundDeviceMethod:
+    """A `DeviceMethod` of one object (``__self__``): equal to another if both are the same method of one object."""
+
+    def __init__(self, instance: Any, method: DeviceMethod):
+        self.__self__ = instance
+        self.__func__ = method
+
+    @property
+    def __numba_cuda_call__(self) -> Callable[..., Extern]:
+        """The decorated function, bound to the object."""
+        return MethodType(self.__func__._call, self.__self__)
+
+    @property
+    def __name__(self) -> str:
+        return self.__func__.__name__
+
+    def __getattr__(self, name: str) -> Any:
+        # The hooks are there only where the method has its own: the protocol asks the object otherwise.
+        if name.startswith("__numba_cuda_link") and name in self.__func__._parts:
+            return MethodType(self.__func__._parts[name], self.__self__)
+        raise AttributeError(f"{type(self).__qualname__!r} object has no attribute {name!r}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if "__call__" not in self.__func__._parts:
+            raise NotImplementedError(
+                f"{self!r} is device code, and the simulator runs Python: to simulate kernels that call it, define the"
+                f" method in Python, decorated with @{self.__func__.__name__}.python"
+            )
+        return self.__func__._parts["__call__"](self.__self__, *args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        same_type = isinstance(other, BoundDeviceMethod)
+        return same_type and self.__self__ is other.__self__ and self.__func__ is other.__func__  # type: ignore
+
+    def __hash__(self) -> int:
+        return hash((id(self.__self__), id(self.__func__)))
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self.__func__.__name__)
+
+    def __repr__(self) -> str:
+        return f"{self.__self__!r}.{self.__func__.__name__}"

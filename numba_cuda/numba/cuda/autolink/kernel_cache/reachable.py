@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a kernel reaches by name: globals, closure variables, their attributes and elements, through device functions.
+
+The same program reaches the same in the same order in every process, so an object can be found again by its number,
+and fingerprints of it all tell whether anything changed that the kernel was made of.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import types as pytypes
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from cuda.core import ObjectCode
+from numba.cuda.compiler import ExternFunction
+from numba.cuda.cudadrv.linkable_code import LinkableCode
+
+from ..compiling.declared_functions import declaration
+from ..protocol.callee import find_callee, identity
+from .fingerprint import fingerprint, plain, state
+
+_LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
+# Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says that the global is about to be called.
+_NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
+# A property that makes an object with the same property would lead on for ever.
+_MOST_THINGS = 1000
+
+
+class Reached:
+    """What a kernel reaches.
+
+    Parameters
+    ----------
+    function:
+        The kernel's Python function.
+    link:
+        What the kernel names with ``link=``.
+
+    Attributes
+    ----------
+    things:
+        Every object that is reached and is more than a value, in order, each once.
+    parts:
+        How each value is reached (``"kernel.fft.storage_size"``), each once, and what it is: short values as they are,
+        others as their type and fingerprint. Equal in every process in which nothing changed.
+    linked:
+        What is named with ``link=``, by the kernel or a declared function: paths and code in memory.
+    external_code:
+        Whether any of it may bring external code.
+    """
+
+    def __init__(self, function: Callable[..., Any], link: Iterable[Any] = ()):
+        self.things: list[Any] = []
+        self.parts: dict[str, str] = {}
+        self.linked: list[Any] = []
+        self.external_code = False
+        self._numbers: dict[Any, int] = {}
+        self._owners: list[tuple[str, Any]] = []
+        self._names: dict[str, None] = {}
+        self._modules: set[tuple[int, tuple[str, ...]]] = set()
+        self._work: deque[Callable[[], None]] = deque()
+        self._add(function.__name__, function.__code__)
+        self._function(function.__name__, function)
+        for number, item in enumerate(link):
+            self._linked(f"link[{number}]", item)
+        while self._work:
+            self._work.popleft()()
+
+    def number(self, thing: Any) -> int | None:
+        """The place of *thing* in ``things``; None if it is not reached."""
+        return self._numbers.get(identity(thing))
+
+    def _add(self, label: str, *values: Any) -> None:
+        if len(values) == 1 and type(values[0]) in (bool, int, str) and len(text := repr(values[0])) < 60:
+            shown = f"{text} {type(values[0]).__qualname__}"
+        elif len(values) == 1 and isinstance(values[0], type):
+            shown = f"{values[0].__module__}.{values[0].__qualname__}"
+        else:
+            shown = f"{type(values[0]).__qualname__} {fingerprint(*values).hex()[:32]}"
+        while self.parts.setdefault(label, shown) != shown:
+            label += "'"
+
+    def _is_new(self, thing: Any) -> bool:
+        known_as = identity(thing)
+        if known_as in self._numbers:
+            return False
+        self._numbers[known_as] = len(self.things)
+        self.things.append(thing)
+        return True
+
+    def _function(self, label: str, function: Any) -> None:
+        """Everything that the code of *function* names."""
+        code = function.__code__
+        names = tuple(dict.fromkeys(name for each in _codes(code) for name in each.co_names))
+        for name in names:
+            if name not in self._names:
+                self._names[name] = None
+                for owner_label, owner in tuple(self._owners):
+                    self._work.append(functools.partial(self._named, owner_label, owner, name))
+        for name in _globals_used(code):
+            if name in function.__globals__:
+                self._reach(f"{label}.{name}", function.__globals__[name], names)
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not yet filled
+                continue
+            self._reach(f"{label}.{name}", value, names)
+        for name, value in (function.__kwdefaults__ or {}).items():
+            self._reach(f"{label}.{name}", value, names)
+        for number, value in enumerate(function.__defaults__ or ()):
+            self._reach(f"{label} default {number}", value, names)
+
+    def _reach(self, label: str, value: Any, names: tuple[str, ...]) -> None:
+        """*value*, which a function that uses *names* reaches as *label*."""
+        if plain(value):
+            self._add(label, value)
+        elif isinstance(value, tuple):
+            self._add(label, type(value), len(value))
+            for number, element in enumerate(value):
+                self._reach(f"{label}[{number}]", element, names)
+        elif isinstance(value, pytypes.ModuleType):
+            self._module(label, value, names)
+        elif len(self.things) < _MOST_THINGS and self._is_new(value):
+            self.external_code = self.external_code or _may_bring_code(value)
+            self._thing(label, value)
+
+    def _module(self, label: str, module: pytypes.ModuleType, names: tuple[str, ...]) -> None:
+        if (id(module), names) in self._modules:
+            return
+        self._modules.add((id(module), names))
+        self._add(label, module)
+        found = vars(module)
+        for name in names:
+            if name in found:
+                self._work.append(functools.partial(self._reach, f"{label}.{name}", found[name], names))
+
+    def _thing(self, label: str, value: Any) -> None:
+        if isinstance(getattr(value, "py_func", None), pytypes.FunctionType):
+            options = dict(getattr(value, "targetoptions", {}))
+            options.pop("extensions", None)
+            self._add(label, value.py_func.__code__, options)
+            self._work.append(functools.partial(self._function, label, value.py_func))
+        elif isinstance(value, ExternFunction):
+            self._add(label, value.name, value.sig)
+            declared = declaration(value)
+            if declared is not None:
+                self._add(f"declare_device of {label}", declared.use_cooperative, declared.abi)
+                for number, item in enumerate(declared.link):
+                    self._linked(f"link[{number}] of {label}", item)
+            self._owner(label, value)
+        elif hasattr(value, "__self__") and hasattr(value, "__func__"):
+            self._add(label, getattr(value.__func__, "__name__", ""))
+            self._reach(f"{label}.__self__", value.__self__, ())
+        elif isinstance(value, (pytypes.FunctionType, pytypes.BuiltinFunctionType)) and find_callee(value) is None:
+            self._add(label, value.__module__, value.__qualname__)
+        elif _is_the_compilers(value):
+            self._add(label, type(value), getattr(value, "__name__", ""))
+        elif isinstance(value, (type, pytypes.FunctionType)) or not isinstance(attributes := state(value), dict):
+            self._add(label, value)
+            self._owner(label, value)
+        else:
+            self._add(label, type(value))
+            for name, attribute in attributes.items():
+                self._add(f"{label}.{name}", attribute)
+            self._owner(label, value)
+
+    def _linked(self, label: str, item: Any) -> None:
+        """What is named with ``link=``: code in memory by its content, a file by its path."""
+        self.external_code = True
+        self.linked.append(item)
+        self._add(label, item)
+        if isinstance(item, (LinkableCode, ObjectCode)):
+            self._is_new(item)
+
+    def _owner(self, label: str, owner: Any) -> None:
+        """Its attributes that any of the functions may mean are reached as well."""
+        self._owners.append((label, owner))
+        for name in self._names:
+            self._work.append(functools.partial(self._named, label, owner, name))
+
+    def _named(self, label: str, owner: Any, name: str) -> None:
+        if name.startswith("__"):
+            return
+        try:
+            value = getattr(owner, name)
+        except AttributeError:
+            return
+        except Exception as error:
+            self._add(f"{label}.{name}", "raises", type(error))
+            return
+        if isinstance(value, pytypes.ModuleType):
+            return
+        self._reach(f"{label}.{name}", value, tuple(self._names))
+
+
+def _codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
+    """*code* and the code of the functions that are defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, pytypes.CodeType):
+            yield from _codes(constant)
+
+
+def _globals_used(code: pytypes.CodeType) -> dict[str, None]:
+    """The names of the globals that *code* reads, in order. ``co_names`` has attributes among them."""
+    used: dict[str, None] = {}
+    for each in _codes(code):
+        bytecode = each.co_code
+        extended = 0
+        for offset in range(0, len(bytecode), 2):
+            opcode, argument = bytecode[offset], bytecode[offset + 1] | extended
+            if opcode == _LOAD_GLOBAL:
+                used[each.co_names[argument >> _NAME_SHIFT]] = None
+            extended = argument << 8 if opcode == _EXTENDED_ARG else 0
+    return used
+
+
+def _may_bring_code(value: Any) -> bool:
+    if isinstance(value, ExternFunction):
+        declared = declaration(value)
+        if declared is not None and declared.link:
+            return True
+    return find_callee(value) is not None or hasattr(value, "__numba_cuda_call__")
+
+
+def _is_the_compilers(value: Any) -> bool:
+    """Whether *value* is one of the things of Numba and NumPy that kernels name: their version says what they are."""
+    module = (value if isinstance(value, type) else type(value)).__module__
+    return module.partition(".")[0] in ("numba", "numpy") and not module.startswith("numba.cuda.tests")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cache entry on disk: what it is of, its parts, a checksum and the data.
+
+    magic (8 bytes) | sizes of header (4) and data (8) | digest of the key (32) | SHA-256 of the rest (32) | header |
+    data
+
+The header is JSON. Nothing in an entry is executed or unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from dataclasses import dataclass
+
+from .key import CacheKey, PartsTable
+
+_MAGIC = b"NCALINK1"
+_PREFIX = struct.Struct("<8sIQ32s")
+_CHECKSUM_END = _PREFIX.size + 32
+_LONGEST_HEADER = 16 << 20
+
+
+class DamagedEntryError(ValueError):
+    """The bytes of an entry are not what was written under its key."""
+
+
+@dataclass(frozen=True)
+class StoredEntry:
+    """An entry on disk, as its header tells: ``parts`` is the key's table, ``size`` the file's in bytes.
+
+    ``written`` and ``used`` are seconds since the epoch. ``kind`` is ``"?"`` where the header cannot be read.
+    """
+
+    path: str
+    size: int
+    written: float
+    used: float
+    kind: str = "?"
+    name: str = ""
+    digest: bytes = b""
+    parts: PartsTable = ()
+
+
+def pack(key: CacheKey, data: bytes) -> bytes:
+    """The entry of *data* under *key*."""
+    header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table}).encode()
+    prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
+    return b"".join((prefix, _checksum(prefix, header, data), header, data))
+
+
+def unpack(entry: bytes, digest: bytes) -> bytes:
+    """The data of an *entry* that was written under the key of *digest*.
+
+    Raises
+    ------
+    DamagedEntryError
+        If a single bit of it is not as it was written, or it was written under another key.
+    """
+    if len(entry) < _CHECKSUM_END:
+        raise DamagedEntryError("it is empty" if not entry else "it is cut off")
+    magic, header_size, size, entry_digest = _PREFIX.unpack_from(entry)
+    if magic != _MAGIC:
+        raise DamagedEntryError("it does not begin as an entry does")
+    if len(entry) != _CHECKSUM_END + header_size + size:
+        raise DamagedEntryError("its size is wrong")
+    view = memoryview(entry)
+    if view[_PREFIX.size : _CHECKSUM_END] != _checksum(view[: _PREFIX.size], view[_CHECKSUM_END:]):
+        raise DamagedEntryError("its checksum is wrong")
+    if entry_digest != digest:
+        raise DamagedEntryError("it belongs to another key")
+    return entry[_CHECKSUM_END + header_size :]
+
+
+def describe(path: str) -> StoredEntry:
+    """What the entry at *path* says of itself. Its data is not read, and so not checked.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with open(path, "rb", opener=_open_unused) as file:
+        status = os.fstat(file.fileno())
+        where = (path, status.st_size, status.st_mtime, status.st_atime)
+        try:
+            magic, header_size, _, digest = _PREFIX.unpack(file.read(_PREFIX.size))
+            if magic != _MAGIC or header_size > _LONGEST_HEADER:
+                return StoredEntry(*where)
+            file.seek(_CHECKSUM_END)
+            header = json.loads(file.read(header_size))
+            parts = tuple((str(label), str(value)) for label, value in header["parts"])
+            return StoredEntry(*where, str(header["kind"]), str(header["name"]), digest, parts)
+        except (struct.error, ValueError, KeyError, TypeError, RecursionError):
+            return StoredEntry(*where)
+
+
+def _open_unused(path: str, flags: int) -> int:
+    """Open without a trace in the file's time of last use, where that is possible."""
+    try:
+        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
+    except PermissionError:  # not the owner
+        return os.open(path, flags)
+
+
+def _checksum(*pieces: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.digest()

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What to show of a source that does not compile: the errors in NVRTC's log, and a file that holds the source."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+
+from ..cache import store as cache_store
+
+_MOST_SHOWN = 5
+_ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
+_SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
+_FOLDER = "failed-sources"
+_MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
+_UNDEFINED_MACRO = re.compile(
+    r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
+)
+_HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
+# Those of C++ have no suffix, those of C have one of their own.
+_STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
+
+
+def errors_in(log: str) -> str:
+    """The errors in NVRTC's *log*, each with the line of source that it shows, without warnings; the first few of many,
+    and all of a log that has none."""
+    blocks = [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
+    errors = [block for block in blocks if _ERROR.search(block.splitlines()[0] if block else "")]
+    if not errors:
+        return log.strip("\n\0 ")
+    shown = errors[:_MOST_SHOWN]
+    others = len([block for block in blocks if block and not _SUMMARY.match(block)]) - len(shown)
+    if len(errors) > len(shown):
+        shown.append(f"and {len(errors) - len(shown)} more errors: the exception's .log has all")
+    elif others > 1:  # one is the line that says that it is a log
+        shown.append("The exception's .log has the warnings too.")
+    return "\n".join(shown)
+
+
+def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
+    """What to do about the first error in NVRTC's *log* on a source with *include_paths*."""
+    errors = errors_in(log)
+    if macro := _UNDEFINED_MACRO.search(errors):
+        return (
+            f"if {macro[1]} is a macro that headers define for the compilers that they know, and not for NVRTC, define"
+            f" it: defines={{'{macro[1]}': '...'}}, or {{'{macro[1]}(x)': '...'}} if it has parameters"
+        )
+    if missing := _MISSING_HEADER.search(errors):
+        name = missing[1]
+        if absent := [path for path in include_paths if not os.path.isdir(path)]:
+            return f"mend the source's include_paths, of which these do not exist: {', '.join(absent)}"
+        if name.startswith("crt/"):
+            return "install the package that has it: nvidia-cuda-crt for CUDA 13, nvidia-cuda-nvcc-cu12 for CUDA 12"
+        if _HOST_HEADER.match(name):
+            return (
+                f"keep the host's C library, which {name} belongs to, out of the source: its folder (/usr/include) out"
+                " of include_paths, and a host compiler's macros (__GNUC__) out of defines"
+            )
+        if _STANDARD_HEADER.fullmatch(name):
+            message = "NVRTC has no headers of the host's C++ library: "
+            if not _is_in_toolkit(f"cuda/std/{_cxx_header(name)}"):
+                return (
+                    message + f"put a file {name} with what is used of it into a folder of the source's include_paths"
+                )
+            return message + (
+                f"include <cuda/std/{_cxx_header(name)}>, whose names are in cuda::std, or put a file {name} that does"
+                " so into a folder of the source's include_paths"
+            )
+        return f"put the folder that has {name} into the source's include_paths"
+    if "host functions are not allowed in JIT mode" in errors:
+        return (
+            "mark the function __device__, or let all functions be device functions:"
+            " options={'device_as_default_execution_space': True}"
+        )
+    if "has already been defined" in errors:
+        return "give the two functions different names: put what distinguishes them, such as sizes and types, into them"
+    todo = "mend the source at the line that the log names"
+    place = errors.partition("(")[0]
+    if os.path.isabs(place) and not place.endswith(".cu"):
+        todo += (
+            "; where that is a library's header and not yours, put a mended copy into a folder that comes first in the"
+            " source's include_paths"
+        )
+    return todo
+
+
+def _is_in_toolkit(header: str) -> bool:
+    from .translation_unit import toolkit_include_paths
+
+    return any(os.path.isfile(os.path.join(folder, header)) for folder in toolkit_include_paths())
+
+
+def _cxx_header(name: str) -> str:
+    return f"c{name[:-2]}" if name.endswith(".h") else name
+
+
+def saved(code: bytes, name: str) -> str | None:
+    """The path of a file that holds the source *code*: *name* if that is one, else a file written now to the cache's
+    directory, or to one for temporary files; ``None`` where nothing can be written."""
+    with contextlib.suppress(OSError, ValueError), open(name, "rb") as file:
+        if file.read() == code:
+            return os.path.abspath(name)
+    stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
+    file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
+    settings = cache_store.store().settings
+    folders = [os.path.join(settings.directory, _FOLDER)] if settings.on_disk else []
+    for folder in (*folders, os.path.join(tempfile.gettempdir(), f"numba-cuda-autolink-{_FOLDER}-{_user()}")):
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            path = os.path.join(folder, file_name)
+            _write(path, code)
+            return path
+    return None
+
+
+def _write(path: str, code: bytes) -> None:
+    """Put *code* at *path* in one step, whoever else does."""
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(code)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else "user"

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Link inputs: what goes into a link, by kind and content.
+
+`from_item` makes one from what users hand over (a ``LinkableCode``, a ``cuda.core.ObjectCode`` or a path) and refuses
+what no linker could take.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pathlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from cuda.core import ObjectCode
+from numba.cuda.cudadrv.linkable_code import LinkableCode
+
+from .bitcode import Bitcode
+from .cuda_source import CompileOptions, CUDASource
+from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
+
+
+class LinkInputError(ValueError):
+    """Something that was to be linked is missing, of no known kind, or not what it claims to be."""
+
+    @classmethod
+    def unknown_item(cls, item: Any) -> LinkInputError:
+        """*item* is of no type that can be linked."""
+        hint = ""
+        if isinstance(item, (bytes, bytearray, memoryview)):
+            hint = "; bytes do not tell their kind, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
+        return cls(
+            f"got {type(item).__name__} {_shorten(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
+            " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
+            f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
+        )
+
+
+@dataclass(frozen=True)
+class LinkInput:
+    """One piece of code to link. Two are equal when kind, content and compile options are.
+
+    Attributes
+    ----------
+    kind:
+        One of `KINDS`.
+    code:
+        The code's bytes; source text as UTF-8.
+    options:
+        How to compile CUDA C++ source.
+    name:
+        What messages call it.
+    setup_callback, teardown_callback:
+        Called with the loaded module, and before it is unloaded.
+    nrt:
+        Whether it needs numba-cuda's runtime.
+    """
+
+    kind: Kind
+    code: bytes = field(repr=False)
+    options: CompileOptions = field(default_factory=CompileOptions)
+    name: str = field(default="", compare=False)
+    setup_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
+    teardown_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
+    nrt: bool = field(default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # An empty source is a translation unit like any other; its callbacks may be what it is for.
+        if self.kind is not CUDA and not self.code.strip(b"\0 \t\r\n"):
+            raise LinkInputError(f"the {self.kind} {self.name!r} is empty")
+        if self.kind.magic and not self.code.startswith(self.kind.magic):
+            looks_like = next((kind for kind in KINDS if kind.magic and self.code.startswith(kind.magic)), None)
+            found = f"it looks like {looks_like}" if looks_like else f"it begins with {self.code[:8]!r}"
+            raise LinkInputError(f"{self.name!r} is not {self.kind}: {found}")
+        if self.kind.is_compiled:
+            return
+        from ..formats import structure as link_checks  # which a kernel that is linked already starts without
+
+        fault = link_checks.structural_fault(self.kind.name, self.code)
+        if fault:
+            raise LinkInputError(f"{self.name!r} is no linkable {self.kind}: {fault}")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of kind, options and content, as hexadecimal digits."""
+        state = hashlib.sha256()
+        for part in (self.kind.name.encode(), repr(self.options).encode(), self.code):
+            state.update(len(part).to_bytes(8, "little") + part)
+        return state.hexdigest()
+
+    def as_linkable(self) -> LinkableCode:
+        """The same as one of numba-cuda's linkable code objects."""
+        callbacks = {"setup_callback": self.setup_callback, "teardown_callback": self.teardown_callback}
+        if self.kind is CUDA:
+            options = self.options
+            return CUDASource(
+                self.code.decode(),
+                name=self.name,
+                include_paths=options.include_paths,
+                defines=options.defines,
+                options=dict(options.options),
+                unit=options.unit,
+                nrt=self.nrt,
+                **callbacks,
+            )
+        if self.kind is BITCODE:
+            return Bitcode(self.code, self.name, **callbacks)
+        data = self.code.decode() if self.kind is PTX else self.code
+        return self.kind.linkable(data, name=self.name, nrt=self.nrt, **callbacks)
+
+
+def is_item(item: Any) -> bool:
+    """Whether *item* is of a type that `from_item` takes."""
+    return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike))
+
+
+def from_item(item: Any) -> LinkInput:
+    """The link input that *item* stands for; a file is read now.
+
+    Raises
+    ------
+    LinkInputError
+        For an item of another type, a missing file, a suffix of no known kind, or code that is not what it claims.
+    """
+    if isinstance(item, LinkableCode):
+        return _from_linkable(item)
+    if isinstance(item, ObjectCode):
+        return _from_object_code(item)
+    if isinstance(item, (str, os.PathLike)):
+        return _from_path(os.fspath(item))
+    raise LinkInputError.unknown_item(item)
+
+
+def _from_linkable(item: LinkableCode) -> LinkInput:
+    kind = next((kind for kind in KINDS if isinstance(item, kind.linkable)), None)
+    if kind is None:
+        raise LinkInputError(f"{type(item).__name__} is a LinkableCode of no known kind")
+    options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
+    return LinkInput(
+        kind,
+        _bytes(item.data, item.name),
+        options,
+        item.name,
+        item.setup_callback,
+        item.teardown_callback,
+        getattr(item, "nrt", False),
+    )
+
+
+def _from_object_code(item: ObjectCode) -> LinkInput:
+    kind = next((kind for kind in KINDS if kind.object_code == str(item.code_type)), None)
+    if kind is None:
+        raise LinkInputError(f"an ObjectCode of type {item.code_type!r} cannot be linked")
+    if isinstance(item.code, str):
+        return LinkInput(kind, _read(item.code), name=item.name or item.code)
+    return LinkInput(kind, _bytes(item.code, item.name), name=item.name or f"<unnamed {kind}>")
+
+
+def _from_path(path: str | bytes) -> LinkInput:
+    path = os.fsdecode(path)
+    suffix = pathlib.PurePath(path).suffix.lower()
+    kind = next((kind for kind in KINDS if suffix in kind.suffixes), None)
+    if kind is None:
+        known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
+        what = f"file with extension {suffix}" if suffix else "file with no extension"
+        raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
+    # A source file finds the headers beside it, as it would with a compiler on the command line.
+    options = (
+        CompileOptions(include_paths=(os.path.dirname(os.path.abspath(path)),)) if kind is CUDA else CompileOptions()
+    )
+    return LinkInput(kind, _read(path), options, name=path)
+
+
+def _read(path: str) -> bytes:
+    try:
+        return pathlib.Path(path).read_bytes()
+    except FileNotFoundError:
+        raise LinkInputError(f"{path} not found") from None
+    except OSError as error:
+        raise LinkInputError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _bytes(data: Any, name: str) -> bytes:
+    if isinstance(data, (io.StringIO, io.BytesIO)):
+        data = data.getvalue()
+    if isinstance(data, str):
+        return data.encode()
+    try:
+        return bytes(memoryview(data))
+    except TypeError:
+        raise LinkInputError(f"{name!r} holds {type(data).__name__} {_shorten(data)}, expected bytes or str") from None
+
+
+def _shorten(item: Any) -> str:
+    try:
+        text = repr(item)
+    except Exception:
+        return "(its repr raises)"
+    return text if len(text) <= 80 else f"{text[:77]}..."

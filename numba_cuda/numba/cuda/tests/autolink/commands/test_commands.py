@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line, as a user would type it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from autolink_support import adder, compiled, symbols
+from numba.cuda.autolink.commands import doctor, main
+from numba.cuda.cudadrv.external_code.link import trial as link_trial
+
+KERNELS = """
+import types
+from numba import cuda
+from numba.cuda import autolink
+from beside import AMOUNT
+
+
+class Add(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("add", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(f'extern "C" __device__ int add(int x) {{ return x + {AMOUNT}; }}', name="add.cu")
+
+
+add = Add()
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = add(x[0])
+
+
+def function(x):
+    x[0] = 1
+
+
+space = types.SimpleNamespace(kernel=kernel)
+
+
+@cuda.jit
+def wrong(x):
+    x[0] = undeclared(x[0])
+"""
+SIGNATURE = "void(int32[::1])"
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    (tmp_path / "commanded.py").write_text(KERNELS)
+    (tmp_path / "beside.py").write_text("AMOUNT = 3\n")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield str(tmp_path / "commanded.py")
+    for name in ("commanded", "beside"):
+        sys.modules.pop(name, None)
+
+
+def failing(capsys, *arguments):
+    """The exit code, and what is said of a command that fails."""
+    try:
+        code = main(arguments)
+    except SystemExit as error:
+        code = error.code
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err.split("cannot be run")[0]
+    return code, printed.err
+
+
+def test_explain_prints_the_report(kernels, capsys):
+    assert main(["explain", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0"]) == 0
+    text = capsys.readouterr().out
+    line = KERNELS.splitlines().index("    x[0] = add(x[0])") + 1
+    assert f"commanded.py:{line}" in text
+    assert "add.cu" in text
+    assert "registers" in text
+
+
+@pytest.mark.parametrize(("form", "start"), [("--json", "{"), ("--html", "<"), ("--dot", "digraph")])
+def test_explain_prints_other_forms(kernels, capsys, form, start):
+    assert main(["explain", f"{kernels}:space.kernel", "--sig", SIGNATURE, "--cc", "9.0", form]) == 0
+    text = capsys.readouterr().out
+    assert text.lstrip().startswith(start)
+    assert "add.cu" in text
+    if form == "--json":
+        json.loads(text)
+
+
+@pytest.mark.parametrize(("output", "start"), [("cubin", b"\x7fELF"), ("ptx", b"//"), ("ltoir", b"\xed\x43\x4e\x7f")])
+def test_build_writes_code_and_says_what_it_is(kernels, tmp_path, capsys, output, start):
+    out = tmp_path / f"built.{output}"
+    assert main(["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", str(out)]) == 0
+    code = out.read_bytes()
+    assert code.startswith(start)
+    manifest = json.loads((tmp_path / f"built.{output}.json").read_text())
+    (kernel,) = manifest["kernels"]
+    assert manifest["output"] == output
+    assert (kernel["architecture"], kernel["bytes"]) == ("sm_90", len(code))
+    assert [planned["name"] for planned in kernel["inputs"]] == ["add.cu"]
+    assert manifest["versions"]["numba-cuda"]
+    assert kernel["entry_name"] == "kernel"
+    if output == "cubin":
+        assert "kernel" in symbols(code)
+    assert str(out) in capsys.readouterr().out
+
+
+def test_build_makes_one_fatbin_for_several_architectures(kernels, tmp_path):
+    nvfatbin = pytest.importorskip("cuda.bindings.nvfatbin")
+    try:
+        nvfatbin.version()
+    except Exception as error:
+        pytest.skip(f"needs nvFatbin of this CUDA version: {error}")
+    out = tmp_path / "built.fatbin"
+    assert main(["build", f"{kernels}:function", "--sig", SIGNATURE, "--cc", "8.0,9.0a", "-o", str(out)]) == 0
+    assert out.read_bytes().startswith(b"\x50\xed\x55\xba")
+    manifest = json.loads((tmp_path / "built.fatbin.json").read_text())
+    assert [kernel["architecture"] for kernel in manifest["kernels"]] == ["sm_80", "sm_90a"]
+    assert {kernel["entry_name"] for kernel in manifest["kernels"]} == {"function"}
+    assert out.read_bytes().count(b"\x7fELF") == 2 or len(out.read_bytes()) > 1000  # compressed or not
+
+
+WRONG = {
+    "no kernel named": (2, ["explain", "FILE"], "write FILE.py:KERNEL"),
+    "no such file": (1, ["explain", "missing.py:kernel"], "missing.py: no such file"),
+    "no such kernel": (1, ["explain", "FILE:kernal"], "has no 'kernal'; did you mean kernel?"),
+    "no kernel": (1, ["explain", "FILE:add", "--sig", SIGNATURE, "--cc", "9.0"], "takes a"),
+    "no compute capability": (2, ["explain", "FILE:kernel", "--cc", "ninety"], "no compute capability, such as 9.0"),
+    "unknown compute capability": (1, ["explain", "FILE:kernel", "--sig", SIGNATURE, "--cc", "1.0"], "is not known"),
+    "bad signature": (1, ["explain", "FILE:kernel", "--sig", "void(", "--cc", "9.0"], "SyntaxError"),
+    "typing error": (1, ["explain", "FILE:wrong", "--sig", SIGNATURE, "--cc", "9.0"], "undeclared"),
+    "several cubins": (
+        2,
+        ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0", "-o", "out.cubin"],
+        "one cubin is for one compute capability",
+    ),
+    "no signature": (2, ["build", "FILE:kernel", "--cc", "9.0", "-o", "out"], "--sig"),
+    "no such directory": (
+        1,
+        ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "missing/out.cubin"],
+        "No such file or directory",
+    ),
+    "no size": (2, ["cache", "prune", "much"], "'much' is no size"),
+    "no command": (2, [], "COMMAND"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_without_a_traceback(kernels, capsys, monkeypatch, tmp_path, name):
+    code, arguments, message = WRONG[name]
+    monkeypatch.chdir(tmp_path)
+    found, said = failing(capsys, *(argument.replace("FILE", kernels) for argument in arguments))
+    assert message in said
+    assert found == code
+
+
+DAMAGED = """
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.link import trial as link_trial
+
+class Damaged(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=x)
+    def __numba_cuda_link__(self, x):
+        return "CUBIN"
+damaged = Damaged()
+def kernel(x):
+    x[0] = damaged(x[0])
+"""
+
+
+def test_explain_survives_what_the_linker_does_not(tmp_path, capsys, monkeypatch):
+    """The linker is made to crash in the child process, as it does on some damage that differs between its versions."""
+    child, cubin = tmp_path / "child.py", tmp_path / "damaged.cubin"
+    text = Path(link_trial.trial_child.__file__).read_text()
+    call = "            nvjitlink.add_data("
+    assert call in text
+    child.write_text(text.replace(call, "            os.abort()\n" + call))
+    cubin.write_bytes(compiled(adder("f"), "cubin"))
+    (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
+    assert main(command) == 0
+    monkeypatch.setattr(link_trial.trial_child, "__file__", str(child))
+    code, said = failing(capsys, *command)
+    assert code == 1
+    assert "does not survive it (SIGABRT)" in said
+    assert str(cubin) in said
+    assert "damaging.py:" in said
+
+
+def test_a_file_that_cannot_be_run_shows_where(tmp_path, capsys):
+    (tmp_path / "broken.py").write_text("x = 1\nraise RuntimeError('not today')\n")
+    code, said = failing(capsys, "explain", f"{tmp_path / 'broken.py'}:kernel")
+    assert code == 1
+    assert "cannot be run" in said
+    assert "line 2" in said
+    assert "RuntimeError: not today" in said
+
+
+def test_the_cache_is_shown_and_emptied(kernels, tmp_path):
+    environment = {
+        **os.environ,
+        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_CUDA_AUTOLINK_CACHE": "1",
+    }
+
+    def run(*arguments, code=0):
+        command = [sys.executable, "-m", "numba.cuda.autolink", *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    out = str(tmp_path / "out.cubin")
+    run("build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", out)
+    assert "program: 1 entries" in run("cache", "info")
+    assert "program 'add.cu'" in run("cache", "why", "add.cu", "--kind", "program")
+    assert "nothing is cached" in run("cache", "why", "subtract.cu", code=1)
+    assert run("cache", "prune", "1G") == "0 entries removed\n"
+    assert int(run("cache", "prune", "0").split()[0]) >= 3
+    assert run("cache", "clear") == "0 entries removed\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = [sys.executable, "-m", "numba.cuda.autolink", "doctor"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 1
+    assert "Broken pipe" not in said
+
+
+def test_help_has_examples(capsys):
+    for command in ("explain", "build"):
+        with pytest.raises(SystemExit) as end:
+            main([command, "--help"])
+        assert end.value.code == 0
+        assert f"numba-cuda-autolink {command} mykernels.py:" in capsys.readouterr().out
+
+
+# The doctor
+
+GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
+
+
+def test_the_doctor_finds_nothing_wrong_here(capsys):
+    code = doctor.run()
+    text = capsys.readouterr().out
+    assert "numba-cuda-autolink" in text
+    assert "libnvrtc" in text or "nvrtc64" in text
+    assert "active" in text
+    assert (code, "no known conflicts" in text) in ((0, True), (1, False))
+
+
+@pytest.mark.parametrize(
+    ("installed", "what", "mend"),
+    [
+        ({"numpy": "2.5.0"}, "NumPy 2.5.0 with numba-cuda 0.30.4", "numpy<2.5"),
+        ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
+        ({"numba-cuda": "0.29.0", "numba": "0.63.0"}, "older than 0.30.2", "pip install -U numba-cuda"),
+        ({"numba-cuda": "not installed"}, "numba-cuda is not installed", "pip install"),
+    ],
+)
+def test_the_doctor_knows_conflicts(installed, what, mend):
+    found = [conflict for conflict in doctor.conflicts({**GOOD, **installed}) if what in conflict.what]
+    assert len(found) == 1
+    assert mend in found[0].mend
+
+
+def test_the_doctor_knows_variables_and_versions(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK", "0")
+    monkeypatch.setattr(doctor, "_version", lambda module, function: (13, 2) if module == "nvrtc" else (13, 0))
+    monkeypatch.setattr(doctor, "_driver_version", lambda: (12, 4))
+    found = [str(conflict) for conflict in doctor.conflicts(GOOD)]
+    assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
+    assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
+    assert any("the driver is of CUDA 12.4, the libraries are of CUDA 13.2" in conflict for conflict in found)
+
+
+def test_the_doctor_works_where_numba_cuda_cannot_be_imported(tmp_path):
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text("raise AttributeError('row_stack is gone')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    script = "import sys; from numba_cuda_autolink import command_entry as script; sys.argv[1:] = [{!r}]; sys.exit(script.main())"
+
+    def run(command):
+        return subprocess.run(
+            [sys.executable, "-c", script.format(command)], env=environment, capture_output=True, text=True
+        )
+
+    done = run("doctor")
+    assert done.returncode == 1
+    assert "numba.cuda cannot be imported: AttributeError: row_stack is gone" in done.stdout
+    done = run("cache")
+    assert done.returncode == 1
+    assert "what to do: numba-cuda-autolink doctor" in done.stderr

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`check_linkable` accepts what is as it should be, every example among it, and tells what is not."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from autolink_support import Linked, compiled, ptx
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.autolink.testing import NotLinkableError, check_linkable
+from repository import EXAMPLES, SUPPORT, module
+
+
+class Add(autolink.DeviceCallable):
+    """A good one; the others differ from it in one thing."""
+
+    def __init__(self, amount=1):
+        self.amount = amount
+
+    def source(self, x):
+        T = autolink.cxx_type(x)
+        return f'extern "C" __device__ {T} add_{self.amount}({T} x) {{ return x + {self.amount}; }}'
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"add_{self.amount}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(self.source(x), name="add.cu")
+
+
+def quick(obj, *argtypes, **options):
+    return check_linkable(obj, *(argtypes or ("float32",)), other_process=False, **options)
+
+
+def what_is_wrong(obj, *argtypes, **options):
+    """The one check that fails, and the message."""
+    with pytest.raises(NotLinkableError) as raised:
+        quick(obj, *argtypes, **options)
+    (wrong,) = raised.value.wrong
+    message = str(raised.value)
+    assert re.search(r"is not linkable: 1 of \d+ checks failed\n  1\. ", message)
+    for part in ("got: ", "expected: ", "what to do: "):
+        assert part in message
+    assert wrong.todo.strip()
+    return wrong.name, message
+
+
+class TestAccepts:
+    def test_a_device_callable_in_all_ways(self):
+        linkable = check_linkable(Add(), "float32")
+        assert [str(check) for check in linkable.checks] == [
+            "has a __numba_cuda_link__: yes",
+            "can be called in a kernel: yes",
+            "returns code that links: yes",
+            "defines the symbols that the call wants: yes",
+            "they take what the call passes: yes",
+            "same code when asked again: yes",
+            "same code in another process, without a GPU: yes",
+            "its __numba_cuda_link_key__ stands for its code: not checked: it has none",
+            "links alone, with LTO: yes",
+            "links in a kernel that calls it twice, with LTO: yes",
+            "links alone, without LTO: yes",
+            "links in a kernel that calls it twice, without LTO: yes",
+        ]
+        assert linkable.symbols == ("add_1",)
+        assert linkable.argtypes == (types.float32,)
+        (code,) = linkable.code
+        assert (code.kind, code.name) == ("CUDA C++ source", "add.cu")
+        assert str(linkable).startswith("Add(amount=1)(float32) is linkable\n")
+
+    def test_numba_types_names_and_dtypes(self):
+        for argtype in types.float64, "float64", np.float64, np.dtype("f8"):
+            assert quick(Add(), argtype, lto=True).argtypes == (types.float64,)
+
+    def test_links_in_one_way_alone(self):
+        names = [check.name for check in quick(Add(), lto=True).checks]
+        assert "links alone, with LTO" in names and "links alone, without LTO" not in names
+
+    @pytest.mark.parametrize("kind", ["ltoir", "cubin", "ptx"])
+    def test_every_kind_of_code(self, kind):
+        class Finished(Add):
+            def __numba_cuda_link__(self, x):
+                make = {"ltoir": cuda.LTOIR, "cubin": cuda.Cubin, "ptx": cuda.PTXSource}[kind]
+                return make(compiled(self.source(x), kind))
+
+        checks = {check.name: check.skipped for check in quick(Finished()).checks}
+        assert bool(checks["they take what the call passes"]) == (kind == "cubin")
+
+    def test_a_declared_function_with_the_hook(self):
+        assert quick(Linked("declared_and_checked").function, "int32").symbols == ("declared_and_checked",)
+
+    def test_defaults_and_constants(self):
+        class Scale(Add):
+            def __numba_cuda_call__(self, x, axis: types.Literal, by=2.0):
+                assert axis.literal_value == 1
+                return autolink.Extern("scale", returns=x, args={"x": None, "by": None})
+
+            def __numba_cuda_link__(self, x, axis, by):
+                return autolink.CUDASource('extern "C" __device__ float scale(float x, double by) { return x * by; }')
+
+        assert quick(Scale(), "float32", types.literal(1)).argtypes[2] == types.float64
+
+    def test_a_method(self):
+        class Steps(Add):
+            @autolink.device_method
+            def up(self, x):
+                return autolink.Extern(f"add_{self.amount}", returns=x)
+
+        assert quick(Steps(3).up).symbols == ("add_3",)
+
+    def test_a_hook_that_compiles_device_functions(self):
+        @cuda.jit(device=True)
+        def twice(x):
+            return 2 * x
+
+        def four_times(x):
+            return twice(twice(x))
+
+        @functools.cache  # names in the code tell what was compiled before
+        def compiled_for(x, target):
+            output = "ltoir" if target.lto else "ptx"
+            abi = {"abi": "c", "abi_info": {"abi_name": "add_1"}}
+            code, _ = cuda.compile(four_times, (x,), cc=target.compute_capability, output=output, **abi)
+            return cuda.LTOIR(bytes(code)) if target.lto else cuda.PTXSource(code.encode())
+
+        class Compiles(Add):
+            def __numba_cuda_link__(self, x):
+                return compiled_for(x, autolink.current_target())
+
+        assert quick(Compiles(), "int64")
+        assert not twice.overloads
+
+    def test_a_key_that_tells_apart(self):
+        class Keyed(Add):
+            def source(self, x):
+                return super().source(x).replace("add_", f"add_{x}_")
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"add_{x}_{self.amount}", returns=x)
+
+            def __numba_cuda_link_key__(self, x):
+                return self.amount
+
+        checks = {check.name: check.skipped for check in quick(Keyed(1), others=[Keyed(2), (Keyed(1), "int32")]).checks}
+        assert checks["its symbols name all that its code depends on"] == ""
+        assert checks["its __numba_cuda_link_key__ stands for its code"] == ""
+
+
+class TestTells:
+    def test_an_object_without_the_hook(self):
+        class Nothing:
+            pass
+
+        name, message = what_is_wrong(Nothing())
+        assert name == "has a __numba_cuda_link__"
+        assert "got: Nothing without one" in message
+
+    def test_a_hook_that_is_no_method(self):
+        class NoMethod(Add):
+            __numba_cuda_link__ = "code"
+
+        assert what_is_wrong(NoMethod())[0] == "has a __numba_cuda_link__"
+
+    def test_an_object_that_numba_cannot_call(self):
+        class Untyped:
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource("")
+
+        name, message = what_is_wrong(Untyped())
+        assert name == "can be called in a kernel"
+        assert "Cannot determine Numba type of" in message and "autolink.DeviceCallable" in message
+
+    def test_types_that_it_rejects(self):
+        class ForIntegers(Add):
+            def __numba_cuda_call__(self, x):
+                raise TypeError("integers only")
+
+        name, message = what_is_wrong(ForIntegers())
+        assert name == "can be called in a kernel"
+        assert "integers only" in message
+
+    def test_types_that_it_rejects_when_it_is_called(self):
+        class Picky(Add):
+            def __numba_cuda_call__(self, x):
+                raise TypeError("x: got what it does not take")
+
+            @autolink.device_method
+            def method(self, x):
+                raise TypeError("x: got what it does not take")
+
+        for obj in (Picky(1), Picky(1).method):
+            name, message = what_is_wrong(obj)
+            assert name == "can be called in a kernel"
+            assert "x: got what it does not take" in message
+            assert "check it with types that it takes, or let its __numba_cuda_call__ take these" in message
+
+    def test_one_symbol_for_different_code(self):
+        class Same(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("same", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(f'extern "C" __device__ float same(float x) {{ return x + {self.amount}; }}')
+
+        assert quick(Same(1), others=[Same(1)])
+        name, message = what_is_wrong(Same(1), others=[Same(2)])
+        assert name == "its symbols name all that its code depends on"
+        assert "got: same, also defined by " in message and "Same(amount=2)(float32), whose code is another" in message
+
+    def test_a_hook_that_raises(self):
+        class Raises(Add):
+            def __numba_cuda_link__(self, x):
+                raise KeyError("no table for this type")
+
+        name, message = what_is_wrong(Raises())
+        assert name == "returns code that links"
+        assert "raised KeyError: 'no table for this type'" in message
+        assert f"raised at: {__file__}:" in message
+
+    def test_a_hook_for_lto_alone(self):
+        class ForLTO(Add):
+            def __numba_cuda_link__(self, x):
+                if not autolink.current_target().lto:
+                    raise RuntimeError("LTO only")
+                return super().__numba_cuda_link__(x)
+
+        assert quick(ForLTO(), lto=True)
+        name, message = what_is_wrong(ForLTO())
+        assert name == "returns code that links"
+        assert "asked for: code for sm_90, without LTO" in message and "lto=True" in message
+
+    @pytest.mark.parametrize(
+        ("answer", "got"),
+        [(None, "nothing"), (b"code", "got bytes b'code'"), (cuda.Cubin(b"\x7fELF" + b"x" * 99), "no linkable cubin")],
+    )
+    def test_answers_that_are_no_code(self, answer, got):
+        class Answers(Add):
+            def __numba_cuda_link__(self, x):
+                return answer
+
+        name, message = what_is_wrong(Answers())
+        assert name == "returns code that links"
+        assert got in message
+
+    def test_a_mangled_symbol(self):
+        class Mangled(Add):
+            def source(self, x):
+                return "__device__ float add_1(float x) { return x; }"
+
+        name, message = what_is_wrong(Mangled())
+        assert name == "defines the symbols that the call wants"
+        assert "no add_1 in CUDA C++ source 'add.cu'" in message and 'extern "C"' in message
+
+    def test_source_that_does_not_compile(self):
+        class Misspelt(Add):
+            def source(self, x):
+                return super().source(x).replace("return", "retrun")
+
+        name, message = what_is_wrong(Misspelt())
+        assert name == "defines the symbols that the call wants"
+        assert 'add.cu(1): error: identifier "retrun" is undefined' in message
+
+    @pytest.mark.parametrize("kind", ["source", "ltoir", "ptx"])
+    @pytest.mark.parametrize(
+        ("argtype", "definition", "defined", "called"),
+        [
+            ("float32", "float add_1(double x)", "takes 8 bytes and", "takes 4 bytes and"),
+            ("float32", "float add_1(float x, int y)", "takes 4 bytes, 4 bytes", "takes 4 bytes and"),
+            ("float32", "double add_1(float x)", "returns 8 bytes", "returns 4 bytes"),
+            (
+                "complex64",
+                "Pair add_1(Pair x)",
+                "takes a struct of 8 bytes aligned to 4",
+                "takes a struct of 8 bytes aligned to 8",
+            ),
+        ],
+    )
+    def test_other_parameters(self, kind, argtype, definition, defined, called):
+        code = f'struct Pair {{ float a, b; }}; extern "C" __device__ {definition} {{ return x; }}'
+
+        class Other(Add):
+            def __numba_cuda_link__(self, x):
+                if kind == "source":
+                    return autolink.CUDASource(code)
+                return cuda.LTOIR(compiled(code, "ltoir")) if kind == "ltoir" else cuda.PTXSource(ptx(code))
+
+        name, message = what_is_wrong(Other(), argtype)
+        assert name == "they take what the call passes"
+        assert defined in message and called in message
+
+    def test_another_answer_each_time(self):
+        count = itertools.count()
+
+        class Counts(Add):
+            def source(self, x):
+                return f"{super().source(x)}\n// {next(count)}"
+
+        name, message = what_is_wrong(Counts())
+        assert name == "same code when asked again"
+        assert re.search(r"line 2 first: // \d+\n +line 2 then: // \d+\n", message)
+
+    def test_a_key_without_a_value(self):
+        class Handle(Add):
+            def __numba_cuda_link_key__(self, x):
+                return "add", object()
+
+        name, message = what_is_wrong(Handle())
+        assert name == "its __numba_cuda_link_key__ stands for its code"
+        assert "in which <object object at" in message
+
+    def test_another_key_each_time(self):
+        count = itertools.count()
+
+        class Counts(Add):
+            def __numba_cuda_link_key__(self, x):
+                return next(count)
+
+        name, message = what_is_wrong(Counts())
+        assert name == "its __numba_cuda_link_key__ stands for its code"
+        assert re.search(r"first \d+, then \d+", message)
+
+    def test_a_key_that_does_not_change_with_the_code(self):
+        class Forgetful(Add):
+            def __numba_cuda_link_key__(self, x):
+                return "add"
+
+        assert quick(Forgetful(1), lto=True, others=[Forgetful(1)])
+        name, message = what_is_wrong(Forgetful(1), lto=True, others=[Forgetful(2)])
+        assert name == "its __numba_cuda_link_key__ stands for its code"
+        assert re.search(r"'add', which is also the key of .*Forgetful\(amount=2\)\(float32\), whose code", message)
+
+    def test_a_link_that_fails(self):
+        class Twice(Add):
+            def __numba_cuda_link__(self, x):
+                return [cuda.LTOIR(compiled(self.source(x) + more, "ltoir")) for more in ("", " ")]
+
+        class Differs(Add):
+            def __numba_cuda_link__(self, x):
+                other = self.source(x).replace("return", "return 2 *")
+                return [cuda.LTOIR(compiled(source, "ltoir")) for source in (self.source(x), other)]
+
+        name, message = what_is_wrong(Differs(), lto=True)
+        assert name == "links alone, with LTO"
+        assert "is defined twice" in message
+
+    def test_what_nvjitlink_does_not_survive(self, monkeypatch):
+        from numba.cuda.cudadrv.external_code.link import trial as link_trial
+
+        died = link_trial.Trial(False, "nvJitLink does not survive it (SIGSEGV)", "SIGSEGV")
+        monkeypatch.setattr(link_trial, "try_link", lambda inputs, target: died)
+
+        class Damaged(Add):
+            def __numba_cuda_link__(self, x):
+                return cuda.LTOIR(compiled(self.source(x), "ltoir"))
+
+        assert what_is_wrong(Damaged())[0] == "nvJitLink survives it"
+
+    def test_several_things_at_once(self):
+        class Bad(Add):
+            def source(self, x):
+                return f'extern "C" __device__ float add_1(double x) {{ return x; }} // {os.urandom(4).hex()}'
+
+        with pytest.raises(NotLinkableError, match=r"Bad\(amount=1\)\(float32\) is not linkable: 2 of") as raised:
+            quick(Bad())
+        assert len(raised.value.wrong) == 2
+        assert isinstance(raised.value, AssertionError)
+
+    def test_what_is_no_type(self):
+        with pytest.raises(TypeError, match="'float33' is no Numba type: NameError"):
+            quick(Add(), "float33")
+        with pytest.raises(ValueError, match="not known to this CUDA toolkit"):
+            quick(Add(), cc=(1, 0))
+
+
+class TestTellsOfAnotherProcess:
+    """Each starts one, which takes a second and more."""
+
+    def wrong(self, obj):
+        with pytest.raises(NotLinkableError) as raised:
+            check_linkable(obj, "float32", lto=True)
+        (wrong,) = raised.value.wrong
+        return wrong.name, str(raised.value)
+
+    def test_code_with_a_hash_in_it(self):
+        class Hashes(Add):
+            def source(self, x):
+                return f"{super().source(x)}\n// {hash('add')}"
+
+        name, message = self.wrong(Hashes())
+        assert name == "same code in another process, without a GPU"
+        assert "line 2 here: // " in message and "line 2 there: // " in message
+
+    def test_a_key_with_a_hash_in_it(self):
+        class Hashes(Add):
+            def __numba_cuda_link_key__(self, x):
+                return hash("add")
+
+        assert self.wrong(Hashes())[0] == "its __numba_cuda_link_key__ is the same in another process"
+
+    def test_a_hook_that_needs_a_gpu(self):
+        class NeedsGPU(Add):
+            def __numba_cuda_link__(self, x):
+                if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+                    raise RuntimeError("no device")
+                return super().__numba_cuda_link__(x)
+
+        name, message = self.wrong(NeedsGPU())
+        assert name == "same code in another process, without a GPU"
+        assert "raised RuntimeError: no device" in message and "autolink.current_target()" in message
+
+    def test_an_object_that_cannot_be_sent_there(self):
+        class Locked(Add):
+            def __reduce__(self):
+                raise TypeError("stays here")
+
+        checks = {check.name: check.skipped for check in check_linkable(Locked(), "float32", lto=True).checks}
+        assert "stays here" in checks["same code in another process, without a GPU"]
+
+
+class Applies(autolink.DeviceCallable):
+    """A call that takes a device function, whose type the code depends on."""
+
+    def __numba_cuda_call__(self, x, function):
+        return autolink.Extern(f"applies_{function.dispatcher.py_func.__name__}", returns=x)
+
+    def __numba_cuda_link__(self, x, function):
+        name = function.dispatcher.py_func.__name__
+        return autolink.CUDASource(f'extern "C" __device__ float applies_{name}(float x) {{ return x; }}')
+
+
+@cuda.jit(device=True)
+def identity(x):
+    return x
+
+
+def test_device_functions_are_sent_to_the_other_process():
+    linkable = check_linkable(Applies(), "float32", identity, lto=True)
+    assert not next(check.skipped for check in linkable.checks if check.name.startswith("same code in another"))
+
+
+def example(name):
+    try:
+        return module(EXAMPLES, name)
+    except SystemExit:
+        pytest.skip(f"{name} says what it needs, and ends")
+
+
+class TestEveryExample:
+    def test_fft(self):
+        FFT = example("fft").FFT
+        check_linkable(FFT(128), "complex64[::1]", "complex64[::1]", others=[FFT(256)])
+
+    def test_cub(self):
+        cub = example("cub_block_sum")
+        check_linkable(cub.BlockSum(128), "int32", others=[cub.BlockSum(64)])
+        quick(cub.BlockScan(128), "float64", lto=True)
+
+    def test_own_cu_file(self):
+        own = example("own_cu_file")
+        check_linkable(own.as_shot, "float32", others=[own.brighter])
+
+    def test_memory(self):
+        memory = example("_memory").memory
+        check_linkable(memory.load, "complex64[::1]", "int64")
+        check_linkable(memory.store, "complex128[::1]", "int64", "complex128")
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            'example("nvmath_fft").ffts((9, 0))[0].execute, "complex64[::1]", "complex64[::1]"',
+            'example("nvmath_gemm").tiles((9, 0))[0][0].execute,'
+            ' "int64", "float32[::1]", "float32[::1]", "int64", "float32[::1]"',
+        ],
+    )
+    def test_nvmath(self, call, driver_stub):
+        if importlib.util.find_spec("nvmath") is None:
+            pytest.skip("needs nvmath-python")
+        script = f"""
+            import sys; sys.path.insert(0, {str(SUPPORT)!r})
+            from test_check_linkable import check_linkable, example
+            check_linkable({call}, lto=True, other_process=False)
+        """
+        command = [sys.executable, "-c", textwrap.dedent(script)]
+        done = subprocess.run(command, env={**os.environ, **driver_stub}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    def test_there_are_no_others(self):
+        named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
+        # Those of cub_unique and curand_monte_carlo are those of packages (test_cub.py, test_curand.py); the FFT is
+        # all that nufft calls.
+        checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm"}
+        assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft"}

@@ -1,0 +1,708 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The C ABI: what a device callable passes to C and gets back is what NVRTC makes of the same prototype."""
+
+import enum
+import functools
+import re
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from autolink_support import build, symbols
+from cuda.bindings import nvrtc
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import LoweringError, TypingError
+from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
+from numba.cuda.np.numpy_support import from_dtype
+
+HEADERS = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
+NUMBERS = {
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "boolean": "bool",
+    "float16": "__half",
+    "bfloat16": "__nv_bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "float2",
+    "complex128": "double2",
+}
+# From compute capability 10.0 on NVVM is another one, with another dialect of LLVM IR.
+DIALECTS = [(9, 0), (10, 0)]
+Point = namedtuple("Point", "x y")
+Color = enum.IntEnum("Color", "RED BLUE")
+PARTICLE = np.dtype([("mass", "f4"), ("position", "f8", 3), ("id", "u2")], align=True)
+READONLY = types.Array(types.float32, 1, "C", readonly=True)
+POINTERS = {
+    "array": (types.float32[::1], "float*"),
+    "array_2d": (types.int16[:, ::1], "short*"),
+    "array_fortran": (types.float64[::1, :], "double*"),
+    "array_readonly": (READONLY, "const float*"),
+    "array_bool": (types.boolean[::1], "bool*"),
+    "array_half": (types.float16[::1], "__half*"),
+    "array_complex": (types.complex128[::1], "double2*"),
+    "array_record": (from_dtype(PARTICLE)[::1], "void*"),
+    "record": (from_dtype(PARTICLE), "void*"),
+    "tuple": (types.UniTuple(types.float32, 3), "const float*"),
+    "tuple_complex": (types.UniTuple(types.complex64, 2), "const float2*"),
+    "tuple_mixed": (types.Tuple((types.int8, types.complex128, types.boolean)), "const void*"),
+    "tuple_nested": (types.UniTuple(types.UniTuple(types.float32, 3), 2), "const void*"),
+    "tuple_named": (types.NamedUniTuple(types.float64, 2, Point), "const double*"),
+    "pointer": (types.CPointer(types.int32), "int*"),
+    "pointer_void": (types.voidptr, "void*"),
+}
+
+
+class C(autolink.DeviceCallable):
+    """A C function that takes what it is given."""
+
+    def __init__(self, symbol, returns=None, *, args=None, source=None):
+        self.symbol, self.returns, self.args, self.source = symbol, returns, args, source
+
+    def __repr__(self):
+        return self.symbol
+
+    def __numba_cuda_call__(self, *args):
+        return autolink.Extern(self.symbol, returns=self.returns, args=self.args)
+
+    def __numba_cuda_link__(self, *args):
+        return self.source and autolink.CUDASource(HEADERS + self.source)
+
+
+def declarations(ptx):
+    """The external functions that PTX text declares, each as one line."""
+    return sorted(" ".join(found.split()) for found in re.findall(r"\.extern \.func[^;]*;", ptx))
+
+
+def from_numba(kernel, *argtypes, cc=(9, 0)):
+    return declarations(cuda.compile(kernel, argtypes, cc=cc, device=False, abi="numba", output="ptx")[0])
+
+
+@functools.cache
+def nvrtc_declarations(cc=(9, 0)):
+    """What NVRTC makes of all prototypes here, declared and called, by name."""
+    prototypes = [f"{cxx} returns_{name}()" for name, cxx in NUMBERS.items()]
+    prototypes += [f"void takes_{name}({cxx} a)" for name, cxx in NUMBERS.items()]
+    prototypes += [f"void takes_{name}({cxx} a)" for name, (_, cxx) in POINTERS.items()]
+    prototypes += [
+        "void nothing()",
+        "void* returns_pointer()",
+        "__half mixed(bool a, double2 b, signed char c, __half d, char* e, short f, float2 g, double h, float* i)",
+    ]
+    calls = ""
+    for prototype in prototypes:
+        result, name, parameters = re.fullmatch(r"(.*) (\w+)\((.*)\)", prototype).groups()
+        values = [f"*({parameter.rpartition(' ')[0]}*)p" for parameter in parameters.split(", ") if parameter]
+        calls += f"{'' if result == 'void' else f'*({result}*)p ='} {name}({', '.join(values)});\n"
+    declared = "\n".join(f'extern "C" __device__ {prototype};' for prototype in prototypes)
+    source = f'{HEADERS}{declared}\nextern "C" __global__ void kernel(char* p) {{ {calls} }}'
+    found = declarations(nvrtc_ptx(source, cc))
+    names = [re.search(r"\b([a-z]\w*) \(", declaration.replace("func (", "")).group(1) for declaration in found]
+    return dict(zip(names, found, strict=True))
+
+
+def nvrtc_ptx(source, cc):
+    """PTX straight from NVRTC; `cuda.core` needs a driver for it."""
+
+    def call(function, *args):
+        result, *values = function(*args)
+        assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, result
+        return values[0] if values else None
+
+    program = call(nvrtc.nvrtcCreateProgram, source.encode(), b"abi.cu", 0, [], [])
+    arch = f"-arch=compute_{cc[0]}{cc[1]}".encode()
+    options = [b"-rdc=true", arch, *(f"-I{path}".encode() for path in toolkit_include_paths())]
+    call(nvrtc.nvrtcCompileProgram, program, len(options), options)
+    text = b" " * call(nvrtc.nvrtcGetPTXSize, program)
+    call(nvrtc.nvrtcGetPTX, program, text)
+    return text.decode()
+
+
+def assert_inlined(kernel, *argtypes):
+    """Under LTO nothing is left of a call; without LTO the same code links."""
+    linked = build(kernel, argtypes, output="ptx").code.decode()
+    assert "call." not in linked
+    assert "f" not in symbols(build(kernel, argtypes, lto=True).code)
+    assert "f" in symbols(build(kernel, argtypes, lto=False).code)
+
+
+@pytest.mark.parametrize("name, cxx", NUMBERS.items())
+class TestNumbers:
+    def test_have_the_name_that_cxx_has_for_them(self, name, cxx):
+        assert autolink.cxx_type(getattr(types, name)) == cxx
+
+    @pytest.mark.parametrize("cc", DIALECTS)
+    def test_are_declared_as_nvrtc_does_as_arguments(self, name, cxx, cc):
+        takes = C(f"takes_{name}")
+
+        def kernel(x):
+            takes(x[0])
+
+        assert from_numba(kernel, getattr(types, name)[::1], cc=cc) == [nvrtc_declarations(cc)[takes.symbol]]
+
+    @pytest.mark.parametrize("cc", DIALECTS)
+    def test_are_declared_as_nvrtc_does_as_results(self, name, cxx, cc):
+        returns = C(f"returns_{name}", getattr(types, name))
+
+        def kernel(x):
+            x[0] = returns()
+
+        assert from_numba(kernel, getattr(types, name)[::1], cc=cc) == [nvrtc_declarations(cc)[returns.symbol]]
+
+    def test_are_inlined_under_lto(self, name, cxx):
+        number = getattr(types, name)
+        f = C("f", number, source=f'extern "C" __device__ {cxx} f({cxx} x) {{ return x; }}')
+
+        def kernel(x, y):
+            y[0] = f(x[0])
+
+        assert_inlined(kernel, number[::1], number[::1])
+
+
+@pytest.mark.parametrize("name", POINTERS)
+class TestPointers:
+    def test_have_the_type_that_cxx_has_for_them(self, name):
+        assert autolink.cxx_type(POINTERS[name][0]) == POINTERS[name][1]
+
+    @pytest.mark.parametrize("cc", DIALECTS)
+    def test_are_declared_as_nvrtc_does(self, name, cc):
+        takes = C(f"takes_{name}")
+
+        def kernel(x):
+            takes(x)
+
+        assert from_numba(kernel, POINTERS[name][0], cc=cc) == [nvrtc_declarations(cc)[takes.symbol]]
+
+    def test_are_inlined_under_lto(self, name):
+        argtype, cxx = POINTERS[name]
+        f = C("f", source=f'extern "C" __device__ void f({cxx} x, char* y) {{ *y = *(const char*)x; }}')
+
+        def kernel(x, y):
+            f(x, y)
+
+        assert_inlined(kernel, argtype, types.int8[::1])
+
+
+@pytest.mark.parametrize("cc", DIALECTS)
+def test_any_mixture_is_declared_as_nvrtc_does(cc):
+    mixed = C("mixed", types.float16)
+
+    def kernel(a, b, c, d, e, f, g, h, i):
+        d[0] = mixed(a, b, c, d[0], e, f, g, h, i)
+
+    argtypes = (
+        types.boolean,
+        types.complex128,
+        types.int8,
+        types.float16[::1],
+        types.Tuple((types.int8, types.float64)),
+        types.int16,
+        types.complex64,
+        types.float64,
+        types.float32[::1],
+    )
+    assert from_numba(kernel, *argtypes, cc=cc) == [nvrtc_declarations(cc)["mixed"]]
+
+
+def test_void_and_no_arguments():
+    nothing = C("nothing")
+
+    def kernel():
+        nothing()
+
+    assert from_numba(kernel) == [nvrtc_declarations()["nothing"]]
+    assert autolink.cxx_type(types.void) == "void"
+
+
+@pytest.mark.parametrize("pointer", [types.voidptr, types.CPointer(types.float32)])
+def test_pointers_are_returned(pointer):
+    returns, takes = C("returns_pointer", pointer), C("takes_pointer")
+
+    def kernel():
+        takes(returns())
+
+    expected = [nvrtc_declarations()["returns_pointer"], nvrtc_declarations()["takes_pointer"]]
+    assert from_numba(kernel) == sorted(expected)
+
+
+def test_none_is_a_null_pointer():
+    takes = C("takes_array")
+
+    def kernel():
+        takes(None)
+
+    assert from_numba(kernel) == [nvrtc_declarations()["takes_array"]]
+    text, _ = cuda.compile(kernel, (), cc=(9, 0), device=False, abi="numba", output="ptx")
+    assert re.search(r"st\.param\.b64\s+\[param0(\+0)?\], (0|%rd\d+)", text)
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("name", ["int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "boolean"])
+def test_a_number_is_passed_by_reference_where_a_pointer_is_asked_for(name, lto):
+    numba_type = getattr(types, name)
+    cxx = autolink.cxx_type(numba_type)
+
+    class Copy(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, out, value):
+            return autolink.Extern("copy", args={"out": None, "value": types.CPointer(numba_type)})
+
+        def __numba_cuda_link__(self, out, value):
+            includes = "#include <cuda_fp16.h>\n" if name == "float16" else ""
+            return autolink.CUDASource(
+                includes + f'extern "C" __device__ void copy({cxx}* out, const {cxx}* value) {{ *out = *value; }}'
+            )
+
+    copy = Copy()
+
+    def kernel(out, value):
+        copy(out, value)
+        copy(out, 1)
+
+    linked = build(cuda.jit(kernel, lto=lto), types.void(numba_type[::1], numba_type))
+    if lto:
+        assert "copy" not in symbols(linked.code)
+
+
+def test_a_number_by_reference_is_converted_or_refused():
+    class Takes(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, value):
+            return autolink.Extern("takes", args={"value": types.CPointer(types.float32)})
+
+        def __numba_cuda_link__(self, value):
+            return autolink.CUDASource('extern "C" __device__ void takes(float* value) {}')
+
+    takes = Takes()
+
+    def kernel(x):
+        takes(x[0])
+
+    build(kernel, "void(int64[::1])")
+    with pytest.raises(TypingError, match=r"argument 'value': complex64 cannot be converted to float32\*"):
+        build(kernel, "void(complex64[::1])")
+
+
+class Memory(autolink.DeviceCallable):
+    """Loads and stores of whole complex numbers: structs by value beside pointers."""
+
+    @autolink.device_method
+    def load(self, x, i):
+        return autolink.Extern(f"load_{x.dtype}", returns=x.dtype)
+
+    @autolink.device_method
+    def store(self, x, i, value):
+        return autolink.Extern(f"store_{x.dtype}")
+
+    def __numba_cuda_link__(self, x, i, value=None):
+        pointer = autolink.cxx_type(x)
+        number, index = pointer.rstrip("*"), autolink.cxx_type(i)
+        return autolink.CUDASource(
+            f"""
+            #include <cuda_fp16.h>
+            extern "C" __device__ {number} load_{x.dtype}({pointer} x, {index} i) {{ return x[i]; }}"""
+            if value is None
+            else f"""
+            #include <cuda_fp16.h>
+            extern "C" __device__ void store_{x.dtype}({pointer} x, {index} i, {number} value) {{ x[i] = value; }}"""
+        )
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float16"])
+def test_functions_with_structs_by_value_and_pointers_are_inlined(dtype):
+    memory = Memory()
+
+    def kernel(x):
+        i = cuda.grid(1)
+        memory.store(x, i, memory.load(x, i + 1))
+
+    text = build(kernel, f"void({dtype}[::1])", output="ptx").code.decode()
+    assert "call" not in text
+    assert text.count("ld.global") == text.count("st.global") == 1
+
+
+def test_one_function_may_get_pointers_to_different_things():
+    class Clear(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x, value):
+            return autolink.Extern("clear", args={"x": None, "value": types.complex64})
+
+        def __numba_cuda_link__(self, x, value):
+            return autolink.CUDASource('extern "C" __device__ void clear(void* x, float2 value) {}')
+
+    clear = Clear()
+
+    @cuda.jit(device=True)
+    def elsewhere(x):
+        clear(x, 0)
+
+    def kernel(x, y):
+        clear(x, 0)
+        clear(y, 0)
+        clear(None, 0)
+        elsewhere(y)
+
+    build(kernel, "void(complex64[::1], int32[::1])")
+
+
+def test_constants_are_passed_as_the_types_of_their_values():
+    integer, boolean = C("takes_int64"), C("takes_boolean")
+
+    def kernel():
+        integer(3)
+        boolean(True)
+
+    expected = [nvrtc_declarations()["takes_int64"], nvrtc_declarations()["takes_boolean"]]
+    assert from_numba(kernel) == sorted(expected)
+
+
+def test_enumerators_are_passed_as_their_values():
+    takes = C("takes_int64")
+
+    def kernel():
+        takes(Color.BLUE)
+
+    assert from_numba(kernel) == [nvrtc_declarations()["takes_int64"]]
+
+
+def test_what_the_compiler_alone_knows_is_not_passed():
+    takes = C("takes_float32")
+
+    @cuda.jit(device=True)
+    def device_function(x):
+        return x
+
+    dtype = np.dtype("int8")
+
+    def kernel(x):
+        takes(np.float32, dtype, device_function, takes, "text", x[0])
+
+    assert from_numba(kernel, types.float32[::1]) == [nvrtc_declarations()["takes_float32"]]
+
+
+class TestMemory:
+    """What is passed by address lies as C expects it. The linker folds constants, which shows what C reads."""
+
+    @staticmethod
+    def constant_stored(kernel):
+        """The 64-bit constant that the linked PTX stores."""
+        text = build(kernel, (types.float64[::1],), output="ptx").code.decode()
+        (name,) = re.findall(r"st\.global\.[uf]64\s+\[%rd\d+\], (%\w+);", text)
+        (bits,) = re.findall(rf"mov\.[uf]64\s+{name}, (\w+);", text)
+        return np.uint64(int(bits.removeprefix("0d"), 16 if bits.startswith("0d") else 10)).view(np.float64)
+
+    def test_a_mixed_tuple_is_a_struct(self):
+        f = C(
+            "f",
+            types.float64,
+            source="""
+            struct S { signed char a; double2 b; bool c; float2 d[2]; struct { short e; double f; } g; };
+            extern "C" __device__ double f(const S* s) {
+                return s->a + 10 * s->b.x + 100 * s->b.y + 1e3 * s->c + 1e4 * s->d[0].x + 1e5 * s->d[1].y
+                     + 1e6 * s->g.e + 1e7 * s->g.f;
+            }""",
+        )
+        c64 = np.complex64
+
+        def kernel(x):
+            x[0] = f((np.int8(1), 2 + 3j, True, (c64(4), c64(5j)), (np.int16(6), 7.0)))
+
+        assert self.constant_stored(kernel) == 76541321
+
+    def test_a_uniform_tuple_is_an_array(self):
+        f = C("f", types.float64, source='extern "C" __device__ double f(const int* x) { return x[0] + 10 * x[2]; }')
+
+        def kernel(x):
+            x[0] = f((np.int32(1), np.int32(2), np.int32(3)))
+
+        assert self.constant_stored(kernel) == 31
+
+    def test_an_aligned_record_is_a_struct(self):
+        f = C(
+            "f",
+            source="""
+            struct Particle { float mass; double position[3]; unsigned short id; };
+            static_assert(sizeof(Particle) == 40);
+            extern "C" __device__ void f(Particle* p, double* y) { *y = p->mass + p->position[2] + p->id; }""",
+        )
+
+        def kernel(x, y):
+            f(x[1], y)
+
+        text = build(kernel, (from_dtype(PARTICLE)[::1], types.float64[::1]), output="ptx").code.decode()
+        mass, position, number = (PARTICLE.fields[name][1] + 40 for name in PARTICLE.names)
+        for load in f"f32 [{mass}]", f"f64 [{position + 16}]", f"u16 [{number}]":
+            kind, offset = load.split()
+            assert re.search(rf"ld\.global\.{kind}\s+%\w+, \[%rd\d+\+{offset[1:-1]}\]", text)
+
+    def test_arrays_of_the_kernel_are_aligned_as_c_needs_it(self):
+        f = C("f")
+
+        def kernel():
+            f(cuda.local.array(3, np.int8), cuda.local.array(3, np.complex64), cuda.shared.array(3, np.complex128))
+
+        text, _ = cuda.compile(kernel, (), cc=(9, 0), device=False, abi="numba", output="ptx")
+        assert re.search(r"\.local \.align 8 ", text)
+        assert re.search(r"\.shared \.align 16 \.b8 \w+\[48\]", text)
+
+
+class TestRefused:
+    """Each refusal is a typing error at the call's line that names the argument and says what to do."""
+
+    UNALIGNED = from_dtype(np.dtype([("a", "i1"), ("b", "f8")]))
+    COMPLEX = from_dtype(np.dtype([("a", "f8"), ("b", "c16")], align=True))
+
+    @pytest.mark.parametrize(
+        "argtype, message",
+        [
+            (types.float32[:], r"argument 'args_0': array\(float32, 1d, A\) may be strided.*Pass a contiguous array"),
+            (types.float32[:, :], r"float32\[:, ::1\]"),
+            (UNALIGNED, r"'b' \(float64\) is at byte 1, where C\+\+ has it at byte 8. Make .*align=True"),
+            (UNALIGNED[::1], r"'b' \(float64\) is at byte 1"),
+            (COMPLEX, r"'b' \(complex128\) is at byte 8, where C\+\+ has it at byte 16"),
+            (types.Optional(types.float32), r"has no counterpart in C: a value that may be None cannot be passed"),
+            (types.Tuple((types.float32[::1], types.int8)), r"inside of an array or tuple has no counterpart"),
+            (types.NPDatetime("s")[::1], r"datetime64\[s\] has no counterpart in C"),
+            (types.grid_group, r"has no counterpart in C"),
+        ],
+    )
+    def test_what_c_could_only_misread(self, argtype, message):
+        f = C("f")
+
+        def kernel(x):
+            f(x)  # the line of the call
+
+        with pytest.raises(TypingError, match=message) as caught:
+            from_numba(kernel, argtype)
+        text = str(caught.value)
+        assert "argument 'args_0'" in text
+        assert "f(x)  # the line of the call" in text
+        assert "No implementation of function" not in text
+
+    @pytest.mark.parametrize(
+        "numba_type", [types.float32[:], types.unicode_type, np.dtype("U3"), "float", 3, types.DType(types.int8)]
+    )
+    def test_cxx_type_of_what_c_has_no_type_for(self, numba_type):
+        with pytest.raises(TypeError):
+            autolink.cxx_type(numba_type)
+
+    def test_one_symbol_with_two_prototypes(self):
+        first, second = C("f"), C("f", types.int32)
+
+        def kernel(x):
+            first(x)
+            second(x)
+
+        with pytest.raises(LoweringError, match=r"'f' is in use for a function that is not .* int f\(float\*\)"):
+            from_numba(kernel, types.float32[::1])
+
+
+def test_cxx_type_takes_what_numpy_calls_a_dtype():
+    assert autolink.cxx_type(np.dtype("complex64")) == autolink.cxx_type(np.complex64) == "float2"
+
+
+class TestExtern:
+    def declared(self, extern, *argtypes):
+        class Function(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x, y, z):
+                return extern
+
+        f = Function()
+
+        def kernel(x, y, z):
+            f(x, y, z)
+
+        return from_numba(kernel, *argtypes)
+
+    def test_args_choose_and_order_what_is_passed(self):
+        extern = autolink.Extern("f", args=("z", "x"))
+        (found,) = self.declared(extern, types.float64, types.int8[:], types.int32)
+        assert found == ".extern .func f ( .param .b32 f_param_0, .param .b64 f_param_1 ) ;"
+
+    def test_args_convert_what_is_passed(self):
+        extern = autolink.Extern("f", args={"x": types.int32, "y": types.voidptr, "z": None})
+        (found,) = self.declared(extern, types.float64, types.int8[:], types.complex64)
+        assert found == (
+            ".extern .func f ( .param .b32 f_param_0, .param .b64 f_param_1, .param .align 8 .b8 f_param_2[8] ) ;"
+        )
+
+    @pytest.mark.parametrize(
+        "args, message",
+        [
+            (("w",), "Extern's args name 'w', but the call's arguments are x, y, z"),
+            ({"x": types.float32[::1]}, r"argument 'x': float64 cannot be converted to array\(float32, 1d, C\)"),
+            (("z",), r"argument 'z': class\(float32\) is known to the compiler alone and cannot be passed to C"),
+        ],
+    )
+    def test_args_that_do_not_fit_the_call(self, args, message):
+        with pytest.raises(TypingError, match=message):
+            self.declared(autolink.Extern("f", args=args), types.float64, types.int8, types.NumberClass(types.float32))
+
+    @pytest.mark.parametrize(
+        "arguments, options, error, message",
+        [
+            ((3,), {}, TypeError, "symbol must be a str, not int"),
+            (("f<int>",), {}, ValueError, "symbol must be a C identifier, not 'f<int>'"),
+            (("f",), {"returns": types.float32[::1]}, TypeError, r"cannot return array.*: C returns numbers"),
+            (("f",), {"returns": types.UniTuple(types.int8, 2)}, TypeError, "cannot return UniTuple"),
+            (("f",), {"returns": "float"}, TypeError, "'float' is no Numba type"),
+            (("f",), {"args": "x"}, TypeError, "several parameter names or a mapping, not the str 'x'"),
+            (("f",), {"args": [1]}, TypeError, "must name parameters of the call, got 1"),
+        ],
+    )
+    def test_what_it_refuses(self, arguments, options, error, message):
+        with pytest.raises(error, match=message):
+            autolink.Extern(*arguments, **options)
+
+    def test_literal_types_stand_for_their_values_types(self):
+        assert autolink.Extern("f", returns=types.literal(3)).returns == types.int64
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("lto", [True, False])
+class TestOnTheGPU:
+    """The same bytes with LTO and without, in both directions."""
+
+    @pytest.mark.parametrize("name", [name for name in NUMBERS if name != "bfloat16"])
+    def test_numbers(self, name, lto):
+        cxx = NUMBERS[name]
+        body = "return !x;" if cxx == "bool" else "for (char& c : (char(&)[sizeof x])x) c = ~c; return x;"
+        f = C(f"f_{name}", getattr(types, name), source=f'extern "C" __device__ {cxx} f_{name}({cxx} x) {{ {body} }}')
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x, y):
+            i = cuda.threadIdx.x
+            y[i] = f(x[i])
+
+        dtype = np.dtype({"boolean": "bool"}.get(name, name))
+        x = np.random.default_rng(0).integers(0, 2 if cxx == "bool" else 256, 64 * dtype.itemsize, np.uint8).view(dtype)
+        y = np.zeros_like(x)
+        kernel[1, 64](x, y)
+        expected = ~x if cxx == "bool" else (~x.view(np.uint8)).view(dtype)
+        assert y.tobytes() == expected.tobytes()
+
+    def test_bfloat16(self, lto):
+        f = C("f", types.bfloat16, source='extern "C" __device__ __nv_bfloat16 f(__nv_bfloat16 x) { return -x; }')
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x, y):
+            i = cuda.threadIdx.x
+            y[i] = types.float32(f(types.bfloat16(x[i])))
+
+        x, y = np.arange(-8, 8, dtype=np.float32), np.zeros(16, np.float32)
+        kernel[1, 16](x, y)
+        assert (y == -x).all()
+
+    def test_small_integers_that_overflowed(self, lto):
+        source = 'extern "C" __device__ int f(signed char x, unsigned short y) { return x * 65536 + y; }'
+        f = C("f", types.int32, source=source)
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x, y, z):
+            i = cuda.threadIdx.x
+            z[i] = f(np.int8(x[i] + x[i]), np.uint16(y[i] + y[i]))
+
+        x, y, z = np.arange(-64, 64, dtype=np.int8) * 2, np.arange(128, dtype=np.uint16) * 512, np.zeros(128, np.int32)
+        kernel[1, 128](x, y, z)
+        assert (z == (x + x).astype(np.int32) * 65536 + (y + y)).all()
+
+    def test_a_mixture(self, lto):
+        source = """
+        extern "C" __device__ double2 f(bool a, double2 b, signed char c, __half d, const float* e, short f, float2 g,
+                                        double h, float* i, const void* null) {
+            i[0] = e[0] + 2 * e[1];
+            return {a + 10 * b.x + 100 * b.y + c + (float)d, 1000. * f + g.x + 10 * g.y + h + !null};
+        }"""
+        f = C("f", types.complex128, source=source)
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x, half, single, y):
+            pair = np.float32(5), np.float32(6)
+            y[0] = f(True, 1 + 2j, np.int8(-3), half[0], pair, np.int16(-7), single[0], 8.5, x, None)
+
+        x, y = np.zeros(1, np.float32), np.zeros(1, np.complex128)
+        kernel[1, 1](x, np.array([4], np.float16), np.array([9 + 10j], np.complex64), y)
+        assert x[0] == 17
+        assert y[0] == complex(1 + 10 + 200 - 3 + 4, -7000 + 9 + 100 + 8.5 + 1)
+
+    def test_records_and_their_arrays(self, lto):
+        source = """
+        struct Particle { float mass; double position[3]; unsigned short id; };
+        extern "C" __device__ void f(Particle* p, Particle* all) {
+            p->mass *= 2;
+            p->position[2] += all[1].id;
+            p->id += 1;
+        }"""
+        f = C("f", source=source)
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x):
+            f(x[cuda.threadIdx.x], x)
+
+        x = np.zeros(1, PARTICLE).repeat(2)
+        x["mass"], x["id"] = (1, 2), (3, 4)
+        kernel[1, 1](x)
+        assert (x["mass"] == (2, 2)).all()
+        assert (x["id"] == (4, 4)).all()
+        assert (x["position"][:, 2] == (4, 0)).all()
+
+    def test_arrays_of_the_kernel(self, lto):
+        source = """
+        extern "C" __device__ void f(float2* x, double2* y, int n) {
+            for (int i = 0; i < n; ++i) x[i].y = y[i].x;
+        }"""
+        f = C("f", source=source)
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(out, n):
+            odd = cuda.local.array(3, np.int8)
+            x = cuda.local.array(5, np.complex64)
+            y = cuda.shared.array(5, np.complex128)
+            for i in range(n):
+                odd[i % 3] = i
+                x[i], y[i] = odd[i % 3], i + 1
+            f(x, y, np.int32(n))
+            for i in range(n):
+                out[i] = x[i]
+
+        out = np.zeros(5, np.complex64)
+        kernel[1, 1](out, 5)
+        assert (out == [i + (i + 1) * 1j for i in range(5)]).all()
+
+    def test_numbers_by_reference(self, lto):
+        class Add(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, out, one, other):
+                pointers = {"one": types.CPointer(types.float64), "other": types.CPointer(types.int16)}
+                return autolink.Extern("add", args={"out": None, **pointers})
+
+            def __numba_cuda_link__(self, out, one, other):
+                return autolink.CUDASource(
+                    'extern "C" __device__ void add(double* out, double* one, short* other) { *out = *one + *other; }'
+                )
+
+        add = Add()
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x, i):
+            add(x, x[1], i)
+
+        x = np.array([0.0, 0.5])
+        kernel[1, 1](x, -3)
+        assert x.tolist() == [-2.5, 0.5]
+
+    def test_pointers(self, lto):
+        int_pointer = types.CPointer(types.int32)
+        second = C("second", int_pointer, source='extern "C" __device__ int* second(int* x) { return x + 1; }')
+        set_to = C("set_to", source='extern "C" __device__ void set_to(int* x, int value) { *x = value; }')
+
+        @functools.partial(cuda.jit, lto=lto)
+        def kernel(x):
+            set_to(second(x), np.int32(7))
+
+        x = np.zeros(3, np.int32)
+        kernel[1, 1](x)
+        assert x.tolist() == [0, 7, 0]

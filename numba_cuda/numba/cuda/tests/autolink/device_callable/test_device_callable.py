@@ -1,0 +1,862 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The callable base class: how objects are called from kernels, and what kernels see of them."""
+
+import copy
+import dataclasses
+import enum
+import gc
+import os
+import pickle
+import re
+import subprocess
+import sys
+import textwrap
+import types as pytypes
+import weakref
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from autolink_support import build
+from numba import cuda
+from numba.cuda import autolink, literal_unroll, types
+from numba.cuda.core.errors import LoweringError, TypingError
+from numba.cuda.extending import intrinsic
+from numba.cuda.typing.typeof import Purpose, typeof
+
+FLOATS = (types.float32[::1],)
+Dim = namedtuple("Dim", "x y")
+Mode = enum.Enum("Mode", "FAST EXACT")
+
+
+class Scale(autolink.DeviceCallable):
+    """``scale(x, by=2, *, plus=0)`` is ``factor * x * by + plus``; it keeps what it is asked."""
+
+    def __init__(self, factor=1, **attributes):
+        self.factor = factor
+        self.__dict__.update(attributes)
+        self.calls, self.links = [], []
+
+    def __repr__(self):
+        return f"Scale({self.factor})"
+
+    def __numba_cuda_call__(self, x, by=2, *, plus=0):
+        self.calls.append((x, by, plus))
+        return autolink.Extern(f"scale_{self.factor}_{x}_{by}_{plus}", returns=x)
+
+    def __numba_cuda_link__(self, x, by, plus):
+        self.links.append((x, by, plus))
+        a, b, c = map(autolink.cxx_type, (x, by, plus))
+        return autolink.CUDASource(
+            f'extern "C" __device__ {a} scale_{self.factor}_{x}_{by}_{plus}({a} x, {b} by, {c} plus)'
+            f" {{ return {self.factor} * x * by + plus; }}"
+        )
+
+    def python_method(self):
+        return 1
+
+
+def refused(kernel, signature=FLOATS, error=TypingError):
+    """The text of the error that *kernel* is refused with, which shows the line that is marked."""
+    with pytest.raises(error) as caught:
+        build(kernel, signature)
+    text = re.sub(r"\x1b\[\d*m", "", str(caught.value))
+    assert "# here" in text
+    assert "No implementation of function" not in text
+    return text
+
+
+def folded(kernel, signature=FLOATS):
+    """The floats that the linked PTX of *kernel* stores as constants."""
+    text = build(kernel, signature, output="ptx").code.decode()
+    assert "call." not in text
+    stored = re.findall(r"mov\.u32\s+%r\d+, (\d+);", text)
+    return [float(np.uint32(int(bits)).view(np.float32)) for bits in stored]
+
+
+in_module = Scale(11)
+
+
+class TestCalls:
+    @pytest.mark.counted
+    def test_defaults_and_keywords_are_folded_into_the_order_of_the_parameters(self):
+        scale = Scale()
+
+        def kernel(x):
+            x[0] = scale(x[0])
+            x[1] = scale(x[1], plus=x[2], by=np.int8(3))
+
+        build(kernel, FLOATS)
+        f32, i64 = types.float32, types.int64
+        assert scale.calls == scale.links == [(f32, i64, i64), (f32, types.int8, f32)]
+
+    def test_the_values_reach_the_parameters_that_they_were_given_for(self):
+        scale = Scale(3)
+
+        def kernel(x):
+            x[0] = scale(np.float32(5))
+            x[1] = scale(np.float32(5), 4)
+            x[2] = scale(plus=7, x=np.float32(5))
+            x[3] = scale(*(np.float32(5), 6), plus=np.int8(9))
+
+        assert folded(kernel) == [30, 60, 37, 99]
+
+    def test_keyword_only_parameters_without_default_may_follow_defaults(self):
+        class Function(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x, y=1, *, z):
+                return autolink.Extern("f", returns=types.float32)
+
+            def __numba_cuda_link__(self, x, y, z):
+                return autolink.CUDASource(
+                    'extern "C" __device__ float f(float x, long long y, long long z) { return x + 10 * y + 100 * z; }'
+                )
+
+        f = Function()
+
+        def kernel(x):
+            x[0] = f(np.float32(2), z=3)
+            x[1] = f(np.float32(2), z=3, y=4)
+
+        assert folded(kernel) == [312, 342]
+
+    def test_any_number_of_arguments(self):
+        class Sum(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, first, *others):
+                return autolink.Extern(f"sum_{len(others)}", returns=first)
+
+            def __numba_cuda_link__(self, first, *others):
+                declared = "".join(f", float x{i}" for i in range(len(others)))
+                added = "".join(f" + x{i}" for i in range(len(others)))
+                return autolink.CUDASource(
+                    f'extern "C" __device__ float sum_{len(others)}(float first{declared}) {{ return first{added}; }}'
+                )
+
+        total = Sum()
+
+        def kernel(x):
+            x[0] = total(np.float32(1))
+            x[1] = total(np.float32(1), np.float32(2), np.float32(4))
+
+        assert folded(kernel) == [1, 7]
+
+    @pytest.mark.counted
+    def test_several_signatures_in_one_kernel(self):
+        scale = Scale()
+
+        def kernel(x):
+            x[0] = scale(x[0]) + scale(np.float64(x[0])) + scale(np.int16(x[0]))
+
+        build(kernel, FLOATS)
+        assert [x for x, _, _ in scale.links] == [types.float32, types.float64, types.int16]
+
+    def test_two_objects_of_one_class_in_one_kernel(self):
+        double, triple = Scale(2), Scale(3)
+
+        def kernel(x):
+            x[0] = double(np.float32(1)) * 10 + triple(np.float32(1)) + double.factor
+
+        assert folded(kernel) == [48]
+
+    def test_equal_objects_are_two_objects(self):
+        @dataclasses.dataclass
+        class Offset(autolink.DeviceCallable):
+            by: int
+            symbol: str = dataclasses.field(compare=False)
+
+            def __numba_cuda_call__(self):
+                return autolink.Extern(self.symbol)
+
+        first, second = Offset(1, "first"), Offset(1, "second")
+        assert first == second
+
+        def kernel():
+            first()
+            second()
+
+        text, _ = cuda.compile(kernel, (), cc=(9, 0), device=False, abi="numba", output="ptx")
+        assert re.findall(r"\.extern \.func (\w+)", text) == ["first", "second"]
+
+    def test_the_target_is_known(self):
+        class Function(Scale):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"f_{autolink.current_target().arch}")
+
+            def __numba_cuda_link__(self, x):
+                arch = autolink.current_target().arch
+                return autolink.CUDASource(f'extern "C" __device__ void f_{arch}(float) {{}}')
+
+        f = Function()
+
+        def kernel(x):
+            f(x[0])
+
+        build(kernel, FLOATS, cc=(8, 0))
+        build(kernel, FLOATS, cc=(9, 0))
+
+    def test_an_intrinsic_may_ask_for_the_function(self):
+        scale = Scale()
+
+        @intrinsic
+        def scaled(typing_context, x):
+            function = typeof(scale, Purpose.constant)
+            signature = function.get_call_type(typing_context, (x, x), {"plus": x})
+
+            def lower(context, builder, sig, args):
+                return context.get_function(function, signature)(builder, (args[0], args[0], args[0]))
+
+            return x(x), lower
+
+        def kernel(x):
+            x[0] = scaled(np.float32(3))
+
+        assert folded(kernel) == [12]
+        build(kernel, FLOATS, cc=(8, 0))
+
+
+class TestLiterals:
+    class Take(autolink.DeviceCallable):
+        """``take(x, axis)``, with the axis in the symbol."""
+
+        def __numba_cuda_call__(self, x, axis: types.Literal = 0, *, mode="fast"):
+            assert isinstance(mode, types.StringLiteral)
+            return autolink.Extern(f"take_{axis.literal_value}_{mode.literal_value}", returns=x)
+
+        def __numba_cuda_link__(self, x, axis, mode):
+            name = f"take_{axis.literal_value}_{mode.literal_value}"
+            return autolink.CUDASource(
+                f'extern "C" __device__ float {name}(float x, long long axis) {{ return x + axis; }}'
+            )
+
+    def test_a_parameter_that_wants_one_gets_the_literal(self):
+        take = self.Take()
+
+        def kernel(x):
+            x[0] = take(np.float32(1), 5)
+            x[1] = take(np.float32(1), mode="exact")
+
+        assert folded(kernel) == [6, 1]
+
+    def test_an_annotation_may_be_a_string(self):
+        class Take(self.Take):
+            def __numba_cuda_call__(self, x, axis: "types.Literal" = 0, other: "for type checkers" = 0):  # noqa: F722
+                return autolink.Extern(f"take_{axis.literal_value}_{other}", args=["x"])
+
+            def __numba_cuda_link__(self, x, axis, other):
+                return None
+
+        take = Take()
+
+        def kernel(x):
+            take(x[0], 5)
+
+        text, _ = cuda.compile(kernel, FLOATS, cc=(9, 0), device=False, abi="numba", output="ptx")
+        assert ".func take_5_int64" in " ".join(text.split())
+
+    def test_a_literal_that_is_none_is_refused(self):
+        take = self.Take()
+
+        def kernel(x, n):
+            x[0] = take(x[0], n)  # here
+
+        text = refused(kernel, (*FLOATS, types.int64))
+        assert "argument 'axis' must be a constant that is known at compile time, got int64" in text
+
+
+class TestReachedThrough:
+    """Wherever an object is reached through, the call is typed and its code is linked."""
+
+    def check(self, kernel, *objects):
+        linked = build(kernel, FLOATS)
+        assert [site.callee.obj for site in linked.call_sites] == list(objects)
+        assert len(linked.inputs) == len(objects)
+
+    def test_a_global(self):
+        def kernel(x):
+            x[0] = in_module(x[0])
+
+        self.check(kernel, in_module)
+
+    def test_a_module(self):
+        module = pytypes.ModuleType("module")
+        module.scale = Scale(2)
+
+        def kernel(x):
+            x[0] = module.scale(x[0])
+
+        self.check(kernel, module.scale)
+
+    def test_another_object(self):
+        outer = Scale(1, inner=Scale(2, inner=Scale(3)))
+
+        def kernel(x):
+            x[0] = outer.inner(x[0]) + outer.inner.inner(x[0])
+
+        self.check(kernel, outer.inner, outer.inner.inner)
+
+    def test_an_element_of_a_tuple(self):
+        scales = (Scale(2), Scale(3))
+        outer = Scale(1, scales=scales)
+
+        def kernel(x):
+            x[0] = scales[1](x[0]) + outer.scales[0](x[0])
+
+        self.check(kernel, scales[1], scales[0])
+
+    def test_a_loop_over_a_tuple(self):
+        scales = (Scale(2), Scale(3))
+
+        def kernel(x):
+            for scale in literal_unroll(scales):
+                x[0] = scale(x[0]) * scale.factor
+
+        self.check(kernel, *scales)
+
+    def test_an_argument_of_a_device_function(self):
+        double, triple = Scale(2), Scale(3)
+
+        @cuda.jit(device=True)
+        def apply(scale, x):
+            return scale(x) + scale.factor
+
+        def kernel(x):
+            x[0] = apply(double, x[0]) + apply(triple, x[0])
+
+        self.check(kernel, double, triple)
+
+    def test_a_closure_in_a_kernel(self):
+        double = Scale(2)
+
+        def kernel(x):
+            def twice(y):
+                return double(double(y))
+
+            x[0] = twice(x[0])
+
+        linked = build(kernel, FLOATS)
+        assert len(linked.inputs) == 1
+
+
+class TestMethods:
+    class Generator(autolink.DeviceCallable):
+        def __init__(self, seed):
+            self.seed = seed
+            self.asked = []
+
+        def __repr__(self):
+            return f"Generator({self.seed})"
+
+        @autolink.device_method
+        def uniform(self, low, high=1):
+            return autolink.Extern(f"uniform_{self.seed}", returns=low)
+
+        @uniform.link
+        def uniform(self, low, high):
+            self.asked.append(("uniform", low, high))
+            return autolink.CUDASource(
+                f'extern "C" __device__ float uniform_{self.seed}(float low, long long high)'
+                f" {{ return low + high + {self.seed}; }}"
+            )
+
+        @autolink.device_method
+        def normal(self):
+            return autolink.Extern("normal", returns=types.float32)
+
+        def __numba_cuda_link__(self, *argtypes):
+            self.asked.append(("object", *argtypes))
+            return autolink.CUDASource('extern "C" __device__ float normal() { return 42; }')
+
+    def test_are_called_with_defaults_and_keywords(self):
+        generator = self.Generator(100)
+
+        def kernel(x):
+            x[0] = generator.uniform(np.float32(10))
+            x[1] = generator.uniform(high=5, low=np.float32(10))
+
+        assert folded(kernel) == [111, 115]
+
+    @pytest.mark.counted
+    def test_bring_their_own_code_or_that_of_their_object(self):
+        generator = self.Generator(1)
+
+        def kernel(x):
+            x[0] = generator.uniform(x[0]) + generator.normal()
+
+        linked = build(kernel, FLOATS)
+        assert generator.asked == [("uniform", types.float32, types.int64), ("object",)]
+        assert [str(site.callee) for site in linked.call_sites] == ["Generator(1).uniform", "Generator(1)"]
+
+    def test_may_be_held_by_a_variable(self):
+        uniform = self.Generator(1).uniform
+
+        def kernel(x):
+            x[0] = uniform(np.float32(2))
+
+        assert folded(kernel) == [4]
+
+    def test_may_have_a_link_key_of_their_own(self):
+        class Keyed(self.Generator):
+            uniform = TestMethods.Generator.uniform.link_key(lambda self, low, high: (self.seed, str(low)))
+
+        assert Keyed(7).uniform.__numba_cuda_link_key__(types.int8, types.int8) == (7, "int8")
+        assert not hasattr(self.Generator(7).uniform, "__numba_cuda_link_key__")
+
+    def test_know_their_parameters(self):
+        generator = self.Generator(1)
+
+        def kernel(x):
+            x[0] = generator.uniform()  # here
+
+        expected = "Generator(1).uniform: missing a required argument: 'low'; its parameters are (low, high=1)"
+        assert expected in refused(kernel)
+
+    def test_of_python_are_none_of_the_device(self):
+        scale = Scale()
+
+        def kernel(x):
+            x[0] = scale.python_method()  # here
+
+        assert "Scale(1).python_method is a Python method: to call it in kernels, decorate it with" in refused(kernel)
+
+    def test_are_equal_for_the_same_object(self):
+        first, second = self.Generator(1), self.Generator(1)
+        assert first.uniform == first.uniform != second.uniform
+        assert hash(first.uniform) == hash(first.uniform)
+        assert repr(first.uniform) == "Generator(1).uniform"
+
+
+class TestAttributes:
+    def test_are_shapes_and_dtypes(self):
+        scale = Scale(
+            length=np.int32(4),
+            shape=(2, np.int64(3)),
+            dim=Dim(3, np.uint8(3)),
+            numpy_class=np.complex64,
+            dtype=np.dtype("float64"),
+            numba_type=types.int16,
+            record=np.dtype([("a", "f4"), ("b", "i4")]),
+        )
+
+        def kernel(x):
+            a = cuda.local.array(scale.length, scale.numpy_class)
+            b = cuda.shared.array(scale.shape, scale.dtype)
+            c = cuda.shared.array(shape=scale.dim, dtype=scale.numba_type)
+            d = cuda.local.array(scale.dim.x, dtype=scale.record)
+            i = cuda.threadIdx.x
+            a[i] = b[1, i] = c[2, i] = d[i].b = x[0]
+            x[i] = a[0].real + b[1, 0] + c[2, 0] + d[0].b
+
+        text = build(kernel, FLOATS, output="ptx").code.decode()
+        sizes = [int(size) for size in re.findall(r"\.shared .*\[(\d+)\];", text)]
+        assert sorted(sizes) == [3 * 3 * 2, 2 * 3 * 8]
+
+    def test_are_constants_of_every_kind(self):
+        scale = Scale(
+            number=0.5,
+            single=np.float32(0.25),
+            flag=np.bool_(True),
+            nothing=None,
+            dim=Dim(3, 4),
+            mixed=Dim(1, 0.5),
+            table=np.arange(4.0)[::2],
+            text="fast",
+            mode=Mode.FAST,
+            offset=1 + 2j,
+        )
+
+        def kernel(x):
+            x[0] = scale.number + scale.single + scale.flag + scale.dim.y + scale.mixed.y + scale.offset.imag
+            x[1] = len(scale.dim) + (scale.text == "fast") + (scale.mode is Mode.FAST) + (scale.nothing is None)
+            x[2] = scale.table[1]
+
+        assert folded(kernel)[:2] == [8.25, 5]
+        text = build(kernel, FLOATS, output="ptx").code.decode()
+        assert re.search(r"\.const .*\[16\] = \{(0, ){15}64\};", text)  # 0.0 and 2.0
+
+    def test_decide_branches_before_typing(self):
+        scale = Scale(5, on=True, off=np.bool_(False), mode="forward", other=None, inner=Scale(2, on=True))
+        module = pytypes.ModuleType("module")
+        module.scale = scale
+
+        def kernel(x):
+            if scale.off:
+                x[0] = "no number"
+            if scale.on:
+                x[0] = 1
+            else:
+                x[0] = "no number"
+            if scale.mode == "inverse":
+                x[0] = "no number"
+            if scale.other is not None:
+                x[0] = "no number"
+            if scale.factor != 5:
+                x[0] = "no number"
+            if scale.inner.on and not module.scale.on:
+                x[0] = "no number"
+
+        build(kernel, FLOATS)
+
+    def test_of_an_argument_of_a_device_function(self):
+        scale = Scale(5, shape=(2, 2), flag=True)
+
+        @cuda.jit(device=True)
+        def filled(scale, x):
+            a = cuda.local.array(scale.shape, types.float32)
+            a[1, 1] = x + scale.factor
+            return a[1, 1]
+
+        def kernel(x):
+            x[0] = filled(scale, np.float32(1))
+
+        assert folded(kernel) == [6]
+
+    def test_that_is_not_there(self):
+        scale = Scale(1, size=3)
+
+        def kernel(x):
+            x[0] = scale.sise  # here
+
+        assert "Scale(1) has no attribute 'sise'; it has calls, factor, links, python_method, size" in refused(kernel)
+
+    def test_that_cannot_be_a_constant(self):
+        scale = Scale(1, values=[1, 2])
+
+        def kernel(x):
+            x[0] = scale.values[0]  # here
+
+        assert "Scale(1).values is of type list, which cannot be a constant of a kernel; numbers," in refused(kernel)
+
+    def test_that_raises(self):
+        class Broken(Scale):
+            @property
+            def size(self):
+                raise ValueError("not configured")
+
+        scale = Broken()
+
+        def kernel(x):
+            x[0] = scale.size  # here
+
+        assert "Scale(1).size raised ValueError: not configured" in refused(kernel)
+
+    def test_that_is_a_new_object_each_time(self):
+        class Parent(Scale):
+            @property
+            def child(self):
+                return Scale(2)
+
+        scale = Parent()
+
+        def kernel(x):
+            x[0] = scale.child(x[0])  # here
+
+        assert "Scale(1).child makes a new object each time it is read: keep it" in refused(kernel)
+
+    def test_cannot_be_assigned(self):
+        scale = Scale(7)
+
+        def kernel(x):
+            scale.factor = 8
+
+        with pytest.raises(LoweringError, match=r"cannot assign to Scale\(7\)\.factor in a kernel") as caught:
+            build(kernel, FLOATS)
+        line = kernel.__code__.co_firstlineno + 1
+        assert f"at {__file__} ({line})" in str(caught.value)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        "call, message",
+        [
+            ("scale()", "missing a required argument: 'x'; its parameters are (x, by=2, *, plus=0)"),
+            ("scale(1, 2, 3)", "too many positional arguments; its parameters are (x, by=2, *, plus=0)"),
+            ("scale(1, to=2)", "got an unexpected keyword argument 'to'; its parameters are (x, by=2, *, plus=0)"),
+            ("scale(1, x=2)", "multiple values for argument 'x'; its parameters are (x, by=2, *, plus=0)"),
+        ],
+    )
+    def test_arguments_that_do_not_fit(self, call, message):
+        with pytest.raises(TypingError) as caught:
+            build(in_file(f"def kernel(x):\n    x[0] = {call}\n", scale=Scale()), FLOATS)
+        assert f"Scale(1): {message}" in str(caught.value)
+
+    def test_a_hook_that_raises(self):
+        class Function(Scale):
+            def __numba_cuda_call__(self, x):
+                raise TypeError("only float64")
+
+        f = Function(4)
+
+        def kernel(x):
+            f(x[0])  # here
+
+        line = Function.__numba_cuda_call__.__code__.co_firstlineno + 1
+        assert f"Scale(4)(float32): TypeError: only float64 (raised at {__file__}:{line})" in refused(kernel)
+
+    def test_a_symbol_that_is_no_identifier(self):
+        scale = Scale(4)
+
+        def kernel(x):
+            scale(x)  # here
+
+        text = refused(kernel)
+        assert "symbol must be a C identifier, not 'scale_4_array(float32, 1d, C)_int64_int64'" in text
+        assert f"(raised at {__file__}:" in text
+
+    @pytest.mark.parametrize("returned", [None, "symbol", autolink.Extern])
+    def test_a_hook_that_returns_something_else(self, returned):
+        class Function(Scale):
+            def __numba_cuda_call__(self, x):
+                return returned
+
+        f = Function(4)
+
+        def kernel(x):
+            f(x[0])  # here
+
+        expected = f"Scale(4)(float32): __numba_cuda_call__ returned {returned!r}, expected an autolink.Extern"
+        assert expected in refused(kernel)
+
+    def test_hooks_with_parameters_that_no_call_has(self):
+        class Keywords(Scale):
+            def __numba_cuda_call__(self, x, **options):
+                return autolink.Extern("f")
+
+        class Default(Scale):
+            def __numba_cuda_call__(self, x, options=[]):  # noqa: B006
+                return autolink.Extern("f")
+
+        class NoFunction(Scale):
+            __numba_cuda_call__ = 3
+
+        class NoHook(autolink.DeviceCallable):
+            pass
+
+        keywords, default, no_function, no_hook = Keywords(), Default(), NoFunction(), NoHook()
+
+        def with_keywords(x):
+            keywords(x[0])  # here
+
+        def with_default(x):
+            default(x[0])  # here
+
+        def with_no_function(x):
+            no_function(x[0])  # here
+
+        def with_no_hook(x):
+            no_hook(x[0])  # here
+
+        assert "the parameter **options is not supported: keywords need names" in refused(with_keywords)
+        assert "the default of parameter 'options' cannot be a constant of a kernel: []" in refused(with_default)
+        assert "__numba_cuda_call__ is no function with parameters: 3" in refused(with_no_function)
+        assert "to be called in kernels, TestErrors" in refused(with_no_hook)
+
+    def test_a_repr_that_raises(self):
+        class Function(Scale):
+            def __repr__(self):
+                raise ValueError
+
+            def __numba_cuda_call__(self, x):
+                raise TypeError("no")
+
+        f = Function()
+
+        def kernel(x):
+            f(x[0])  # here
+
+        assert "object whose repr raises ValueError>(float32): TypeError: no" in refused(kernel)
+
+    @pytest.mark.parametrize("argument", [Scale(9), (Scale(9), 1), TestMethods.Generator(9).uniform])
+    def test_an_object_as_an_argument_of_a_kernel(self, argument):
+        @cuda.jit
+        def kernel(scale, x):
+            x[0] = scale(x[0])
+
+        with pytest.raises(TypeError, match=r"(Scale|Generator)\(9\).* cannot be an argument of a kernel.*global"):
+            kernel.typeof_pyval(argument)
+
+
+def in_file(source, **variables):
+    """The function *kernel* of some source text."""
+    exec(source, variables)
+    return variables["kernel"]
+
+
+class TestObjects:
+    def test_are_ordinary_python_objects(self):
+        for made in (pickle.loads(pickle.dumps(in_module)), copy.deepcopy(in_module)):
+            assert made is not in_module
+            assert vars(made).keys() == vars(in_module).keys()
+        method = pickle.loads(pickle.dumps(pickled_generator.uniform))
+        assert method.__self__.seed == pickled_generator.seed
+        assert copy.copy(pickled_generator).uniform.__self__ is not pickled_generator
+
+    def test_have_one_type_each(self):
+        first, second = Scale(), Scale()
+        numba_type = typeof(first, Purpose.constant)
+        assert numba_type is typeof(first, Purpose.constant)
+        assert numba_type is copy.deepcopy(numba_type)
+        assert numba_type != typeof(second, Purpose.constant)
+        assert numba_type.numba_cuda_link_object is first
+        method = TestMethods.Generator(1).uniform
+        assert typeof(method, Purpose.constant).numba_cuda_link_object == method
+
+    def test_have_symbols_without_addresses(self):
+        name, (number,) = typeof(Scale(), Purpose.constant).mangling_args
+        assert (name, type(number)) == ("DeviceCallableType", int)
+
+    def test_are_freed_with_the_kernels_that_call_them(self):
+        scale = Scale(2, inner=Scale(3))
+
+        def kernel(x):
+            x[0] = scale(x[0]) + scale.inner(x[0]) + scale.factor
+
+        build(kernel, FLOATS)
+        watched = weakref.ref(scale), weakref.ref(scale.inner)
+        scale = kernel = None
+        gc.collect()
+        assert [watch() for watch in watched] == [None, None]
+
+    def test_show_their_simple_attributes(self):
+        class Transform(autolink.DeviceCallable):
+            def __init__(self):
+                self.size = 8
+                self.dtype = np.dtype("f4")
+                self.buffer = [0] * 8
+
+        assert repr(Transform()).endswith("Transform(size=8, dtype=dtype('float32'))")
+
+
+pickled_generator = TestMethods.Generator(5)
+
+
+class TestInTheSimulator:
+    """The same kernel source runs in Python, with no compiler in sight."""
+
+    PREAMBLE = """
+        import sys
+        import numpy as np
+        from numba import cuda
+        from numba.cuda import autolink, types
+
+        class Scale(autolink.DeviceCallable):
+            def __init__(self, factor):
+                self.factor = factor
+                self.shape = (2,)
+                self.dtype = np.dtype("float32")
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("scale", returns=x)
+
+            @autolink.device_method
+            def inverse(self, x):
+                return autolink.Extern("inverse", returns=x)
+
+        scale = Scale(3)
+
+        @cuda.jit
+        def kernel(x):
+            a = cuda.local.array(scale.shape, scale.dtype)
+            a[1] = x[0]
+            x[0] = scale(a[1])
+            x[1] = scale.inverse(a[1])
+
+        x = np.array([6, 0], np.float32)
+        """
+
+    def run(self, script):
+        script = textwrap.dedent(self.PREAMBLE) + textwrap.dedent(script)
+        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+        return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+
+    def test_the_python_counterparts_are_called(self):
+        done = self.run("""
+            Scale.__call__ = lambda self, x: x * self.factor
+            Scale.inverse = Scale.inverse.python(lambda self, x: x / self.factor)
+            kernel[1, 1](x)
+            assert x.tolist() == [18, 2]
+            compiling = {"device_callable.numba_types", "frontends.numba_cuda"}
+            assert not {f"numba.cuda.autolink.{name}" for name in compiling} & {*sys.modules}
+            """)
+        assert done.returncode == 0, done.stderr
+
+    def test_packages_can_be_imported_that_have_code(self):
+        """Outside of kernels code is made and looked at; what is about GPUs says so."""
+        done = self.run("""
+            assert autolink.CUDASource("code", name="a.cu").name == "a.cu"
+            assert autolink.Bitcode(b"BC\\xc0\\xde").data and autolink.Prebuilt
+            for use in (lambda: autolink.build, lambda: autolink.testing.check_linkable(scale, "float32")):
+                try:
+                    use()
+                except RuntimeError as error:
+                    print(error)
+            """)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("the simulator (NUMBA_ENABLE_CUDASIM=1) does not") == 2
+
+    def test_an_object_without_one_says_what_to_define(self):
+        done = self.run("kernel[1, 1](x)")
+        assert "to simulate kernels that call it, define Scale.__call__" in done.stderr
+
+    def test_a_method_without_one_says_what_to_define(self):
+        done = self.run("Scale.__call__ = lambda self, x: x; kernel[1, 1](x)")
+        assert "define the method in Python, decorated with @inverse.python" in done.stderr
+
+
+def examples():
+    """The code in the docstrings of the public names."""
+    for public in (autolink.DeviceCallable, autolink.device_method):
+        _, _, after = textwrap.dedent(" " * 4 + public.__doc__).partition("::\n\n")
+        lines = after.splitlines()
+        ends = [i for i, line in enumerate(lines) if line and not line.startswith(" " * 4)]
+        yield textwrap.dedent("\n".join(lines[: ends[0] if ends else None]))
+
+
+def test_the_docstrings_examples_run():
+    names = {"autolink": autolink}
+    for example in examples():
+        exec(example, names)
+    scale, steps = names["Scale"](3), names["Steps"](0.5)
+    assert scale(2) == 6
+    assert steps.up(2) == 2.5
+
+    def kernel(x):
+        x[0] = scale(np.float32(2))
+        x[1] = steps.up(np.float32(2))
+
+    assert folded(kernel) == [6, 2.5]
+
+    def test_an_object_of_another_module_sees_the_simulated_gpu(self, tmp_path):
+        (tmp_path / "their_library.py").write_text(
+            textwrap.dedent("""
+                from numba import cuda
+                from numba.cuda import autolink, types
+
+                class ThreadNumber(autolink.DeviceCallable):
+                    def __numba_cuda_call__(self):
+                        return autolink.Extern("thread_number", returns=types.int32)
+
+                    def __call__(self):
+                        return cuda.threadIdx.x
+
+                    @autolink.device_method
+                    def doubled(self):
+                        return autolink.Extern("doubled", returns=types.int32)
+
+                    @doubled.python
+                    def doubled(self):
+                        return 2 * cuda.threadIdx.x
+                """)
+        )
+        done = self.run(f"""
+            sys.path.insert(0, {str(tmp_path)!r})
+            from their_library import ThreadNumber
+
+            number = ThreadNumber()
+
+            @cuda.jit
+            def numbers(x):
+                x[cuda.threadIdx.x] = number() + number.doubled()
+
+            numbers[1, 2](x)
+            assert x.tolist() == [0, 3]
+            """)
+        assert done.returncode == 0, done.stderr

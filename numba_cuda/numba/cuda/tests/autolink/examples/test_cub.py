@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The package examples/cub: each primitive linked, simulated, refused what it cannot do, and right on a GPU."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+import subprocess
+import sys
+
+import cub_cases
+import numpy as np
+import pytest
+from autolink_support import build, elf
+from cub_cases import Case, cub
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.autolink.testing import check_linkable
+from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.driver import LinkerError
+from repository import BENCHMARKS, EXAMPLES, SUPPORT, module
+
+
+def functions_of(linked):
+    return module(EXAMPLES, "_run").function_sizes(linked.code)
+
+
+def shared_memory(linked):
+    """Bytes of static shared memory of a kernel, beside what the driver keeps for itself."""
+    sizes = [section["sh_size"] for section in elf(linked.code).iter_sections() if ".nv.shared._Z" in section.name]
+    return sum(sizes) - 1024 * bool(sizes)  # of compute capability 9.0
+
+
+def sizes_of(cubin, entry):
+    """Bytes of machine code of a kernel, and of its static shared memory."""
+    sizes = {section.name: section["sh_size"] for section in elf(cubin).iter_sections()}
+    return sizes[f".text.{entry}"], sizes.get(f".nv.shared.{entry}", 0)
+
+
+def kernel_calling(*calls, items=4, dtype=np.float32):
+    """A kernel that makes calls of ``call(keys, ranks)`` or ``call(keys)``, a method each and how many arrays."""
+    lines = "".join(f"    call{i}({'keys, ranks' if count == 2 else 'keys'})\n" for i, (_, count) in enumerate(calls))
+    scope = {f"call{i}": call for i, (call, _) in enumerate(calls)}
+    scope.update(cuda=cuda, items=items, dtype=dtype, np=np)
+    code = "    keys = cuda.local.array(items, dtype)\n    ranks = cuda.local.array(items, np.int32)\n"
+    code += "    for i in range(items):\n        keys[i] = x[i]\n        ranks[i] = i\n"
+    exec(f"def kernel(x):\n{code}{lines}    for i in range(items):\n        x[i] = keys[i] + ranks[i]\n", scope)
+    return scope["kernel"]
+
+
+class TestLinked:
+    @pytest.mark.parametrize("text", ["float16:16x6:4:0", "complex128:96:7:3"])
+    def test_every_primitive_in_one_function(self, text):
+        case = Case.parse(text)
+        linked = build(cub_cases.kernel_of(case), cub_cases.signature_of(case))
+        assert list(functions_of(linked)) == [linked.entry_name]
+
+    def test_operators_in_python(self):
+        linked = build(cub_cases.more_kernel(**cub_cases.MORE), cub_cases.MORE_SIGNATURE)
+        assert list(functions_of(linked)) == [linked.entry_name]
+        assert len([planned for planned in linked.inputs if planned.input.name.startswith("cub_operator")]) == 1
+
+    def test_a_kernel_takes_the_shared_memory_of_the_largest(self):
+        sort, scan = cub.BlockRadixSort(256, 4), cub.BlockScan(256, 4)
+        exchange, reduce = cub.BlockExchange(256, 4), cub.BlockReduce(256, 4)
+        calls = [(sort.sort, 1), (exchange.striped_to_blocked, 1)]
+        each = [shared_memory(build(kernel_calling(call), "void(float32[::1])")) for call in calls]
+        assert 0 < min(each) < max(each)
+        all_calls = [*calls, (scan.inclusive_sum, 1), (reduce.sum, 1)]
+        for order in all_calls, all_calls[::-1]:
+            assert shared_memory(build(kernel_calling(*order), "void(float32[::1])")) == max(each)
+
+    def test_warps_have_shared_memory_of_their_own(self):
+        exchange = (cub.WarpExchange(96, 16, 4).blocked_to_striped, 1)
+        of_warps = shared_memory(build(kernel_calling(exchange), "void(float32[::1])"))
+        assert 96 * 4 * 4 <= of_warps <= 96 * 4 * 4 * 1.5
+        sort = (cub.BlockRadixSort(96, 4).sort, 1)
+        of_block = shared_memory(build(kernel_calling(sort), "void(float32[::1])"))
+        assert shared_memory(build(kernel_calling(exchange, sort), "void(float32[::1])")) == of_warps + of_block
+
+    def test_without_storage_there_is_no_shared_memory(self):
+        assert shared_memory(build(kernel_calling((cub.WarpReduce(64, 32, 4).sum, 1)), "void(float32[::1])")) == 0
+
+    @pytest.mark.parametrize("calls", [1023, 1024])
+    def test_a_kernel_has_many_calls(self, calls):
+        """Slots are counted right, the largest is found wherever it is, and what is too much is refused."""
+        reserve = '#define AUTOLINK_CUB_NEEDS {}, 0, 1\n#include "cub_reserve_storage.cuh"\n'
+        code = "".join(reserve.format(4000 if number == 700 else 100 + number) for number in range(calls))
+        code += 'extern "C" __device__ int many(int x) { return autolink_cub::from_first_thread(x, threadIdx.x); }'
+
+        class Many(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("many", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code, include_paths=[EXAMPLES / "cub" / "cxx"])
+
+        many = Many()
+
+        def kernel(x):
+            x[0] = many(x[0])
+
+        if calls < 1024:
+            assert shared_memory(build(kernel)) == 4000
+        else:
+            with pytest.raises(LinkerError, match="a kernel can have 1023 different calls of CUB primitives"):
+                build(kernel)
+
+    def test_too_much_shared_memory_is_refused(self):
+        sort = cub.BlockRadixSort(1024, 16)
+        with pytest.raises(LinkerError, match="needs more than 48 KB of shared memory: use fewer items per thread"):
+            build(kernel_calling((sort.sort, 1), items=16, dtype=np.float64), "void(float64[::1])")
+
+    def test_the_benchmark_is_the_native_kernel(self):
+        benchmark = module(BENCHMARKS, "contests.block_sums")
+        linked = build(benchmark.make_block_sums(256, 16), benchmark.SIGNATURE)
+        native, _ = benchmark.native_block_sums(256, 16)
+        code, shared = sizes_of(linked.code, linked.entry_name)
+        native_code, native_shared = sizes_of(bytes(native.code), "block_sums")
+        assert shared == native_shared
+        assert code <= 1.2 * native_code
+
+
+class TestIsLinkable:
+    """As library authors are told to check it."""
+
+    @pytest.mark.parametrize(
+        ("method", "argtypes"),
+        [
+            (cub.BlockReduce(64).max, ["uint8", "int64"]),
+            (cub.BlockReduce((8, 8), 4).reduce, ["int32[::1]", operator.xor]),
+            (cub.BlockScan(64, 2).exclusive_scan, ["float16[::1]", max, "float16"]),
+            (cub.BlockRadixSort(64, 3).sort_descending, ["int16[::1]", "complex128[::1]", "int32", "int32"]),
+            (cub.BlockExchange(64, 2).scatter_to_striped, ["complex64[::1]", "uint16[::1]"]),
+            (cub.BlockLoad(64, 2, "warp_transpose").load, ["float32[::1]", "float32[::1]", "int32", "uint32", "int8"]),
+            (cub.BlockStore(64, 2, "striped").store, ["complex64[::1]", "complex64[::1]"]),
+            (cub.WarpReduce(64, 8).sum, ["complex128"]),
+            (cub.WarpScan(64).inclusive_scan, ["int64", operator.mul]),
+            (cub.WarpMergeSort(64, 16, 2).sort, ["float64[::1]", "int8[::1]"]),
+            (cub.WarpExchange(64, 4, 3).striped_to_blocked, ["uint64[::1]", "uint64[::1]"]),
+        ],
+        ids=lambda value: value.__self__.__class__.__name__ if hasattr(value, "__self__") else "",
+    )
+    def test_with_lto(self, method, argtypes):
+        assert check_linkable(method, *argtypes, lto=True, other_process=False)
+
+    def test_in_all_ways(self, monkeypatch):
+        monkeypatch.syspath_prepend(str(EXAMPLES))
+        linkable = check_linkable(cub.BlockReduce(64, 4).sum, "int32[::1]")
+        assert [check.name for check in linkable.checks if check.skipped] == [
+            "its __numba_cuda_link_key__ stands for its code"
+        ]
+
+    def test_with_a_device_function(self):
+        linkable = check_linkable(cub.BlockScan(64).inclusive_scan, "int32", cub_cases.affine, other_process=False)
+        assert [code.kind for code in linkable.code] == ["CUDA C++ source", "LTO-IR", "PTX"]
+
+
+class TestInTheSimulator:
+    def test_as_numpy_has_it(self):
+        cases = ["int32:8x4:4:0", "uint8:32:1:1", "float16:32:7:2", "complex64:8x4:1:3"]
+        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+        command = [sys.executable, str(SUPPORT / "cub_cases.py"), *cases]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{len(cases) + 1} cases are right" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            ("cub.BlockReduce(32).sum(1)", r"blocks of \(64, 1, 1\) threads, expected \(32, 1, 1\)"),
+            ("cub.BlockReduce(64, 2).sum(np.ones(3))", "x: got 3 items, expected 2, the items per thread"),
+            ("cub.BlockLoad(64).load(x, np.ones(1), 3)", "got an array of 66 items, expected at least 67: offset 3"),
+        ],
+    )
+    def test_tells_what_only_a_run_can(self, call, message):
+        script = (
+            f"import sys; sys.path.insert(0, {str(EXAMPLES)!r})\n"
+            "import cub, numpy as np\nfrom numba import cuda\n"
+            f"primitive = {call.split(')')[0]})\n"
+            "@cuda.jit\ndef kernel(x):\n"
+            f"    primitive{call.split(')', 1)[1]}\n"
+            "kernel[1, 64](np.zeros(66))\n"
+        )
+        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert re.search(message, done.stderr), done.stderr
+
+
+class TestConstructors:
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: cub.BlockReduce(0), "block: got 0, expected a number of threads, or a tuple of up to three"),
+            (lambda: cub.BlockReduce((1, 2, 3, 4)), r"block: got \(1, 2, 3, 4\), expected a number of threads"),
+            (lambda: cub.BlockReduce("128"), "block: got '128', expected a number of threads"),
+            (lambda: cub.BlockScan((64, 32)), r"block: got \(64, 32\), expected at most 1024 threads"),
+            (lambda: cub.BlockScan((1, 1, 65)), "and 64 in the third dimension"),
+            (lambda: cub.BlockScan(64, 0), "items_per_thread: got 0, expected an integer from 1"),
+            (lambda: cub.BlockScan(64, 1.5), "items_per_thread: got 1.5, expected an integer from 1"),
+            (
+                lambda: cub.BlockReduce(64, algorithm="fast"),
+                "algorithm: got 'fast', expected 'warp_reductions' or 'raking' or 'raking_commutative_only'",
+            ),
+            (lambda: cub.BlockReduce(64, broadcast=1), "broadcast: got 1, expected True or False"),
+            (
+                lambda: cub.BlockScan(100, 1, "warp_scans"),
+                "block: got 100 threads, expected a multiple of 32 for warp_scans",
+            ),
+            (lambda: cub.BlockRadixSort(64, 1, 9), "radix_bits: got 9, expected 1 or 2"),
+            (
+                lambda: cub.BlockStore(33, 1, "warp_transpose"),
+                "block: got 33 threads, expected a multiple of 32 for warp_transpose",
+            ),
+            (lambda: cub.WarpReduce(64, 5), "threads_in_warp: got 5, expected 2 or 4 or 8 or 16 or 32"),
+            (
+                lambda: cub.WarpMergeSort(48, 32),
+                "block: got 48 threads, expected a multiple of threads_in_warp, 32",
+            ),
+        ],
+    )
+    def test_refuse_what_they_cannot_do(self, make, message):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+    def test_what_a_kernel_reads_off_them(self):
+        load = cub.BlockLoad((16, np.int64(8)), np.int32(4))
+        assert (load.block_dim, load.threads, load.items_per_thread, load.tile) == ((16, 8, 1), 128, 4, 512)
+        assert repr(load) == "BlockLoad(block=(16, 8, 1), items_per_thread=4, algorithm='direct')"
+        assert repr(cub.WarpScan(64, 8)) == "WarpScan(block=64, threads_in_warp=8)"
+
+
+class TestArguments:
+    """What does not fit is an error at the call's line."""
+
+    @pytest.mark.parametrize(
+        ("primitive", "call", "message"),
+        [
+            (cub.BlockReduce(64), "f.sum(x)", r"x: got array\(float32, 2d, C\), expected .* 1-dimensional array"),
+            (cub.BlockReduce(64), "f.sum(True)", "x: got bool, expected integers, floats or complex numbers"),
+            (cub.BlockReduce(64, 4), "f.sum(x[0, 0])", "x: got float32, expected a contiguous .* array of 4 items"),
+            (cub.BlockReduce(64, 4), "f.sum((1, 2, 3))", "x: got a tuple of 3 items, expected 4, the items per thread"),
+            (cub.BlockReduce(64, 4), "f.sum(x[0, ::2])", r"got array\(float32, 1d, A\), expected a contiguous"),
+            (cub.BlockReduce(64, 4), "f.sum(items, 3)", "valid: got int64 with array.*expected None"),
+            (cub.BlockReduce(64), "f.sum(x[0, 0], 0.5)", "valid: got float64, expected integers"),
+            (cub.BlockReduce(64), "f.max(1j)", "op: got max, which complex128 does not have"),
+            (cub.BlockReduce(64), "f.reduce(1.5, operator.xor)", "op: got xor, which float64 does not have"),
+            (cub.BlockReduce(64), "f.reduce(1, abs)", "op: got Function.*expected one of min, max, operator.add"),
+            (cub.BlockReduce(64), "f.reduce(1, pair)", "op: got pair, which returns .*expected int64"),
+            (cub.BlockScan(64, 4), "f.inclusive_sum((1, 2, 3, 4))", "x: got UniTuple.*, expected a contiguous"),
+            (cub.BlockScan(64, 4), "f.inclusive_sum(items, ranks)", "out: got items of int32, expected float32, as x"),
+            (cub.BlockScan(64), "f.inclusive_sum(1.0, items)", "out: got array.*, expected None"),
+            (cub.WarpScan(64), "f.inclusive_sum(items)", "x: got array.*, expected integers, floats or complex"),
+            (cub.BlockRadixSort(64), "f.sort(wide)", r"keys: got array\(complex64, .* integers or floats"),
+            (cub.BlockRadixSort(64), "f.sort(items, None, 0.5)", "begin_bit: got float64, expected integers"),
+            (cub.BlockExchange(64), "f.scatter_to_striped(items, items)", "ranks: got .*, expected .* of integers"),
+            (cub.BlockLoad(64), "f.load(x, ranks)", r"source: got array\(float32, 2d, C\), expected .* array of int32"),
+            (cub.BlockLoad(64), "f.load(x, items, 0, None, 1)", "default: got int64 without valid, expected both"),
+            (cub.BlockStore(64), "f.store(constant, items)", "target: got .*read-only, expected a contiguous array"),
+        ],
+    )
+    def test_refused(self, primitive, call, message):
+        constant = np.zeros(4, np.float32)
+
+        @cuda.jit(device=True)
+        def pair(a, b):
+            return a, b
+
+        scope = dict(f=primitive, cuda=cuda, np=np, operator=operator, constant=constant, pair=pair)
+        arrays = {"items": "float32", "ranks": "int32", "wide": "complex64"}
+        lines = "".join(f"    {name} = cuda.local.array(4, np.{dtype})\n" for name, dtype in arrays.items())
+        exec(f"def kernel(x):\n{lines}    {call}\n", scope)
+        with pytest.raises(TypingError, match=message):
+            build(scope["kernel"], "void(float32[:, ::1])")
+
+
+@pytest.mark.gpu
+class TestOnTheGPU:
+    @pytest.mark.parametrize("case", cub_cases.matrix(), ids=str)
+    def test_every_primitive(self, case):
+        wrong = cub_cases.check(case)
+        assert not wrong, "\n".join(wrong)
+
+    def test_what_the_matrix_leaves_out(self):
+        wrong = cub_cases.check_more()
+        assert not wrong, "\n".join(wrong)
+
+    @pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
+    def test_distinct_values(self, dtype):
+        assert module(EXAMPLES, "cub_unique").check(dtype, 128, 8, rows=500)

@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The nonuniform FFTs of the examples: their mathematics, their kernels linked, simulated, and run on a GPU."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numba.cuda import autolink
+from repository import EXAMPLES, SUPPORT, module
+
+
+@pytest.fixture(scope="module")
+def nufft():
+    return module(EXAMPLES, "nufft")
+
+
+@pytest.fixture(scope="module")
+def direct():
+    return module(EXAMPLES, "nufft_parts.direct")
+
+
+@pytest.fixture(scope="module")
+def windows():
+    return module(EXAMPLES, "nufft_parts.window")
+
+
+@pytest.fixture(scope="module")
+def transforms():
+    return module(EXAMPLES, "nufft_parts.transform")
+
+
+@pytest.fixture(scope="module")
+def image():
+    return module(EXAMPLES, "nufft_parts.image")
+
+
+class PlanInNumPy:
+    """What a plan does, with its own window, polynomials and factors, in NumPy."""
+
+    def __init__(self, plan, windows):
+        self.plan = plan
+        self.table = plan.window.polynomials(plan.polynomial_eps)
+        self.factors = [
+            windows.deconvolution(plan.window, n, size) for n, size in zip(plan.modes, plan.sizes, strict=True)
+        ]
+
+    def set_points(self, *coordinates):
+        width = self.plan.window.width
+        self.places, self.weights = [], []
+        for x, size in zip(coordinates, self.plan.sizes, strict=True):
+            at = np.asarray(x, np.longdouble) / (2 * np.arccos(np.longdouble(-1))) * size
+            start = np.ceil(at - width / 2)
+            z = (2 * (start - at + width / 2) - 1).astype(np.float64)
+            self.weights.append(sum(c * z[:, None] ** (len(self.table) - 1 - d) for d, c in enumerate(self.table)))
+            self.places.append((start.astype(int)[:, None] + np.arange(width)) % size)
+        return self
+
+    def execute(self, data):
+        plan = self.plan
+        where, weight, factor = self.places[0], self.weights[0], self.factors[0]
+        if len(plan.sizes) == 2:
+            where = where[:, :, None] * plan.sizes[1] + self.places[1][:, None, :]
+            weight = weight[:, :, None] * self.weights[1][:, None, :]
+            factor = np.outer(*self.factors)
+        kept = np.ix_(*((np.arange(n) - n // 2) % size for n, size in zip(plan.modes, plan.sizes, strict=True)))
+        grid = np.zeros(plan.sizes, np.complex128)
+        fft = np.fft.fftn if plan.sign < 0 else lambda x: np.fft.ifftn(x, norm="forward")
+        if plan.kind == 1:
+            np.add.at(grid.reshape(-1), where, weight * data.reshape(-1, *[1] * len(plan.sizes)))
+            return fft(grid)[kept] * factor
+        grid[kept] = data * factor
+        return (fft(grid).reshape(-1)[where] * weight).sum(axis=tuple(range(1, weight.ndim)))
+
+
+def uniform(dimensions, points, seed=1):
+    return list(np.random.default_rng(seed).uniform(-np.pi, np.pi, (dimensions, points)))
+
+
+def vector(shape, dtype=np.complex128):
+    rng = np.random.default_rng(2)
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+
+
+def relative_error(result, expected):
+    return float(np.linalg.norm(np.asarray(result) - expected) / np.linalg.norm(expected))
+
+
+EPS = [float(f"1e-{digits}") for digits in range(1, 14)]
+
+
+class TestWindow:
+    @pytest.mark.parametrize("width", [2, 4, 7, 13, 16])
+    def test_its_transform_is_its_integral(self, windows, width):
+        window = windows.Window(width, 0.5)
+        nodes, weights = np.polynomial.legendre.leggauss(120)
+        t = width / 2 * nodes
+        for frequency in 0.0, 0.1, 0.25, 0.75, 2.3:
+            integral = width / 2 * np.sum(weights * window(t) * np.cos(2 * np.pi * frequency * t))
+            assert window.transform(frequency) == pytest.approx(integral, abs=1e-13)
+
+    @pytest.mark.parametrize("eps", [1e-2, 1e-6, 1e-14])
+    def test_its_polynomials_are_within_the_tolerance(self, windows, eps):
+        window = windows.window_for(eps, (64,), (128,))
+        table = window.polynomials(eps)
+        z = np.linspace(-1, 1, 1001)
+        for i in range(window.width):
+            expected = window(i + (z + 1) / 2 - window.width / 2)
+            assert abs(np.polyval(table[:, i], z) - expected).max() <= 2 * max(eps, 1e-15)
+
+    def test_wider_is_finer_and_fewer_modes_need_less(self, windows):
+        widths = [windows.window_for(eps, (64,), (128,)).width for eps in EPS]
+        assert widths == sorted(widths)
+        assert widths[-1] <= windows.WIDEST
+        assert windows.window_for(1e-9, (33,), (128,)).width < widths[EPS.index(1e-9)]
+        assert windows.window_for(1e-8, (64, 64), (128, 128)).width > widths[EPS.index(1e-8)]
+
+    @pytest.mark.parametrize("eps", EPS)
+    @pytest.mark.parametrize("modes", [(128,), (99,), (65,), (32, 25)])
+    @pytest.mark.parametrize("kind", [1, 2])
+    def test_a_plan_keeps_its_tolerance(self, nufft, windows, direct, eps, modes, kind):
+        plan = nufft.Plan(kind, modes, eps, sign=-1 if len(modes) == kind else 1)
+        coordinates = uniform(len(modes), 200)
+        data = vector(200 if kind == 1 else modes)
+        result = PlanInNumPy(plan, windows).set_points(*coordinates).execute(data)
+        if kind == 1:
+            expected = direct.type1(coordinates, data, modes, plan.sign)
+        else:
+            expected = direct.type2(coordinates, data, plan.sign)
+        assert relative_error(result, expected) <= eps
+
+
+class TestDirectSums:
+    def test_are_the_definition(self, direct):
+        x, y = uniform(2, 5)
+        c, f = vector(5), vector((3, 4))
+        k, m = np.array([-1, 0, 1]), np.array([-2, -1, 0, 1])
+        phase = np.exp(-1j * (x[:, None, None] * k[:, None] + y[:, None, None] * m))
+        assert direct.type1([x, y], c, (3, 4), -1) == pytest.approx((c[:, None, None] * phase).sum(axis=0))
+        assert direct.type2([x, y], f, -1) == pytest.approx((f * phase).sum(axis=(1, 2)))
+        assert direct.type1([x], c, (3,), 1) == pytest.approx(np.exp(1j * np.outer(k, x)) @ c)
+        chosen = [np.array([2, 0]), np.array([1])]
+        assert direct.type1([x, y], c, (3, 4), -1, chosen) == pytest.approx(
+            direct.type1([x, y], c, (3, 4), -1)[np.ix_(*chosen)]
+        )
+
+
+class TestPlan:
+    def test_says_what_it_is(self, nufft):
+        plan = nufft.Plan(1, (100, 31), eps=1e-6)
+        assert (plan.modes, plan.sizes, plan.sign, plan.dtype) == ((100, 31), (256, 64), 1, np.complex128)
+        assert repr(plan) == (
+            "Plan(1, (100, 31), eps=1e-06, sign=+1, dtype=np.complex128): fine grid (256, 64), window of 7"
+        )
+        assert nufft.Plan(2, 7).sign == -1
+
+    @pytest.mark.parametrize("modes, size", [(1, 2), (2, 4), (3, 8), (1024, 2048), (1025, 4096), (1 << 23, 1 << 24)])
+    def test_the_fine_grid_has_twice_the_modes(self, nufft, modes, size):
+        assert nufft.Plan(1, modes).sizes == (size,)
+
+    @pytest.mark.parametrize(
+        "arguments, message",
+        [
+            ({"kind": 3}, "kind: got 3, expected 1 or 2"),
+            ({"modes": 0}, "modes: got 0, expected 1 to 8388608 in 1 dimension$"),
+            ({"modes": (1 << 23) + 1}, "modes: got 8388609, expected 1 to 8388608 in 1 dimension$"),
+            ({"modes": (9, 2049)}, r"modes: got \(9, 2049\), expected 1 to 2048 in 2 dimensions$"),
+            ({"modes": (1, 2, 3)}, r"modes: got \(1, 2, 3\), expected an int or one or two of them"),
+            ({"eps": 1e-14}, "eps: got 1e-14, expected 1e-13 or more, and less than 1, for complex128"),
+            ({"eps": 1e-7, "dtype": np.complex64}, "eps: got 1e-07, expected 1e-06 or more, .* for complex64"),
+            ({"eps": 1.0}, "eps: got 1.0, expected"),
+            ({"sign": 0}, "sign: got 0, expected 1 or -1"),
+            ({"dtype": np.float64}, "dtype: got .*float64.*, expected numpy.complex64 or numpy.complex128"),
+            ({"longest_fft": 100}, "longest_fft: got 100, expected a power of two from 4 to 4096"),
+        ],
+    )
+    def test_refuses_what_it_cannot_do(self, nufft, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            nufft.Plan(**{"kind": 1, "modes": 10, **arguments})
+
+    def test_refuses_modes_that_are_no_number(self, nufft):
+        with pytest.raises(TypeError, match=r"modes: got 1.5, expected an int or one or two of them"):
+            nufft.Plan(1, 1.5)
+
+    def test_refuses_points_that_are_none(self, nufft):
+        plan = nufft.Plan(1, (10, 10))
+        x = np.zeros(3)
+        with pytest.raises(TypeError, match="set_points: got 1 coordinate arrays, expected 2"):
+            plan.set_points(x)
+        with pytest.raises(TypeError, match="y: got 1-dimensional int64, expected 1-dimensional float32 or float64"):
+            plan.set_points(x, np.zeros(3, np.int64))
+        with pytest.raises(TypeError, match="x: got 2-dimensional float64"):
+            plan.set_points(np.zeros((3, 1)), x)
+        with pytest.raises(ValueError, match="y: got 4 points, expected as many as of x, 3"):
+            plan.set_points(x, np.zeros(4))
+
+    def test_wants_points_first(self, nufft):
+        with pytest.raises(RuntimeError, match="execute: this plan has no points yet: call set_points first"):
+            nufft.Plan(1, 10).execute(np.zeros(3, complex))
+
+    def test_functions_want_their_dimensions(self, nufft):
+        with pytest.raises(ValueError, match=r"modes: got \(3, 4\), expected 1 of them"):
+            nufft.nufft1d1(np.zeros(3), vector(3), (3, 4))
+
+
+class TestPoints:
+    def test_a_turn_is_exact_to_twice_the_precision(self):
+        points = module(EXAMPLES, "nufft_parts.points")
+        turns = Fraction(points.TURNS) + Fraction(points.TURNS_REST)
+        assert abs(turns * 2 * Fraction("3.14159265358979323846264338327950288419716939937510582") - 1) < 2**-105
+
+
+class TestWork:
+    def test_is_every_point_once_in_parts_of_a_size(self):
+        points = module(EXAMPLES, "nufft_parts.points")
+        in_bin = np.array([0, 5, 12, 0, 1])
+        first = np.concatenate([[0], np.cumsum(in_bin)])
+        work = points.share(in_bin, first, 5)
+        assert work.tolist() == [[1, 0, 5], [2, 5, 9], [2, 9, 13], [2, 13, 17], [4, 17, 18]]
+        assert points.share(in_bin * 0, first * 0, 5).shape == (0, 3)
+
+
+class TestTransform:
+    @pytest.mark.parametrize("real", [np.float32, np.float64])
+    def test_every_pass_can_be_launched(self, transforms, real):
+        for size in (2**k for k in range(1, 25)):
+            for kind in 1, 2:
+                for modes, sizes in ((size // 2,), (size,)), ((size // 2, 8), (size, 16)):
+                    if max(sizes) > 4096 and len(sizes) == 2:
+                        continue
+                    for done in transforms.passes_of(kind, modes, sizes, 4096):
+                        fft = transforms.fft_for(done, 1, real)
+                        assert fft.size == done.size <= 4096
+                        assert fft.shared_memory_size <= transforms.LAUNCHABLE
+                        assert fft.stride * fft.ffts_per_block <= 1024
+
+    @pytest.mark.parametrize("size", [8, 128, 1 << 13])
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_twiddles_are_roots_of_unity(self, transforms, size, sign):
+        table = transforms.twiddles(size, sign, np.complex128)
+        fine = transforms.twiddle_split(size)
+        power = np.arange(size)
+        product = table[power % fine] * table[fine + power // fine]
+        assert abs(product - np.exp(sign * 2j * np.pi * power / size)).max() < 1e-15
+
+
+LINKED = [
+    (1, (1000,), np.complex64, 1e-3),
+    (2, (5000,), np.complex128, 1e-12),
+    (1, (200, 300), np.complex128, 1e-12),
+    (2, (2048, 2048), np.complex64, 1e-6),
+]
+
+
+@pytest.mark.parametrize("kind, modes, dtype, eps", LINKED)
+def test_kernels_link_to_one_function_each(nufft, kind, modes, dtype, eps):
+    function_sizes = module(EXAMPLES, "_run").function_sizes
+    plan = nufft.Plan(kind, modes, eps, dtype=dtype)
+    kernels = plan.kernels()
+    called = []
+    for _, kernel, signature in kernels:
+        linked = autolink.build(kernel, signature, cc=(9, 0))
+        assert list(function_sizes(linked.code)) == [linked.entry_name]
+        result = linked.report.builds[0].result
+        assert result.stack == 0
+        assert result.shared <= 48 << 10
+        called += [site.callee.name for site in linked.call_sites]
+    assert called.count("FFT") == len(kernels) - 1
+    assert set(called) <= {"FFT", "Memory.load", "Memory.store"}
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize("modes", [1 << 20, (2048, 2048)])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_the_widest_windows_fit_shared_memory(nufft, kind, modes, dtype):
+    plan = nufft.Plan(kind, modes, 1e-13 if dtype == np.complex128 else 1e-6, dtype=dtype)
+    _, kernel, signature = plan.kernels()[0 if kind == 1 else -1]
+    assert autolink.build(kernel, signature, cc=(9, 0)).report.builds[0].result.shared <= 48 << 10
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    done = subprocess.run(
+        [sys.executable, str(SUPPORT / "nufft_in_simulator.py"), str(EXAMPLES)],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_simulated(simulated):
+    assert len(simulated) == 37
+    assert [(name, error, eps) for name, error, eps in simulated if not error <= eps] == []
+
+
+class TestPicture:
+    def test_samples_are_the_transform_of_the_phantom(self, image):
+        k_y, k_x = np.array([0.0, 1.0, -3.0, 2.0]), np.array([0.0, 2.0, 0.5, -7.0])
+        size = 64
+        head = image.phantom(size, finer=16)
+        side = 2 * (np.arange(size) - size // 2) / size
+        wave = np.exp(-1j * (k_y[:, None, None] * side[:, None] + k_x[:, None, None] * side))
+        integral = (wave * head).sum(axis=(1, 2)) * (2 / size) ** 2
+        assert abs(image.fourier_transform(k_x, k_y) - integral).max() < 2e-3
+        assert image.scan(size, k_y * 2 / size, k_x * 2 / size) == pytest.approx(
+            image.fourier_transform(k_x, k_y) * (size / 2) ** 2
+        )
+
+    def test_bessel_function(self, image):
+        q = np.array([0.0, 1e-9, 0.5, 3.0, 24.9, 25.1, 100.0, 400.0])
+        t = (np.arange(2000) + 0.5) * np.pi / 2000
+        expected = np.mean(np.cos(q[:, None] * np.cos(t)) * np.sin(t) ** 2, axis=1)
+        assert abs(image.bessel_quotient(q) - expected).max() < 1e-14
+
+    def test_reconstruction(self, nufft, windows, image):
+        size = 32
+        k_y, k_x, weight = image.radial_samples(size)
+        forward, adjoint = (
+            PlanInNumPy(nufft.Plan(kind, (size, size), 1e-5), windows).set_points(k_y, k_x).execute for kind in (2, 1)
+        )
+        head = image.reconstruct(image.scan(size, k_y, k_x), weight, forward, adjoint)
+        assert image.likeness(head, size) > 0.93
+        assert head.sum() == pytest.approx(image.phantom(size).sum(), rel=0.02)
+
+    def test_png(self, image, tmp_path):
+        picture = np.array([[0.0, 0.5, 2.0], [-1.0, 1.0, 0.25]])
+        image.write_png(tmp_path / "a.png", picture)
+        assert read_png(tmp_path / "a.png").tolist() == [[0, 255, 64], [0, 128, 255]]
+
+
+def read_png(path):
+    """The pixels of a PNG file of 8-bit grey levels without filters, its checksums checked."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert struct.unpack_from(">I", data, at + 8 + length)[0] == zlib.crc32(kind + body)
+        chunks[kind] = body
+        at += 12 + length
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert rest == [8, 0, 0, 0, 0]
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not rows[:, 0].any()
+    return rows[:, 1:]
+
+
+def test_runs_as_a_reader_runs_it(tmp_path):
+    picture = tmp_path / "head.png"
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "nufft.py"), "--picture", str(picture)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "compared with NumPy" in done.stdout
+    if "On the GPU" in done.stdout:
+        assert f"saved as {picture}" in done.stdout
+        assert read_png(picture).shape == (256, 256)
+    else:
+        assert "linked for sm_90" in done.stdout
+        assert "with the external code inlined" in done.stdout
+        assert "No picture: an image takes a GPU." in done.stdout
+        assert not picture.exists()
+
+
+@pytest.mark.gpu
+class TestOnTheGPU:
+    @pytest.mark.parametrize("eps", [1e-3, 1e-6, 1e-9, 1e-12])
+    @pytest.mark.parametrize("sign", [1, -1])
+    @pytest.mark.parametrize("kind", [1, 2])
+    @pytest.mark.parametrize(
+        "modes, points", [((1000,), 5000), ((777,), 5000), ((64, 64), 5000), ((101, 250), 20_000), ((1,), 10)]
+    )
+    def test_to_the_tolerance(self, nufft, kind, sign, eps, modes, points):
+        case = nufft.make_case(kind, modes, points, eps, sign=sign)
+        case()
+        assert case.error() <= eps
+        case()  # the second time finds the grid as the first left it
+        assert case.error() <= eps
+
+    @pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-6])
+    @pytest.mark.parametrize("kind", [1, 2])
+    @pytest.mark.parametrize("modes, points", [((500,), 3000), ((20_000,), 50_000), ((150, 90), 30_000)])
+    def test_in_single_precision(self, nufft, kind, eps, modes, points):
+        case = nufft.make_case(kind, modes, points, eps, np.complex64)
+        case()
+        assert case.error() <= eps + 1e-6
+
+    @pytest.mark.parametrize("eps", [1e-6, 1e-12])
+    @pytest.mark.parametrize("kind", [1, 2])
+    @pytest.mark.parametrize("modes, points", [(3001, 20_000), (100_000, 100_000), (1 << 20, 200_000)])
+    def test_long(self, nufft, kind, eps, modes, points):
+        case = nufft.make_case(kind, modes, points, eps)
+        case()
+        assert case.error(most=50 if kind == 1 else 10) <= 2 * eps  # of few elements
+
+    @pytest.mark.parametrize("kind", [1, 2])
+    def test_longest(self, nufft, kind):
+        case = nufft.make_case(kind, 1 << 23, 10_000, 1e-6)
+        case()
+        assert case.error(most=20 if kind == 1 else 4) <= 2e-6
+
+    @pytest.mark.parametrize("kind", [1, 2])
+    @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+    def test_largest_square(self, nufft, kind, dtype):
+        case = nufft.make_case(kind, (2048, 2048), 100_000, 1e-5, dtype)
+        case()
+        assert case.error(most=20) <= 2e-5
+
+    @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+    def test_every_length(self, nufft, dtype):
+        for size in (2**k for k in range(1, 12)):
+            for kind in 1, 2:
+                for modes in (size,), (size, 3), (5, size):
+                    case = nufft.make_case(kind, modes, 300, 1e-5, dtype)
+                    case()
+                    assert case.error(most=100) <= 3e-5, (kind, modes)  # of few elements
+
+    @pytest.mark.parametrize("kind", [1, 2])
+    def test_points_all_over(self, nufft, direct, kind):
+        turn = 2 * np.pi
+        edges = [-np.pi, np.pi, 0.0, -0.0, -1e-300, np.nextafter(np.pi, 4), turn, -turn, 3 * np.pi, -40.0, 1e4, -1e6]
+        x = np.concatenate([edges, np.random.default_rng(0).uniform(-100, 100, 500)])
+        for coordinates, modes in ([x], (300,)), ([x, x[::-1].copy()], (30, 41)):
+            plan = nufft.Plan(kind, modes, 1e-11).set_points(*coordinates)
+            data = vector(x.size if kind == 1 else modes)
+            if kind == 1:
+                expected = direct.type1(coordinates, data, modes, plan.sign)
+            else:
+                expected = direct.type2(coordinates, data, plan.sign)
+            assert relative_error(plan.execute(data), expected) <= 1e-11
+
+    @pytest.mark.parametrize("kind", [1, 2])
+    @pytest.mark.parametrize("modes", [(1000,), (100, 100)])
+    def test_points_all_in_one_place(self, nufft, direct, kind, modes):
+        rng = np.random.default_rng(0)
+        coordinates = [1 + 1e-3 * rng.standard_normal(100_000) for _ in modes]
+        plan = nufft.Plan(kind, modes, 1e-9).set_points(*coordinates)
+        data = vector(100_000 if kind == 1 else modes)
+        result = plan.execute(data)
+        if kind == 1:
+            chosen = [rng.choice(n, 10, replace=False) for n in modes]
+            expected = direct.type1(coordinates, data, modes, plan.sign, chosen)
+            scale = np.linalg.norm(result) * (expected.size / result.size) ** 0.5
+            assert np.linalg.norm(result[np.ix_(*chosen)] - expected) <= 3e-9 * scale
+        else:
+            expected = direct.type2([x[:500] for x in coordinates], data, plan.sign)
+            assert np.linalg.norm(result[:500] - expected) <= 1e-9 * np.linalg.norm(data) * 500**0.5
+
+    def test_arrays_on_the_device(self, nufft, direct):
+        from numba import cuda
+
+        x, y = uniform(2, 1000)
+        c, f = vector(1000), vector((20, 30))
+        d_x, d_y = cuda.to_device(x), cuda.to_device(y.astype(np.float32))
+        modes = nufft.nufft2d1(d_x, d_y, cuda.to_device(c), (20, 30), eps=1e-8)
+        assert relative_error(modes.copy_to_host(), direct.type1([x, y.astype(np.float32)], c, (20, 30), 1)) <= 1e-8
+        values = nufft.nufft1d2(d_x, cuda.to_device(f[0]), eps=1e-8)
+        assert relative_error(values.copy_to_host(), direct.type2([x], f[0], -1)) <= 1e-8
+        plan = nufft.Plan(2, (20, 30)).set_points(d_x, d_y)
+        out = cuda.device_array(1000, np.complex128)
+        assert plan.execute(cuda.to_device(f), out=out) is out
+        assert relative_error(out.copy_to_host(), direct.type2([x, y.astype(np.float32)], f, -1)) <= 1e-6
+        with pytest.raises(ValueError, match=r"out: got complex64 of shape \(1000,\), expected complex128 of shape"):
+            plan.execute(f, out=cuda.device_array(1000, np.complex64))
+        with pytest.raises(ValueError, match=r"data: got complex128 of shape \(30, 20\), expected complex128 of shape"):
+            plan.execute(np.zeros((30, 20)))
+        strided = cuda.to_device(np.zeros((20, 60), complex))[:, ::2]
+        with pytest.raises(ValueError, match=r"data: got an array with strides .*, expected a contiguous one"):
+            plan.execute(strided)
+
+    def test_types_1_and_2_are_adjoint(self, nufft):
+        x, y = uniform(2, 3000)
+        c, f = vector(3000), vector((50, 70))
+        left = np.vdot(f, nufft.nufft2d1(x, y, c, (50, 70), eps=1e-10))
+        right = np.vdot(nufft.nufft2d2(x, y, f, eps=1e-10), c)
+        assert abs(left - right) <= 1e-9 * np.linalg.norm(c) * np.linalg.norm(f) * 60
+
+    def test_picture(self, image, tmp_path):
+        assert image.make_picture(tmp_path / "head.png", size=128)
+        pixels = read_png(tmp_path / "head.png")
+        assert pixels.shape == (128, 128)
+        expected = 255 * np.clip(image.phantom(128), 0, 1)[::-1]
+        assert np.corrcoef(pixels.ravel(), expected.ravel())[0, 1] > 0.99

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""examples/wheel_template: built, installed and linked with as its README says, as it is and under another name."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from environments import with_host
+from numba.cuda.cudadrv.external_code import toolkit
+from repository import BENCHMARKS, EXAMPLES, PROJECT, module
+
+TEMPLATE = EXAMPLES / "wheel_template"
+
+OTHER = """
+#include <cub/thread/thread_reduce.cuh>
+#include <cuda/std/cstdint>
+#include "amount.h"
+
+template <class T> __device__ T sum(T x, T y) { return x + y + AMOUNT; } // no function of the package's
+
+extern "C" __device__ cuda::std::int32_t plus(const int x, short /* no, a comma */ y) {
+    return sum<int>(x, y);
+}
+extern "C" __device__ void negate(float *__restrict__ values, // in place
+                                  size_t count) {
+    for (size_t i = 0; i < count; ++i) values[i] = -values[i];
+}
+extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
+"""
+
+
+def built(folder, into):
+    """The wheel of a copy of the template, by pip, with what it requires."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    if "No matching distribution found" in done.stderr or "Could not find a version" in done.stderr:
+        pytest.skip("what the build requires is not to be had here")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = into.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def hook():
+    """The template's build hook."""
+    return module(TEMPLATE, "hatch_build")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """An environment with all that is installed here, numba-cuda and this project, but without the template."""
+    environment = with_host(tmp_path_factory.mktemp("environment"))
+    folder = tmp_path_factory.mktemp("project")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "--wheel-dir", folder, PROJECT], check=True, timeout=120)
+    environment.pip(*folder.glob("*.whl"))
+    return environment
+
+
+def if_linkable(*kinds):
+    """What is chosen: these, or the source where nvJitLink is older than the NVRTC that made them."""
+    return list(kinds) if toolkit.nvjitlink_version() >= (12, 9) else ["CUDA C++ source"] * len(kinds)
+
+
+def linked_for(environment, import_line, call, *ccs, **options):
+    """The kinds of what is linked into a kernel with these options, for compute capabilities."""
+    facts = environment.facts(
+        f"""
+        from numba import cuda
+        from numba.cuda import autolink
+        {import_line}
+
+        @(lambda function: cuda.jit(function, **{options!r}))
+        def kernel(x, y):
+            {call}
+
+        facts = [
+            [planned.input.kind.name for planned in autolink.build(kernel, "void(float32[::1], int32)", cc=cc).inputs]
+            for cc in {ccs!r}
+        ]
+    """,
+        PYTHONWARNINGS="ignore",
+    )
+    return [kind for (kind,) in facts]
+
+
+def test_the_template(environment, tmp_path):
+    copy = shutil.copytree(TEMPLATE, tmp_path / "template")
+    wheel = built(copy, tmp_path / "dist")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.name == "sample_library-0.1.0-py3-none-any.whl"
+    assert not [name for name in names if re.search(r"\.(so|dll|a)\b", name)]
+    assert len([name for name in names if name.endswith(".cubin")]) == 7
+    environment.pip(wheel)
+    kinds = linked_for(
+        environment,
+        "from sample_library import smooth_step",
+        "x[0] = smooth_step(0, 1.5, x[1])",
+        (8, 0),
+        (9, 0),
+        (8, 7),
+        (12, 0),
+    )
+    assert kinds == if_linkable("cubin", "cubin", "LTO-IR", "cubin")
+    wrong = environment.run("""
+        from numba.cuda import autolink
+        from sample_library import polynomial
+
+        def kernel(x):
+            x[0] = polynomial(x, x.size, 1.0)
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    """)
+    assert "coefficients: got array(float32, 1d, C), expected an array for double*" in wrong.stderr
+    if toolkit.nvjitlink_version() < (12, 9):
+        return  # what follows is about what the wheel is for
+    benchmark = [sys.executable, BENCHMARKS / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
+    done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for kind in "cubin", "LTO-IR", "PTX", "source":
+        assert re.search(rf"^{kind} +(-|\d+ ms) +\d+ ms +\d+ ms +\d+\.\d KB +\d+$", done.stdout, re.MULTILINE), (
+            done.stdout
+        )
+    own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
+    done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
+    copy = shutil.copytree(TEMPLATE, tmp_path / "my-fine-code")
+    project = copy / "pyproject.toml"
+    project.write_text(project.read_text().replace('name = "sample-library"', 'name = "my-fine-code"'))
+    (copy / "src" / "sample_library").rename(copy / "src" / "my_fine_code")
+    (copy / "src" / "my_fine_code" / "device_code.cu").write_text(OTHER)
+    (copy / "src" / "my_fine_code" / "amount.h").write_text("#define AMOUNT 3")
+    environment.pip(built(copy, tmp_path / "dist"))
+    call = "negate(x, plus(y, 4))"
+    kinds = linked_for(environment, "from my_fine_code import negate, plus", call, (7, 5), (8, 9), (12, 0))
+    assert kinds == if_linkable("cubin", "cubin", "cubin")
+    assert linked_for(environment, "from my_fine_code import negate, plus", call, (8, 7)) == if_linkable("LTO-IR")
+    complex_numbers = linked_for(environment, "from my_fine_code import halved", "x[0] = halved(x[1]).real", (9, 0))
+    assert complex_numbers == if_linkable("cubin")
+    with_lines = linked_for(environment, "from my_fine_code import negate, plus", call, (9, 0), lineinfo=True)
+    assert with_lines == ["CUDA C++ source"]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (
+            "int first(const float (&x)[3]) {",
+            'first is to be declared as extern "C" __device__ TYPE first(TYPE NAME, ...) {',
+        ),
+        (
+            "int first(float& x) {",
+            "first: the parameter 'float& x' has the type 'float &', expected a number or a pointer",
+        ),
+        ("int first(float** x) {", "the parameter 'float** x' has the type 'float * *'"),
+        ("int first(int) {", "the parameter 'int' has the type '', expected a number or a pointer"),
+        ("int first(long x) {", "the parameter 'long x' has the type 'long'"),
+        ("float3 first(float x) {", "first: its result has the type 'float3', expected a number"),
+        ("float* first(float* x) {", "first: its result has the type 'float *', expected a number"),
+    ],
+)
+def test_a_build_says_what_cannot_be_called(code, told, hook):
+    with pytest.raises(RuntimeError, match=re.escape(told)):
+        hook.declared(f'extern "C" __device__ {code} }}', ["first"])
+
+
+def test_a_build_says_that_inline_functions_are_left_out(hook):
+    with pytest.raises(RuntimeError, match="second is inline, so that the compiler leaves it out"):
+        hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
+
+
+def test_declarations_are_read_as_cxx_has_them(hook):
+    code = """
+        // extern "C" __device__ int first(int x) { no, a comment }
+        extern "C" __device__ unsigned
+            first ( void ) {}
+        extern "C" __noinline__ __device__ void second(float2 z, float const *const w, __half y, // the y
+            const std::uint8_t* __restrict__ u, /* another, */ Struct* s) {}
+        #if 0
+        extern "C" __device__ long third(int) {}
+        #endif
+        """
+    parameters = {"z": "float2", "w": "float*", "y": "__half", "u": "unsigned char*", "s": "Struct*"}
+    assert hook.declared(code, ["first", "second"]) == {
+        "first": {"returns": "unsigned int", "parameters": {}},
+        "second": {"returns": "void", "parameters": parameters},
+    }

@@ -1,0 +1,629 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The store: where an artefact comes from, one build per key, settings, the size cap, and what users can ask."""
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from cache_support import cache_warnings, file_of, fork, fresh, make_key, not_built, posix_only, wait
+from numba.cuda.autolink import cache
+from numba.cuda.cudadrv.external_code.cache import guard as cache_guard
+from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
+from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.guard import BuildGuard, FileLock
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """This process's store, in a directory of the test's; gives a function that makes a new one of the environment."""
+    monkeypatch.setenv(cache_settings.DIRECTORY, str(tmp_path / "cache"))
+    for variable in (cache_settings.MODE, cache_settings.MAX_BYTES, cache_settings.LOG):
+        monkeypatch.delenv(variable, raising=False)
+    before = cache_store._store
+
+    def restart(**environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        cache_store.reset()
+
+    restart()
+    yield restart
+    cache_store._store = before
+
+
+# Where it comes from
+
+
+def test_built_then_memory_then_disk(tmp_path):
+    store = fresh(tmp_path)
+    key = make_key()
+    assert store.fetch(key, lambda: b"code").origin == "built"
+    assert (store.fetch(key, not_built).data, store.fetch(key, not_built).origin) == (b"code", "memory")
+    another_process = fresh(tmp_path)
+    fetched = another_process.fetch(key, not_built)
+    assert (fetched.data, fetched.origin) == (b"code", "disk")
+    assert 0 < fetched.seconds < 1
+    assert another_process.fetch(key, not_built).origin == "memory"
+
+
+def test_another_key_is_built(tmp_path):
+    store = fresh(tmp_path)
+    store.fetch(make_key(arch="sm_80"), lambda: b"code for sm_80")
+    assert store.fetch(make_key(arch="sm_90"), lambda: b"code for sm_90").data == b"code for sm_90"
+    assert fresh(tmp_path).get(make_key(arch="sm_100")) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", os.urandom(1 << 20)], ids=len)
+def test_any_bytes(tmp_path, data):
+    fresh(tmp_path).put(make_key(), data)
+    assert fresh(tmp_path).get(make_key()) == data
+
+
+def test_put_replaces_and_other_processes_can_see_it(tmp_path):
+    store, other = fresh(tmp_path), fresh(tmp_path)
+    key = make_key("manifest", kind="headers")
+    store.put(key, b"first")
+    assert other.get(key) == b"first"
+    store.put(key, b"second")
+    assert store.get(key) == b"second"
+    assert other.get(key) == b"first"
+    assert other.get(key, memory=False) == b"second"
+    assert other.get(key) == b"second"
+
+
+def test_a_failing_build_keeps_nothing_and_the_next_one_builds(tmp_path):
+    store = fresh(tmp_path)
+
+    def failing():
+        raise RuntimeError("does not compile")
+
+    with pytest.raises(RuntimeError, match="does not compile"):
+        store.fetch(make_key(), failing)
+    assert store.fetch(make_key(), lambda: b"code").origin == "built"
+    assert os.listdir(tmp_path / "locks") == []
+
+
+@pytest.mark.parametrize("what", [None, "text", bytearray(b"x")], ids=repr)
+def test_only_bytes_are_kept(tmp_path, what):
+    with pytest.raises(TypeError, match=r"the cache keeps bytes, got \w+ for program 'f.cu'"):
+        fresh(tmp_path).fetch(make_key(), lambda: what)
+
+
+def test_memory_alone_where_the_disk_is_off(tmp_path):
+    store = fresh(tmp_path / "cache", on_disk=False)
+    store.fetch(make_key(), lambda: b"code")
+    assert store.fetch(make_key(), not_built).origin == "memory"
+    assert store.clear() == 0
+    assert store.fetch(make_key(), lambda: b"code").origin == "built"
+    assert not (tmp_path / "cache").exists()
+
+
+# One build per key
+
+
+def test_threads_build_a_key_once(tmp_path):
+    store = fresh(tmp_path)
+    built, origins = [], []
+
+    def build():
+        built.append(1)
+        time.sleep(0.05)
+        return b"code"
+
+    threads = [
+        threading.Thread(target=lambda: origins.append(store.fetch(make_key(), build).origin)) for _ in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+    assert sorted(origins) == ["built"] + ["memory"] * 15
+
+
+def test_stores_of_one_process_build_a_key_once(tmp_path):
+    built = []
+
+    def build():
+        built.append(1)
+        time.sleep(0.05)
+        return b"code"
+
+    threads = [threading.Thread(target=fresh(tmp_path).fetch, args=(make_key(), build)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+
+
+@posix_only
+def test_sixteen_processes_build_twenty_keys_once_each(tmp_path):
+    log = tmp_path / "built"
+
+    def work(seed):
+        store = fresh(tmp_path / "cache")
+        numbers = list(range(20))
+        random.Random(seed).shuffle(numbers)
+        for number in numbers:
+
+            def build(number=number):
+                with open(log, "a") as file:
+                    file.write(f"{number}\n")
+                time.sleep(0.003)
+                return b"%d" % number * 1000
+
+            with cache_warnings() as warned:
+                assert store.fetch(make_key(number=str(number)), build).data == b"%d" % number * 1000
+            assert not warned
+
+    children = [fork(lambda seed=seed: work(seed)) for seed in range(16)]
+    assert [wait(child) for child in children] == [0] * 16
+    assert sorted(map(int, log.read_text().split())) == list(range(20))
+    assert os.listdir(tmp_path / "cache" / "locks") == []
+
+
+def test_a_build_may_fetch_other_keys_and_even_its_own(tmp_path):
+    store = fresh(tmp_path)
+
+    def outer():
+        inner = store.fetch(make_key(part="inner"), lambda: b"inner").data
+        return inner + store.fetch(make_key(part="outer"), lambda: b"own").data
+
+    assert store.fetch(make_key(part="outer"), outer).data == b"innerown"
+
+
+def test_threads_whose_builds_want_each_other_do_not_wait_for_ever(tmp_path):
+    store = fresh(tmp_path)
+    both_build = threading.Barrier(2, timeout=10)
+    results = {}
+
+    def build(mine, theirs):
+        both_build.wait()
+        return store.fetch(make_key(part=theirs), lambda: b"made for " + mine.encode()).data
+
+    def work(mine, theirs):
+        results[mine] = store.fetch(make_key(part=mine), lambda: build(mine, theirs)).data
+
+    threads = [threading.Thread(target=work, args=pair, daemon=True) for pair in (("a", "b"), ("b", "a"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=20)
+    assert len(results) == 2
+
+
+def test_who_waits_too_long_builds(tmp_path):
+    store = fresh(tmp_path)
+    store._guard = BuildGuard(longest_wait=0.05)
+    hangs, end = threading.Event(), threading.Event()
+
+    def hanging():
+        hangs.set()
+        end.wait(10)
+        return b"at last"
+
+    thread = threading.Thread(target=store.fetch, args=(make_key(), hanging))
+    thread.start()
+    hangs.wait(10)
+    assert store.fetch(make_key(), lambda: b"code").data == b"code"  # the same process
+    other = fresh(tmp_path)
+    other._guard = BuildGuard(longest_wait=0.05)
+    key = make_key(part="locked by another")
+    lock = FileLock.try_lock(os.path.join(other.disk.lock_folder(), f"{key.digest.hex()}.lock"))
+    assert other.fetch(key, lambda: b"code").data == b"code"
+    lock.release()
+    end.set()
+    thread.join()
+
+
+def test_where_nothing_can_be_locked_it_builds(tmp_path, monkeypatch):
+    def unsupported(descriptor):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(cache_guard, "_lock", unsupported)
+    with cache_warnings() as warned:
+        assert fresh(tmp_path).fetch(make_key(), lambda: b"code").origin == "built"
+        assert fresh(tmp_path).fetch(make_key(), not_built).origin == "disk"
+    assert not warned
+
+
+@posix_only
+def test_a_lock_that_its_holder_removed_meanwhile_is_none(tmp_path, monkeypatch):
+    lock = cache_guard._lock
+
+    def removed_first(descriptor):
+        monkeypatch.setattr(cache_guard, "_lock", lock)
+        os.unlink(path)
+        return lock(descriptor)
+
+    path = str(tmp_path / "lock")
+    monkeypatch.setattr(cache_guard, "_lock", removed_first)
+    held = FileLock.try_lock(path)
+    assert os.path.exists(path)
+    assert FileLock.try_lock(path) is None
+    held.release()
+    assert not os.path.exists(path)
+
+
+def test_what_was_built_between_a_look_and_its_turn_is_found():
+    with BuildGuard().turn(b"key", None, lambda: "built meanwhile") as found:
+        assert found == "built meanwhile"
+
+
+@posix_only
+def test_a_killed_builder_holds_nobody_up(tmp_path):
+    reader, writer = os.pipe()
+
+    def building():
+        os.write(writer, b"x")
+        time.sleep(60)
+
+    child = fork(lambda: fresh(tmp_path).fetch(make_key(), building))
+    os.read(reader, 1)
+    killer = threading.Timer(0.1, os.kill, (child, 9))
+    killer.start()
+    start = time.monotonic()
+    assert fresh(tmp_path).fetch(make_key(), lambda: b"code").data == b"code"
+    assert 0.05 < time.monotonic() - start < 10
+    assert wait(child) == -9
+    assert os.listdir(tmp_path / "locks") == []
+
+
+@posix_only
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_fork_amid_a_build_leaves_the_child_usable(own_cache):
+    started, end = threading.Event(), threading.Event()
+
+    def building():
+        started.set()
+        end.wait(10)
+        return b"from the parent"
+
+    cache_store.fetch(make_key(part="before"), lambda: b"before")
+    thread = threading.Thread(target=cache_store.fetch, args=(make_key(), building))
+    thread.start()
+    started.wait(10)
+
+    def child():
+        assert cache_store.fetch(make_key(part="before"), not_built).origin == "memory"
+        assert cache_store.fetch(make_key(part="other"), lambda: b"other").origin == "built"
+        fetched = cache_store.fetch(make_key(), not_built)
+        assert (fetched.data, fetched.origin) == (b"from the parent", "disk")
+
+    process = fork(child)
+    time.sleep(0.1)
+    end.set()
+    thread.join()
+    assert wait(process) == 0
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, {"on_disk": True, "verify": False, "max_bytes": 1 << 30, "log": False}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE": "0"}, {"on_disk": False}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE": "1"}, {"on_disk": True}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE": "verify"}, {"on_disk": True, "verify": True}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE_SIZE": "12345"}, {"max_bytes": 12345}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE_SIZE": "500M"}, {"max_bytes": 500 << 20}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE_SIZE": "1.5 GiB"}, {"max_bytes": 3 << 29}),
+        ({"NUMBA_CUDA_AUTOLINK_CACHE_SIZE": "64k"}, {"max_bytes": 64 << 10}),
+        ({"NUMBA_CUDA_AUTOLINK_LOG": "cache"}, {"log": True}),
+        ({"NUMBA_CUDA_AUTOLINK_LOG": "link, cache"}, {"log": True}),
+        ({"NUMBA_CUDA_AUTOLINK_LOG": "link"}, {"log": False}),
+    ],
+    ids=repr,
+)
+def test_settings(environment, expected):
+    settings = CacheSettings.from_environment({"HOME": "/home/me", **environment})
+    assert {name: getattr(settings, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("NUMBA_CUDA_AUTOLINK_CACHE", "off", "NUMBA_CUDA_AUTOLINK_CACHE='off' has no effect: it takes 0 .*"),
+        ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "0", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='0' has no effect: it takes a number"),
+        ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "much", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='much' has no effect"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_told(variable, value, message):
+    with pytest.warns(CacheWarning, match=message):
+        settings = CacheSettings.from_environment({variable: value})
+    assert settings == CacheSettings.from_environment({})
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {}, "/home/me/.cache/numba-cuda-autolink"),
+        ("linux", {"XDG_CACHE_HOME": "/scratch/me"}, "/scratch/me/numba-cuda-autolink"),
+        ("linux", {"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/numba-cuda-autolink"),
+        ("darwin", {}, "/home/me/Library/Caches/numba-cuda-autolink"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/numba-cuda-autolink"),
+        ("win32", {}, "/home/me/AppData/Local/numba-cuda-autolink"),
+        ("linux", {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": "~/mine", "XDG_CACHE_HOME": "/scratch"}, "/home/me/mine"),
+        ("linux", {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": ""}, "/home/me/.cache/numba-cuda-autolink"),
+    ],
+)
+@posix_only
+def test_the_directory(monkeypatch, platform, environment, expected):
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setattr(sys, "platform", platform)
+    assert CacheSettings.from_environment(environment).directory == expected
+
+
+@posix_only
+def test_a_user_without_a_home_caches_nothing_on_disk(monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.warns(CacheWarning, match="no home directory. Set NUMBA_CUDA_AUTOLINK_CACHE_DIR"):
+        settings = CacheSettings.from_environment({})
+    assert not settings.on_disk
+    store = cache_store.CacheStore(settings)
+    assert store.fetch(make_key(), lambda: b"code").data == b"code"
+    assert list(store.disk.entries()) == []
+
+
+def test_the_environment_is_read_at_first_use(own_cache, tmp_path):
+    assert cache_store.fetch(make_key(), lambda: b"code").origin == "built"
+    own_cache()
+    assert cache_store.get(make_key()) == b"code"
+    own_cache(NUMBA_CUDA_AUTOLINK_CACHE_DIR=str(tmp_path / "another"))
+    assert cache_store.get(make_key()) is None
+    cache_store.put(make_key(), b"other code")
+    assert (tmp_path / "another" / "entries").is_dir()
+
+
+def test_importing_opens_nothing(tmp_path):
+    code = (
+        "import numba.cuda.cudadrv.external_code.cache.store as s, numba.cuda.autolink.cache; assert s._store is None"
+    )
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert not (tmp_path / "cache").exists()
+
+
+# A large cache
+
+
+def test_reading_does_not_look_at_other_entries(tmp_path, monkeypatch):
+    fresh(tmp_path).put(make_key(), b"code")
+    listed = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(str(path)) or scandir(path))
+    assert fresh(tmp_path).get(make_key()) == b"code"
+    assert not [path for path in listed if "entries" in path]
+
+
+def test_the_size_cap_is_rarely_checked(tmp_path, monkeypatch):
+    store = fresh(tmp_path, max_bytes=64 << 20)
+    checks = []
+    monkeypatch.setattr(store.disk, "_evict", checks.append)
+    for number in range(200):
+        store.put(make_key(number=str(number)), bytes(32_000))
+    expected = 200 * 32_000 / ((64 << 20) / 256)
+    assert expected / 3 < len(checks) < expected * 3
+
+
+def test_what_was_not_used_for_longest_goes(tmp_path):
+    entry = 10_000
+    store = fresh(tmp_path, max_bytes=8 * entry)
+    for number in range(7):
+        store.put(make_key(number=str(number)), bytes(entry - 500))
+        time.sleep(0.02)  # file times are as coarse as 10 ms
+    assert fresh(tmp_path).get(make_key(number="0"))
+    for number in range(7, 10):
+        time.sleep(0.02)  # file times are as coarse as 10 ms
+        store.put(make_key(number=str(number)), bytes(entry - 500))
+    kept = [number for number in range(10) if fresh(tmp_path).get(make_key(number=str(number)))]
+    assert kept == [0, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_an_entry_above_the_cap_is_built_each_time(tmp_path):
+    with cache_warnings() as warned:
+        assert fresh(tmp_path, max_bytes=1000).fetch(make_key(), lambda: bytes(2000)).data == bytes(2000)
+        assert fresh(tmp_path, max_bytes=1000).fetch(make_key(), lambda: bytes(2000)).origin == "built"
+    assert not warned
+
+
+# Verify mode
+
+
+@pytest.mark.parametrize("origin", ["disk", "memory"])
+def test_verify_builds_again_what_is_found(tmp_path, origin):
+    store = fresh(tmp_path, verify=True)
+    store.fetch(make_key(), lambda: b"code")
+    if origin == "disk":
+        store = fresh(tmp_path, verify=True)
+    built = []
+    assert store.fetch(make_key(), lambda: built.append(1) or b"code").origin == origin
+    assert built == [1]
+
+
+@pytest.mark.parametrize("name", ["f.cu", "../../some where/f<int>.cu", "x" * 1000])
+def test_verify_saves_both_artefacts_and_fails(tmp_path, name):
+    key = make_key(name)
+    fresh(tmp_path).put(key, b"code")
+    with pytest.raises(CacheMismatchError) as caught:
+        fresh(tmp_path, verify=True).fetch(key, lambda: b"other code")
+    error = caught.value
+    assert f"program {name!r} from disk differs from what is built now" in str(error)
+    assert error.cached in str(error) and error.rebuilt in str(error)
+    assert os.path.dirname(error.cached) == str(tmp_path / "mismatches")
+    with open(error.cached, "rb") as cached, open(error.rebuilt, "rb") as rebuilt:
+        assert (cached.read(), rebuilt.read()) == (b"code", b"other code")
+
+
+def test_verify_fails_also_where_the_directory_cannot_be_written(tmp_path):
+    store = fresh(tmp_path, on_disk=False, verify=True)
+    store.put(make_key(), b"code")
+    with pytest.raises(CacheMismatchError) as caught:
+        store.fetch(make_key(), lambda: b"other code")
+    assert os.path.exists(caught.value.rebuilt)
+
+
+# The log
+
+
+def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
+    for _ in range(2):
+        store = fresh(tmp_path, log=True)
+        store.fetch(make_key(arch="sm_80", lto="yes", source="x"), lambda: b"1")
+        store.fetch(make_key(arch="sm_80", lto="yes", source="x"), not_built)
+    store.fetch(make_key("g.cu", arch="sm_80"), lambda: b"2")
+    store.fetch(make_key(arch="sm_70", lto="no", source="x"), lambda: b"3")
+    store.fetch(make_key(arch="sm_90", lto="yes", source="x"), lambda: b"4")
+    store.get(make_key("f.cu", kind="headers"))
+    output = capsys.readouterr()
+    assert output.out == ""
+    lines = output.err.splitlines()
+    start = "numba-cuda-autolink cache: program 'f.cu' "
+    for line, begins, ends in zip(
+        lines,
+        [*["built in ", "from memory in ", "from disk in ", "from memory in "], "", *["built in "] * 2, ""],
+        [
+            "ms; there is no earlier entry of this name",
+            " ms",
+            " ms",
+            " ms",
+            "ms; there is no earlier entry of this name",
+            "ms; differs from the nearest earlier one in arch (sm_80 -> sm_70), lto (yes -> no)",
+            "ms; differs from the nearest earlier one in arch (sm_80 -> sm_90)",
+            "headers 'f.cu' not cached; there is no earlier entry of this name",
+        ],
+        strict=True,
+    ):
+        assert line.startswith(start + begins if begins else "numba-cuda-autolink cache: ")
+        assert line.endswith(ends)
+
+
+def test_the_log_works_without_the_disk(tmp_path, capsys):
+    store = fresh(tmp_path, log=True, on_disk=False)
+    store.fetch(make_key(arch="sm_80"), lambda: b"1")
+    store.fetch(make_key(arch="sm_90"), lambda: b"2")
+    assert capsys.readouterr().err.endswith("differs from the nearest earlier one in arch (sm_80 -> sm_90)\n")
+
+
+def test_without_the_log_nothing_is_printed(tmp_path, capsys):
+    fresh(tmp_path).fetch(make_key(), lambda: b"code")
+    assert capsys.readouterr() == ("", "")
+
+
+# What users can ask
+
+
+def test_info(own_cache, tmp_path):
+    empty = cache.info()
+    assert (empty.entries, empty.bytes, empty.by_kind) == (0, 0, ())
+    assert not (tmp_path / "cache").exists()
+    for number in range(3):
+        cache_store.put(make_key(number=str(number)), bytes(1000))
+    cache_store.put(make_key("kernel", kind="link"), bytes(5000))
+    info = cache.info()
+    assert (info.directory, info.enabled, info.verify) == (str(tmp_path / "cache"), True, False)
+    assert [(kind.kind, kind.entries) for kind in info.by_kind] == [("link", 1), ("program", 3)]
+    assert info.entries == 4
+    assert 8000 < info.bytes == sum(kind.bytes for kind in info.by_kind) < 10_000
+    assert str(info).splitlines() == [
+        f"cache in {tmp_path / 'cache'} (on)",
+        f"  4 entries, {info.bytes / 1024:.1f} KiB of 1.0 GiB",
+        f"  link: 1 entries, {info.by_kind[0].bytes / 1024:.1f} KiB",
+        f"  program: 3 entries, {info.by_kind[1].bytes / 1024:.1f} KiB",
+    ]
+
+
+@pytest.mark.parametrize(("mode", "text"), [("0", "(off)"), ("verify", "(on, verifying each hit)")])
+def test_info_tells_the_mode(own_cache, mode, text):
+    own_cache(NUMBA_CUDA_AUTOLINK_CACHE=mode)
+    assert text in str(cache.info())
+
+
+def test_info_counts_what_it_cannot_read(own_cache, tmp_path):
+    key = make_key()
+    cache_store.put(key, b"code")
+    with open(file_of(tmp_path / "cache", key), "wb") as file:
+        file.write(b"something else")
+    assert [(kind.kind, kind.entries) for kind in cache.info().by_kind] == [("?", 1)]
+
+
+def test_clear(own_cache):
+    for number in range(3):
+        cache_store.put(make_key(number=str(number)), b"code")
+    assert cache.clear() == 3
+    assert cache.info().entries == 0
+    assert cache_store.get(make_key(number="0")) is None
+    cache_store.put(make_key(), b"code")
+    assert cache.info().entries == 1
+
+
+def test_clear_removes_locks_that_killed_processes_left(own_cache, tmp_path):
+    cache_store.fetch(make_key(), lambda: b"code")
+    left = tmp_path / "cache" / "locks" / "left.lock"
+    left.write_bytes(b"")
+    held = FileLock.try_lock(str(tmp_path / "cache" / "locks" / "held.lock"))
+    cache.clear()
+    assert os.listdir(tmp_path / "cache" / "locks") == ["held.lock"]
+    held.release()
+
+
+def test_prune(own_cache):
+    for number in range(4):
+        cache_store.put(make_key(number=str(number)), bytes(1000))
+        time.sleep(0.02)  # file times are as coarse as 10 ms
+    assert cache.prune() == 0
+    assert cache.prune(3000) == 2
+    own_cache()
+    assert [bool(cache_store.get(make_key(number=str(number)))) for number in range(4)] == [False, False, True, True]
+    assert cache.prune(0) == 2
+    assert cache.info().entries == 0
+    with pytest.raises(ValueError, match=r"prune\(max_bytes=-1\): a size in bytes is not negative"):
+        cache.prune(-1)
+
+
+def test_looking_is_not_using(own_cache):
+    for number in range(2):
+        cache_store.put(make_key(number=str(number)), bytes(1000))
+        time.sleep(0.02)  # file times are as coarse as 10 ms
+    own_cache()
+    cache_store.get(make_key(number="0"))
+    cache.info()
+    cache.why("f.cu")
+    cache.prune(1500)
+    own_cache()
+    assert cache_store.get(make_key(number="1")) is None
+
+
+def test_why_lists_the_entries_of_a_name_and_what_changed(own_cache):
+    cache_store.put(make_key("fft.cu", arch="sm_80", lto="yes"), b"1")
+    time.sleep(0.01)
+    cache_store.put(make_key("fft.cu", arch="sm_90", lto="yes"), b"2")
+    cache_store.put(make_key("other.cu"), b"3")
+    cache_store.put(make_key("fft.cu", kind="headers"), b"4")
+    history = cache.why("fft", kind="program")
+    assert [dict(entry.parts)["arch"] for entry in history.entries] == ["sm_90", "sm_80"]
+    lines = str(history).splitlines()
+    assert lines[0].startswith("program 'fft.cu', ")
+    assert lines[1:4] == ["  key schema: 1", "  arch: sm_80", "  lto: yes"]
+    assert lines[4].startswith("program 'fft.cu', ")
+    assert lines[5:] == ["  arch (sm_80 -> sm_90)"]
+    assert len(cache.why("fft").entries) == 3
+    assert str(cache.why("nothing")) == "nothing is cached under the name 'nothing'"
+
+
+def test_keys_of_many_parts(tmp_path):
+    key = CacheKey("headers", "cub", tuple((f"header {number}", os.urandom(32)) for number in range(500)))
+    fresh(tmp_path).put(key, b"code")
+    store = fresh(tmp_path)
+    assert store.get(key) == b"code"
+    assert [entry.parts for entry in store.disk.entries()] == [key.table]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What to do about CUDA C++ that does not compile."""
+
+from types import SimpleNamespace
+
+import pytest
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile import translation_unit as cuda_compile
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
+
+
+def message_of(code, **options):
+    class Scale(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(code, **options)
+
+    scale = Scale()
+
+    def kernel(data):
+        data[0] = scale(data[1])
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    return str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "code, remedy",
+    [
+        ("#include <cmath>", "include <cuda/std/cmath>, whose names are in cuda::std, or put a file cmath"),
+        ('#include "stdlib.h"', "include <cuda/std/cstdlib>, whose names are in cuda::std, or put a file stdlib.h"),
+        (
+            "#include <fstream>",
+            "put a file fstream with what is used of it into a folder of the source's include_paths",
+        ),
+        ("#include <glm/glm.hpp>", "what to do: put the folder that has glm/glm.hpp into the source's include_paths"),
+        ("inline int host() { return 1; }", "options={'device_as_default_execution_space': True}"),
+        (
+            "#include <bits/wordsize.h>",
+            "keep the host's C library, which bits/wordsize.h belongs to, out of the source",
+        ),
+        ("#include <crt/no_such.h>", "install the package that has it: nvidia-cuda-crt for CUDA 13"),
+        (
+            "MY_STATIC_INLINE int f() { return 1; }",
+            "if MY_STATIC_INLINE is a macro that headers define for the compilers",
+        ),
+        ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
+        ("int;;;garbage", "what to do: mend the source at the line that the log names\n"),
+    ],
+)
+def test_is_told_by_what_is_wrong(code, remedy):
+    assert remedy in message_of(code)
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    message = message_of("#include <cmath>", include_paths=[tmp_path, tmp_path / "no_such_folder"])
+    assert f"mend the source's include_paths, of which these do not exist: {tmp_path / 'no_such_folder'}\n" in message
+
+
+def test_matrix_fragments_are_there():
+    """<mma.h> includes a header of the compiler's, which comes with other packages than the rest."""
+
+    class Fragments(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("fragments", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource("""
+                #include <mma.h>
+                extern "C" __device__ float fragments(float x) {
+                    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sums;
+                    nvcuda::wmma::fill_fragment(sums, x);
+                    return sums.x[0];
+                }""")
+
+    fragments = Fragments()
+
+    def kernel(data):
+        data[0] = fragments(data[1])
+
+    assert autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).code
+
+
+def test_a_header_that_is_not_ones_own_can_be_copied_and_mended(tmp_path):
+    (tmp_path / "library.hpp").write_text("int;;;garbage")
+    message = message_of("#include <library.hpp>", include_paths=[tmp_path])
+    assert "put a mended copy into a folder that comes first in the source's include_paths\n" in message
+
+
+def test_headers_of_another_cuda_are_not_mixed_in(tmp_path, monkeypatch):
+    """Without crt beside the toolkit's headers, that of an nvcc in the environment is taken, not the system's."""
+    toolkit = SimpleNamespace(info=str(tmp_path / "toolkit"))
+    monkeypatch.setattr(cuda_compile, "get_cuda_paths", lambda: {"include_dir": toolkit})
+    locate = cuda_compile.pathfinder.locate_nvidia_header_directory
+    for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", False):
+        nvcc = SimpleNamespace(abs_path=str(tmp_path / "nvcc"), found_via=found_via)
+        monkeypatch.setattr(
+            cuda_compile.pathfinder,
+            "locate_nvidia_header_directory",
+            lambda name, nvcc=nvcc: nvcc if name == "nvcc" else locate(name),
+        )
+        assert (nvcc.abs_path in cuda_compile.fixed_include_paths.__wrapped__()) is expected, found_via

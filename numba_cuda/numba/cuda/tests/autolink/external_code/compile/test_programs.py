@@ -1,0 +1,581 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs are compiled once, and never taken when anything that they were made of has changed."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import cuda.core
+import pytest
+from numba.cuda import autolink, config
+from numba.cuda.autolink import Target
+from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.compile import jobs as compile_jobs
+from numba.cuda.cudadrv.external_code.compile import programs as program_cache
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+
+TRACES = toolkit.nvrtc_version() >= (13, 0)
+TARGET = Target((9, 0), lto=True)
+LONG_AGO = 10 * 10**9
+
+
+@contextlib.contextmanager
+def working_directory(folder):
+    outer = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(outer)
+
+
+class Tree:
+    """A source and headers in two include directories; `settle` makes the files so old that their times are trusted."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.target = TARGET
+        self.name = "f.cu"
+        self.code = (
+            '#include "one.h"\n#if __has_include("optional.h")\n#include "optional.h"\n#else\n#define OPTIONAL 0\n'
+            '#endif\nextern "C" __device__ int f(int x) { return x + ONE + TWO + THREE + OPTIONAL + MACRO; }'
+        )
+        self.options: dict[str, Any] = {"std": "c++17", "restrict": True}
+        self.defines: list[tuple[str, Any]] = [("MACRO", 1), ("OTHER", 2)]
+        self.paths = [folder / "first", folder / "second"]
+        self.write("first/unrelated.h", "#error\n")
+        self.write("second/one.h", '#include "deep/two.h"\n#define ONE 1\n')
+        self.write("second/deep/two.h", '#include "three.h"\n#define TWO 2\n')
+        self.write("second/deep/three.h", "#define THREE 3\n")
+        (folder / "empty").mkdir()
+        self.compiled_in = folder / "work"
+        self.compiled_in.mkdir()
+        self.settle()
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.folder / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(text)
+        return file
+
+    def settle(self) -> None:
+        for path in (self.folder, *self.folder.rglob("*")):
+            old = path.stat().st_mtime_ns - LONG_AGO
+            os.utime(path, ns=(old, old))
+
+    @property
+    def source(self) -> LinkInput:
+        if os.path.isfile(self.name):
+            return dataclasses.replace(from_item(self.name), name=self.name)
+        return from_item(
+            autolink.CUDASource(
+                self.code, name=self.name, include_paths=self.paths, defines=self.defines, options=self.options
+            )
+        )
+
+    def compiled(self) -> program_cache.Program:
+        """As a new process would have it. What comes of it is what a compiler makes of it now."""
+        cache_store.reset()
+        program = program_cache.compiled(self.source, self.target)
+        unit = TranslationUnit.of(self.source, self.target)
+        with working_directory(self.compiled_in):  # which is written into LTO-IR
+            assert program.code == compile_unit(unit).code
+        return program
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    (tmp_path / "tree").mkdir()
+    tree = Tree(tmp_path / "tree")
+    monkeypatch.chdir(tree.folder / "work")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.headers.file_state._TIME_MARGIN", 0)
+    yield tree
+    cache_store.reset()
+
+
+def change(number: int, before: str, after: str):
+    """Edit a header of the tree, and keep its size if the two are as long."""
+
+    def edit(tree: Tree, **_: Any) -> None:
+        file = tree.folder / ("second/one.h", "second/deep/two.h", "second/deep/three.h")[number - 1]
+        text = file.read_text()
+        assert before in text
+        file.write_text(text.replace(before, after))
+
+    return edit
+
+
+def edit_and_restore_the_time(tree, **_):
+    file = tree.folder / "second/one.h"
+    before = file.stat()
+    file.write_text(file.read_text().replace("ONE 1", "ONE 7"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def edit_and_undo(tree, **_):
+    file = tree.folder / "second/one.h"
+    text = file.read_text()
+    file.write_text("")
+    file.write_text(text)
+
+
+def replace_by(text):
+    def replace(tree, **_):
+        os.replace(tree.write("new.h", text), tree.folder / "second/deep/three.h")
+
+    return replace
+
+
+def move_to_the_first_directory(tree, **_):
+    os.replace(tree.folder / "second/one.h", tree.folder / "first/one.h")
+    os.replace(tree.folder / "second/deep", tree.folder / "first/deep")
+
+
+def make(name, text="#define OPTIONAL 5\n"):
+    return lambda tree, **_: tree.write(name, text)
+
+
+def touch(name):
+    return lambda tree, **_: os.utime(tree.folder / name)
+
+
+def assign(attribute, value):
+    return lambda tree, **_: setattr(tree, attribute, value)
+
+
+def retarget(**changes):
+    return lambda tree, **_: setattr(tree, "target", dataclasses.replace(tree.target, **changes))
+
+
+def option(name, value):
+    return lambda tree, **_: tree.options.update({name: value})
+
+
+def patch(module, name, value):
+    return lambda monkeypatch, **_: monkeypatch.setattr(module, name, value)
+
+
+def setenv(name, value):
+    return lambda monkeypatch, **_: monkeypatch.setenv(name, value)
+
+
+def chdir(name):
+    return lambda tree, monkeypatch, **_: monkeypatch.chdir(tree.folder / name)
+
+
+def work_with_a_header(tree, **_):
+    tree.write("work/one.h", "#define ONE 8\n#define TWO 2\n#define THREE 3\n")
+
+
+def search_elsewhere_too(tree, monkeypatch, **_):
+    monkeypatch.setattr(config, "CUDA_NVRTC_EXTRA_SEARCH_PATHS", str(tree.folder / "empty"))
+
+
+MISS, HIT = "built", "disk"
+ALL = "#define ONE 9\n#define TWO 9\n#define THREE 9\n"
+CHANGES = {
+    "nothing": (HIT, lambda **_: None),
+    # The source
+    "the source": (MISS, lambda tree, **_: setattr(tree, "code", tree.code.replace("return x", "return 2 * x"))),
+    "a comment in the source": (MISS, lambda tree, **_: setattr(tree, "code", tree.code + "// as text it is another")),
+    "the source's name, which __FILE__ is": (MISS, assign("name", "g.cu")),
+    # Macros and options
+    "a macro's value": (MISS, assign("defines", [("MACRO", 3), ("OTHER", 2)])),
+    "a macro more": (MISS, assign("defines", [("MACRO", 1), ("OTHER", 2), ("MORE", None)])),
+    "a macro less": (MISS, assign("defines", [("MACRO", 1)])),
+    "the order of macros, the last of which counts": (MISS, assign("defines", [("OTHER", 2), ("MACRO", 1)])),
+    "macros as a mapping": (HIT, assign("defines", {"MACRO": 1, "OTHER": 2})),
+    "the order of options": (HIT, assign("options", {"restrict": True, "std": "c++17"})),
+    "an option's value": (MISS, option("std", "c++20")),
+    "an option more": (MISS, option("use_fast_math", True)),
+    "an option that is not set": (HIT, option("ftz", None)),
+    # Include paths
+    "the order of include paths": (MISS, lambda tree, **_: tree.paths.reverse()),
+    "an include path more": (MISS, lambda tree, **_: tree.paths.append(tree.folder / "empty")),
+    "an include path less": (MISS, lambda tree, **_: tree.paths.pop(0)),
+    "numba-cuda's extra search paths": (MISS, search_elsewhere_too),
+    # Headers
+    "a header at depth 1": (MISS, change(1, "ONE 1", "ONE 10")),
+    "a header at depth 2": (MISS, change(2, "TWO 2", "TWO 20")),
+    "a header at depth 3": (MISS, change(3, "THREE 3", "THREE 30")),
+    "a header, to another text of the same size": (MISS, change(3, "THREE 3", "THREE 4")),
+    "a header, whose time is set back": (MISS, edit_and_restore_the_time),
+    "a comment in a header": (MISS, change(1, "ONE 1", "ONE 1 // one")),
+    "a header, and back": (HIT, edit_and_undo),
+    "a header, touched only": (HIT, touch("second/one.h")),
+    "all headers, touched only": (HIT, lambda tree, **_: tree.settle()),
+    "a header, replaced by an equal one": (HIT, replace_by("#define THREE 3\n")),
+    "a header, replaced by another": (MISS, replace_by("#define THREE 33\n")),
+    "headers, moved to another include path": (MISS, move_to_the_first_directory),
+    "a header more, included by a header": (MISS, change(3, "#define", '#include "four.h"\n#define')),
+    "a header that shadows another on the include path": (MISS, make("first/one.h", ALL)),
+    "a header that would, were there none beside the one that includes it": (HIT, make("first/deep/two.h", ALL)),
+    "a header that shadows one where it includes": (MISS, make("second/deep/three.h", "#define THREE 9\n")),
+    "a header that appears where __has_include asks": (MISS, make("second/optional.h")),
+    "a header that appears there in the working directory": (MISS, make("work/optional.h")),
+    "a directory of that name": (HIT, lambda tree, **_: (tree.folder / "second/optional.h").mkdir()),
+    "a file that nothing includes": (HIT, touch("first/unrelated.h")),
+    "the text of a file that nothing includes": (HIT, make("first/unrelated.h", "#error again\n")),
+    "a file more that nothing includes": (HIT, make("second/unrelated.h", "#error\n")),
+    # Where it is compiled
+    "the working directory": (HIT, chdir("empty")),
+    "the working directory, which has the header": (MISS, work_with_a_header),
+    "the environment": (HIT, setenv("UNRELATED", "1")),
+    # The target
+    "the compute capability": (MISS, retarget(compute_capability=(8, 0))),
+    "the compute capability's suffix": (MISS, retarget(suffix="a")),
+    "no LTO": (MISS, retarget(lto=False)),
+    "debug, which LTO takes no part in": (HIT, retarget(debug=True)),
+    "line information": (MISS, retarget(lineinfo=True)),
+    "the register cap": (MISS, retarget(max_registers=32)),
+    "fastmath, which is for the kernel's own code": (HIT, retarget(fastmath=True)),
+    # Versions
+    "NVRTC": (MISS, patch(program_cache, "nvrtc_build", lambda: "99.0")),
+    "cuda.core": (MISS, patch(cuda.core, "__version__", "99.0")),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_misses_or_hits_as_a_compiler_engineer_would_say(tree, monkeypatch, name):
+    expected, apply = CHANGES[name]
+    if name == "a header that shadows one where it includes":
+        # In the first place, next to the file that includes, and not on the include path.
+        os.replace(tree.folder / "second/deep/three.h", tree.folder / "second/three.h")
+        tree.settle()
+    elif name == "a header more, included by a header":
+        tree.write("second/deep/four.h", "#define FOUR 4\n")
+    assert tree.compiled().origin == "built"
+    assert tree.compiled().origin == "disk"
+    apply(tree=tree, monkeypatch=monkeypatch)
+    assert tree.compiled().origin == expected
+    assert tree.compiled().origin == "disk"
+
+
+def test_there_are_many_changes():
+    assert len(CHANGES) >= 40
+
+
+def test_with_line_information_the_working_directory_counts(tree, monkeypatch):
+    retarget(lineinfo=True)(tree)
+    tree.compiled()
+    tree.compiled_in = tree.folder / "empty"
+    monkeypatch.chdir(tree.compiled_in)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+def test_an_edited_source_file_misses_and_a_touched_one_hits(tree):
+    file = tree.write("lib/f.cu", tree.code.replace("MACRO", "0"))
+    for name in ("one.h", "deep/two.h", "deep/three.h"):
+        tree.write(f"lib/{name}", (tree.folder / "second" / name).read_text())
+    tree.name = str(file)
+    assert tree.compiled().origin == "built"
+    os.utime(file)
+    assert tree.compiled().origin == "disk"
+    file.write_text(file.read_text().replace("ONE", "2 * ONE"))
+    assert tree.compiled().origin == "built"
+    tree.name = str(file.rename(file.with_name("g.cu")))
+    assert tree.compiled().origin == "built"
+
+
+def test_a_source_file_finds_the_headers_beside_it_before_those_of_the_working_directory(tree):
+    file = tree.write("lib/f.cu", '#include "one.h"\n#include "here.h"\nextern "C" __device__ int f() { return ONE; }')
+    tree.write("lib/one.h", "#define ONE 1\n")
+    tree.write("work/one.h", "#error the wrong one\n")
+    tree.write("work/here.h", "")
+    tree.name = str(file)
+    assert tree.compiled().origin == "built"
+
+
+def test_a_header_that_is_gone_is_missed_as_the_compiler_says(tree):
+    tree.compiled()
+    (tree.folder / "second/deep/three.h").unlink()
+    with pytest.raises(CompileError, match=r'cannot open source file "three.h"'):
+        program_cache.compiled(tree.source, tree.target)
+
+
+@pytest.mark.parametrize("kind", ["next", "linked", "pre-included", "after a comment", "digraph", "spliced"])
+def test_headers_that_are_included_in_other_ways(tree, kind):
+    third = tree.folder / "second/deep/three.h"
+    if kind == "next":
+        tree.write("first/one.h", '#include_next "one.h"\n')
+    elif kind == "linked":
+        third = tree.write("empty/three.h", third.read_text())
+        (tree.folder / "second/deep/three.h").unlink()
+        (tree.folder / "second/deep/three.h").symlink_to(third)
+    elif kind == "pre-included":
+        tree.code = tree.code.replace('#include "one.h"\n', "")
+        tree.options["pre_include"] = "one.h"
+    else:
+        directive = {"after a comment": '/* a */ # /* b */ include "three.h"', "digraph": '%:include "three.h"'}.get(
+            kind, '#inc\\\nlude "thr\\\nee.h"'
+        )
+        tree.write("second/deep/two.h", f"{directive}\n#define TWO 2\n")
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    third.write_text("#define THREE 4\n")
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+MACRO_INCLUDES = {
+    "quoted": '#define THIRD "three.h"\n#include THIRD\n',
+    "angled": "#define THIRD <deep/three.h>\n#include THIRD\n",
+    "of another macro": '#define THIRD THREE_H\n#define THREE_H "three.h" // three\n#include THIRD\n',
+    "with another macro in it": "#define DEEP deep\n#define THIRD <DEEP/three.h> /* three */\n#include THIRD\n",
+    "in branches": '#if 0\n#define THIRD "four.h"\n#else\n#define THIRD "three.h"\n#endif\n#  include THIRD\n',
+}
+
+
+@pytest.mark.parametrize("kind", MACRO_INCLUDES)
+def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
+    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    tree.write("second/deep/two.h", MACRO_INCLUDES[kind] + "#define TWO 2\n")
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+def test_a_header_that_an_option_names(tree, monkeypatch):
+    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
+    tree.defines.append(("THIRD", '"three.h"'))
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads: programs like this are not cached")
+def test_a_header_that_only_a_compile_can_tell(tree):
+    tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
+    tree.settle()
+    time.sleep(0.02)  # for the files to be older than the compile
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    change(3, "THREE 3", "THREE 4")(tree)
+    time.sleep(0.02)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    tree.write("first/deep/three.h", "#define THREE 5\n")
+    tree.compiled()
+
+
+@pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
+def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
+    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    tree.write(
+        "second/deep/two.h",
+        "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n"
+        if kind == "a function-like macro"
+        else '#define NAME "three.h"\n#if __has_include(NAME)\n#include "three.h"\n#endif\n#define TWO 2\n',
+    )
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
+
+
+def test_headers_that_provide_for_other_compilers_without_has_include(tree, monkeypatch):
+    """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
+    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    tree.write(
+        "second/deep/two.h",
+        '#include "three.h"\n#ifndef __has_include\n#  define __has_include(x) 0\n#endif\n'
+        "#if __has_include(<cuda_fp16.h>)\n#define TWO 2\n#endif\n",
+    )
+    tree.settle()
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+@pytest.mark.parametrize("macro", ["__TIME__", "__DATE__"])
+def test_what_depends_on_the_time_is_not_cached(tree, macro):
+    tree.code += f"\n__device__ const char *when() {{ return {macro}; }}"
+    for _ in range(2):
+        cache_store.reset()
+        assert program_cache.compiled(tree.source, tree.target).origin == "built"
+
+
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads")
+@pytest.mark.parametrize(
+    "header",
+    ["cub/block/block_radix_sort.cuh", "cuda/std/complex", "cuda_fp16.h", "cooperative_groups.h", "cuda/barrier"],
+)
+def test_all_headers_that_nvrtc_reads_are_found(tree, header):
+    tree.code = f"#include <{header}>"
+    compiled = compile_jobs.compile_elsewhere(TranslationUnit.of(tree.source, TARGET), traces=True)
+    entry = program_cache._entry(tree.source, TARGET)
+    known = entry.known()
+    assert known is not None, entry._text.scan()
+    assert compiled.headers
+    assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
+
+
+def test_what_another_file_than_a_header_decides_on_is_not_cached(tree):
+    tree.options["fdevice_time_trace"] = str(tree.folder / "trace")
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
+
+
+def test_a_header_that_is_edited_during_the_compile(tree, monkeypatch):
+    def compile_and_edit(unit):
+        compiled = compile_unit(unit)
+        change(3, "THREE 3", "THREE 4")(tree)
+        return compiled
+
+    with monkeypatch.context() as patches:
+        patches.setattr(program_cache, "compile_unit", compile_and_edit)
+        assert program_cache.compiled(tree.source, tree.target).origin == "built"
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
+def test_a_header_that_was_written_just_now_is_read_again(tree, monkeypatch):
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.headers.file_state._TIME_MARGIN", 10**12)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+    edit_and_restore_the_time(tree)
+    assert tree.compiled().origin == "built"
+
+
+def test_in_memory_too_a_change_is_seen_at_once(tree):
+    def origin():
+        return program_cache.compiled(tree.source, tree.target).origin
+
+    assert [origin(), origin()] == ["built", "memory"]
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [origin(), origin()] == ["built", "memory"]
+    make("first/one.h", "#define ONE 1\n#define TWO 2\n#define THREE 3\n")(tree)
+    assert [origin(), origin()] == ["built", "memory"]
+    (tree.folder / "first/one.h").unlink()
+    assert origin() == "memory"
+
+
+def test_warnings_are_given_by_a_cached_program_too(tree):
+    tree.code = '__device__ int g() { int unused = 1; return 0; }\n#warning "mind the gap"\n' + tree.code
+    for origin in ("built", "disk"):
+        cache_store.reset()
+        with pytest.warns(UserWarning, match="mind the gap"):
+            assert program_cache.compiled(tree.source, tree.target).origin == origin
+
+
+def test_a_damaged_record_of_headers_is_made_again(tree, monkeypatch):
+    tree.compiled()
+    entry = program_cache._entry(tree.source, tree.target)
+    for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
+        cache_store.reset()
+        cache_store.put(entry.base, data)
+        assert tree.compiled().origin == "disk"
+
+
+def test_a_fingerprint_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc.Program", None)
+    before = program_cache.fingerprint(tree.source, tree.target)
+    assert program_cache.fingerprint(tree.source, tree.target) == before
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert program_cache.fingerprint(tree.source, tree.target) != before
+    no_text = LinkInput(kinds.CUDA, b"\xff\xfe")
+    assert program_cache.fingerprint(no_text, tree.target) != program_cache.fingerprint(no_text, tree.target)
+
+
+def test_why_it_missed(tree, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_LOG", "cache")
+    tree.compiled()
+    retarget(max_registers=32)(tree)
+    tree.compiled()
+    assert "program 'f.cu' built in" in (printed := capsys.readouterr().err)
+    assert "option max_register_count (now 32)" in printed
+    change(3, "THREE 3", "THREE 4")(tree)
+    tree.compiled()
+    assert "differs from the nearest earlier one in headers (3 files" in capsys.readouterr().err
+
+
+def test_two_sources_of_one_text_and_different_names(tree):
+    tree.code = 'extern "C" __device__ const char *f() { return __FILE__; }'
+    first = tree.source
+    second = dataclasses.replace(first, name="g.cu")
+    assert first == second
+    codes = [program_cache.compiled(source, TARGET).code for source in (first, second)]
+    assert codes[0] != codes[1]
+
+
+# Several at a time
+
+
+def cub_sources(count):
+    return [
+        from_item(
+            autolink.CUDASource(
+                f'#include <cub/block/block_reduce.cuh>\nextern "C" __device__ int f{n}(int x) {{ return x + {n}; }}',
+                name=f"f{n}.cu",
+            )
+        )
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("jobs", "elsewhere"), [("2", 1), ("1", 0)])
+@pytest.mark.counted
+def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, jobs, elsewhere):
+    monkeypatch.setenv(compile_jobs.JOBS, jobs)
+    ran = []
+    host = compile_jobs.compile_elsewhere
+    monkeypatch.setattr(compile_jobs, "compile_elsewhere", lambda unit, **how: ran.append(unit) or host(unit, **how))
+    sources = cub_sources(2)
+    programs = program_cache.all_compiled(sources, TARGET)
+    assert [program.origin for program in programs] == ["built", "built"]
+    assert len(ran) == elsewhere
+    for source, program in zip(sources, programs, strict=True):
+        assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
+    cache_store.reset()
+    assert [program.origin for program in program_cache.all_compiled(sources, TARGET)] == ["disk", "disk"]
+
+
+def test_an_error_in_another_process_is_as_here(tree):
+    tree.code = "not C++"
+    unit = TranslationUnit.of(tree.source, TARGET)
+    with pytest.raises(CompileError) as here:
+        compile_unit(unit)
+    with pytest.raises(CompileError) as there:
+        compile_jobs.compile_elsewhere(unit)
+    assert here.value.log == there.value.log
+
+
+def test_a_process_that_does_not_answer(tree, monkeypatch):
+    unit = TranslationUnit.of(tree.source, TARGET)
+    monkeypatch.setattr(compile_jobs, "_START", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(CompileError, match="ended by SIGKILL"):
+        compile_jobs.compile_elsewhere(unit)
+    monkeypatch.setattr(compile_jobs, "_START", "raise SystemExit('no room')")
+    with pytest.raises(CompileError, match="failed: no room"):
+        compile_jobs.compile_elsewhere(unit)
+
+
+PROCESS = """
+import json, sys
+from numba.cuda import autolink
+from numba.cuda.autolink import Target
+from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+from numba.cuda.cudadrv.external_code.compile import programs as program_cache
+
+sources = [
+    from_item(autolink.CUDASource(f'extern "C" __device__ int f{n}() {{ return {n}; }}', name=f"f{n}.cu"))
+    for n in range(20)
+]
+programs = [program_cache.compiled(source, Target((9, 0), lto=True)) for source in sources]
+print(json.dumps([[program.origin for program in programs], [program.code.hex() for program in programs]]))
+"""
+
+
+def test_sixteen_processes_build_twenty_programs_once_each(tree):
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True) for _ in range(16)
+    ]
+    answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
+    assert all(codes == answers[0][1] for _, codes in answers)
+    built = [sum(origins[n] == "built" for origins, _ in answers) for n in range(20)]
+    assert built == [1] * 20

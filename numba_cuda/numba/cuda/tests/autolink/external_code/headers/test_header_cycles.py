@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Headers that include each other by relative paths, as those of many header-only libraries do."""
+
+import pytest
+from numba.cuda.cudadrv.external_code.headers.scan import SourceText
+
+
+@pytest.mark.parametrize(
+    "of_a, of_b", [("../b/b.h", "../a/a.h"), ("./../b/b.h", "./../a/a.h"), ("link/b/b.h", "../a/a.h")]
+)
+def test_are_each_read_once_or_twice(tmp_path, of_a, of_b):
+    for folder, included in ("a", of_a), ("b", of_b):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}.h").write_text(f'#pragma once\n#include "{included}"\n')
+    (tmp_path / "a" / "link").symlink_to(tmp_path)
+    found = SourceText(b'#include "a/a.h"', None, (str(tmp_path),)).scan()
+    assert next(iter(found.headers)) == str(tmp_path / "a" / "a.h")
+    assert {path.rsplit("/", 1)[1] for path in found.headers} == {"a.h", "b.h"}
+    assert len(found.headers) <= 3
+
+
+def test_what_one_spelling_includes_is_found_whichever_comes_first(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "a.h").write_text('#include "beside.h"\n#include "../top.h"\n')
+    (tmp_path / "a" / "beside.h").write_text("")
+    (tmp_path / "top.h").write_text('#include "a/../a/a.h"\n')
+    found = SourceText(b'#include "a/./a.h"\n#include "a/a.h"', None, (str(tmp_path),)).scan()
+    assert {path.rsplit("/", 1)[1] for path in found.headers} == {"a.h", "beside.h", "top.h"}

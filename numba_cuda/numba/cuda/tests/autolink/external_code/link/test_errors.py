@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Failures as users meet them, and the catalogue that shows them."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.compile import diagnostics as compile_failure
+from numba.cuda.cudadrv.external_code.formats import cxx_names
+from numba.cuda.cudadrv.external_code.link import explain as link_explain
+from numba.cuda.cudadrv.external_code.link import signatures as link_signatures
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from repository import DOCS, module
+
+needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
+CONTAINERS = {"fatbin": cuda.Fatbin, "object": cuda.Object, "archive": cuda.Archive}
+
+
+def kernel_calling(*functions):
+    if len(functions) == 1:
+        (only,) = functions
+
+        def kernel(x):
+            x[0] = only(x[1])
+    else:
+        first, second = functions
+
+        def kernel(x):
+            x[0] = first(x[1]) + second(x[2])
+
+    return kernel
+
+
+def failure_of(*spies, error=LinkError, **options):
+    with pytest.raises(error) as caught:
+        build(kernel_calling(*(spy.function for spy in spies)), **options)
+    return caught.value
+
+
+# The catalogue
+
+
+def test_the_catalogue_is_what_the_failures_say():
+    errors = module(DOCS, "errors")
+    said, written = (errors.comparable(text) for text in (errors.page(), errors.PAGE.read_text()))
+    assert said == written, "run python docs/errors.py"
+
+
+def test_the_catalogue_names_no_path_of_a_machine():
+    text = (DOCS / "errors.md").read_text()
+    for path in (os.path.expanduser("~") + "/", "/tmp/", sys.prefix):
+        assert path not in text
+
+
+# C++ that does not compile
+
+
+def test_source_that_does_not_compile_is_saved_and_shown():
+    code = 'extern "C" __device__ int broken(int *out, int x) {\n    return SYNTAX;\n}\n'
+    error = failure_of(Linked("broken", cuda.CUSource(code)))
+    assert Path(error.source_path).read_text() == code
+    assert f"source: {error.source_path}" in str(error)
+    assert os.path.realpath(error.source_path).startswith(os.path.realpath(cache_store.store().settings.directory))
+    assert "    return SYNTAX;" in str(error)
+    assert "SYNTAX" in error.log
+    assert error.__cause__ is not None
+
+
+def test_a_source_file_that_does_not_compile_is_named_where_it_is(tmp_path):
+    file = tmp_path / "broken.cu"
+    file.write_text("SYNTAX")
+    error = failure_of(Linked("broken", file))
+    assert error.source_path == str(file)
+
+
+def test_an_unwritable_cache_does_not_hide_the_error(monkeypatch):
+    monkeypatch.setattr(compile_failure, "_write", lambda path, code: (_ for _ in ()).throw(OSError("full")))
+    error = failure_of(Linked("broken", cuda.CUSource("SYNTAX")))
+    assert error.source_path is None
+    assert "source: could be saved nowhere" in str(error)
+
+
+def test_warnings_stay_in_the_log_and_out_of_the_message():
+    warning = "x.h(3): warning #177-D: declared but never referenced\n  int y;\n      ^\n\n"
+    errors = "".join(f'a.cu({line}): error: identifier "z" is undefined\n  z;\n  ^\n\n' for line in range(7))
+    log = f"6: NVRTC_ERROR_COMPILATION, compilation log:\n\n{warning}{errors}7 errors detected in a.cu.\n"
+    shown = compile_failure.errors_in(log)
+    assert "warning #177" not in shown
+    assert shown.count("is undefined") == 5
+    assert "and 2 more errors" in shown
+    assert compile_failure.errors_in("out of memory\n") == "out of memory"
+
+
+# Symbols that do not meet
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_missing_extern_c_is_seen_in_source(lto):
+    error = failure_of(Linked("f", cuda.CUSource("__device__ int f(int *out, int x) { return 0; }")), lto=lto)
+    assert "near miss: " in str(error)
+    assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
+    assert "what to do: declare it extern \"C\" __device__, so that its name in the code is 'f'" in str(error)
+    assert error.log
+    assert error.__cause__ is not None
+
+
+@pytest.mark.parametrize("kind", ["ltoir", "ptx", "cubin"])
+def test_a_missing_extern_c_is_seen_in_compiled_code(kind):
+    linkable = {"ltoir": cuda.LTOIR, "ptx": cuda.PTXSource, "cubin": cuda.Cubin}[kind]
+    code = compiled("__device__ int f(int *out, int x) { *out = x; return 0; }", kind)
+    error = failure_of(Linked("f", linkable(code)))
+    assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
+
+
+def test_a_similar_name_in_another_input_is_told():
+    right, wrong = Linked("block_sum_f32"), Linked("block_sum_i32", amount=2)
+    wrong.answer = []
+    error = failure_of(right, wrong)
+    assert "'block_sum_i32' is called but nothing that is linked defines it" in str(error)
+    assert "defines 'block_sum_f32'" in str(error)
+
+
+@needs_nvcc
+def test_what_a_compressed_object_defines_is_told():
+    error = failure_of(Linked("nowhere", cuda.Object(from_nvcc((adder("somewhere"),), "object"))))
+    assert "which defines somewhere" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "shown", "base"),
+    [
+        ("_Z5scaleif", "scale(int, float)", "scale"),
+        ("_ZN2my5scaleEPKfy", "my::scale(float const*, unsigned long long)", "scale"),
+        ("_Z1fv", "f()", "f"),
+        ("_Z3addI6float2ET_S1_", "add(...)", "add"),
+        ("_Z1f6float2d", "f(float2, double)", "f"),
+        ("plain", "plain", "plain"),
+        ("_Z99f", "_Z99f", "_Z99f"),
+    ],
+)
+def test_cxx_names_are_read(symbol, shown, base):
+    assert cxx_names.readable(symbol) == shown
+    assert cxx_names.base_name(symbol) == base
+
+
+@needs_nvcc
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("other", ["ptx", "cubin", "ltoir", "fatbin", "object"])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_double_definition_in_a_container_names_both(container, other, lto, capfd):
+    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR, **CONTAINERS}[other]
+    code = from_nvcc((adder("f", 2),), other) if other in CONTAINERS else compiled(adder("f", 2), other)
+    one = Linked("f", CONTAINERS[container](from_nvcc((adder("f"),), container), name="one"))
+    two = Linked("f", made(code, name="two"))
+    error = failure_of(one, two, lto=lto)
+    assert "'f' is defined twice" in str(error)
+    assert "'one' of " in str(error)
+    assert "'two' of " in str(error)
+    assert str(error).count(f"called at {__file__}:") == 2
+    assert "Multiple definition" not in capfd.readouterr().err
+
+
+@needs_nvcc
+def test_containers_that_define_different_symbols_link():
+    one = Linked("one", cuda.Fatbin(from_nvcc((adder("one"),), "fatbin")))
+    two = Linked("two", cuda.Object(from_nvcc((adder("two"),), "object")))
+    build(kernel_calling(one.function, two.function))
+
+
+# Signatures
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_ptx_function_with_another_signature_names_both(lto):
+    code = compiled('extern "C" __device__ int f(long long *out, int x, double y) { *out = x + y; return 0; }', "ptx")
+    error = failure_of(Linked("f", cuda.PTXSource(code)), lto=lto)
+    assert "'f' is called with another signature than it has" in str(error)
+    assert "takes 8 bytes, 4 bytes and returns 4 bytes" in str(error)
+    assert "takes 8 bytes, 4 bytes, 8 bytes and returns 4 bytes" in str(error)
+    assert f"{__file__}:" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("source", "prototype"),
+    [
+        ("int f(int *p, int x)", "i32 (i32*, i32)"),
+        ("int f(void *p, bool x)", "i32 (i8*, i8)"),
+        ("void f(float x, double y)", "void (float, double)"),
+        ("float2 f(float2 x)", "%c64 (%c64)"),
+        ("short f(unsigned char x, long long y)", "i16 (i8, i64)"),
+        ("int f()", "i32 ()"),
+    ],
+)
+def test_signatures_that_are_the_same_match(source, prototype):
+    body = "{ return " + ("}" if source.startswith("void") else "{}; }")
+    code = compiled(f'extern "C" __device__ {source} {body.replace("return }", "}")}', "ptx")
+    assert "f" in link_signatures.of_ptx(code)
+    assert link_signatures.mismatch({"f": prototype}, code) is None
+    assert link_signatures.mismatch({"f": "i64 (i64, i64, i64)"}, code) is not None
+
+
+# Hooks
+
+
+def test_what_does_not_fit_is_an_error_at_the_call():
+    spy = Linked("f", cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin"))
+    error = failure_of(spy, error=TypingError)
+    assert "cubin 'f.cubin' does not fit: it is machine code for sm_80" in str(error)
+    assert "x[0] = only(x[1])" in str(error)
+
+
+def test_what_is_named_explicitly_and_does_not_fit_is_a_link_error():
+    function = cuda.declare_device("f", "int32(int32)")
+    link = [cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin")]
+    with pytest.raises(LinkError, match=r"at fault: cubin 'f.cubin' of link="):
+        build(kernel_calling(function), link=link)
+
+
+@pytest.mark.counted
+def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
+    answers = iter(range(100))
+
+    def answer():
+        return autolink.CUDASource(adder("f", next(answers)))
+
+    build(kernel_calling(Linked("f", answer).function))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "verify")
+    cache_store.reset()
+    try:
+        error = failure_of(Linked("f", answer), error=TypingError)
+        build(kernel_calling(Linked("f").function))
+    finally:
+        monkeypatch.undo()
+        cache_store.reset()
+    assert "changes its answer between calls: first CUDA C++ source" in str(error)
+
+
+def test_a_hook_that_compiles_itself_names_both_calls():
+    spy = Linked("f", lambda: build(kernel_calling(spy.function)).code)
+    text = str(failure_of(spy, error=TypingError))
+    assert "compiles a call of itself with the same types, at " in text
+    assert text.count(f"{__file__}:") == 2
+    assert "asked again" not in text
+
+
+# Inputs that the linker refuses
+
+
+def test_ltoir_of_a_newer_toolkit_names_the_input_and_both_versions():
+    code = bytearray(compiled(adder("f"), "ltoir"))
+    code[7] += 16
+    error = failure_of(Linked("f", cuda.LTOIR(bytes(code), name="new")), Linked("g"))
+    assert "made by a newer toolkit than nvJitLink" in str(error)
+    assert "at fault: LTO-IR 'new'" in str(error)
+    assert "'g.cu'" not in str(error)
+    assert "got: LTO-IR of container" in str(error)
+    assert "expected: no newer than nvJitLink" in str(error)
+    assert "nvvmAddNVVMContainerToProgram" in error.log
+
+
+def test_damaged_ltoir_names_the_input():
+    bad = Linked("f", cuda.LTOIR(compiled(adder("f"), "ltoir")[:-200], name="bad"))
+    error = failure_of(bad, Linked("g"))
+    assert "at fault: LTO-IR 'bad' of " in str(error)
+    assert "what to do: make that LTO-IR anew" in str(error)
+
+
+@pytest.mark.parametrize(("version", "message"), [("99.0", "has .version 99.0, and this toolkit knows versions up to")])
+def test_ptx_of_a_newer_version_names_the_input(version, message):
+    import re
+
+    code = re.sub(rb"\.version [\d.]+", f".version {version}".encode(), compiled(adder("f"), "ptx"))
+    error = failure_of(Linked("f", cuda.PTXSource(code, name="new")))
+    assert message in str(error)
+    assert "at fault: PTX 'new' of " in str(error)
+
+
+def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
+    """As nvJitLink 12.8's does not for machine code."""
+    monkeypatch.setattr(link_explain, "_UNDEFINED", re.compile("(?!)"))
+
+    class Misspelt(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("add_won", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            yield autolink.CUDASource('extern "C" __device__ float add_one(float x) { printf("%f", x); return x + 1; }')
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel_calling(Misspelt()), "void(float32[::1])", cc=(9, 0), lto=False)
+    message = str(failure.value)
+    assert "'add_won' is called but nothing that is linked defines it" in message
+    assert "defines 'add_one'" in message and "wanted by: the call with (float32)" in message
+
+
+def test_a_missing_symbol_is_told_after_another_link_failed():
+    """nvJitLink itself then lets it pass where no LTO takes part."""
+    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
+    failure_of(Linked("f", cuda.PTXSource(code, name="new")))
+    test_an_object_that_brings_no_code_is_told(lto=False)
+
+    def kernel(x):
+        x[0] = cuda.grid(1)
+        print(x[0])
+
+    assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_an_object_that_brings_no_code_is_told(lto):
+    class NoHook(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("defined_nowhere", returns=x)
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel_calling(NoHook()), "void(float32[::1])", cc=(9, 0), lto=lto)
+    message = str(failure.value)
+    assert "'defined_nowhere' is called but nothing that is linked defines it" in message
+    assert re.search(r"wanted by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
+    assert "return the code that defines it from __numba_cuda_link__" in message

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fingerprints of values: what differs, and what is the same."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import functools
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.autolink.kernel_cache.fingerprint import fingerprint
+
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Point:
+    unit = "m"
+
+    def __init__(self, x=0, **others):
+        self.x = x
+        vars(self).update(others)
+
+    @functools.cached_property
+    def double(self):
+        return 2 * self.x
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+class Number(int):
+    pass
+
+
+def adder(amount):
+    return lambda x: x + amount
+
+
+DIFFERENT = [
+    (1, 2),
+    (1, 1.0),
+    (1, True),
+    (1, "1"),
+    ("1", b"1"),
+    (0.0, -0.0),
+    (1, np.int32(1)),
+    (np.int32(1), np.int64(1)),
+    (Number(1), Number(2)),
+    (Number(1), 1),
+    (None, 0),
+    ("ab", "ba"),
+    (("ab", "c"), ("a", "bc")),
+    ((1, (2, 3)), (1, 2, 3)),
+    ((1, 2), [1, 2]),
+    ((), ((),)),
+    ({1: 2}, {1: 3}),
+    ({1: 2}, {2: 1}),
+    ({1, 2}, {1, 3}),
+    (Color.RED, Color.BLUE),
+    (np.zeros(3), np.zeros(4)),
+    (np.zeros(3), np.zeros(3, np.float32)),
+    (np.zeros((2, 3)), np.zeros((3, 2))),
+    (np.arange(3), np.arange(3)[::-1]),
+    (np.dtype([("a", "i4")]), np.dtype([("b", "i4")])),
+    (np.dtype([("a", "i1"), ("b", "i4")]), np.dtype([("a", "i1"), ("b", "i4")], align=True)),
+    (types.int32, types.int64),
+    (types.int32[:], types.int32[::1]),
+    (int, float),
+    (Point(1), Point(2)),
+    (Point(1), Slotted(1)),
+    (Slotted(1), Slotted(2)),
+    (Point(Point(1)), Point(Point(2))),
+    (Point(adder(1)), Point(adder(2))),
+    (Point(len), Point(max)),
+    (functools.partial(max, 1), functools.partial(max, 2)),
+    (range(3), range(4)),
+    (slice(3), slice(4)),
+    (cuda.CUSource("a"), cuda.CUSource("b")),
+    (cuda.CUSource("a"), cuda.PTXSource("a")),
+    (cuda.CUSource("a"), cuda.CUSource("a", setup_callback=print)),
+]
+
+
+@pytest.mark.parametrize("one, other", DIFFERENT, ids=lambda value: type(value).__name__)
+def test_different_values_have_different_fingerprints(one, other):
+    assert fingerprint(one) != fingerprint(other)
+
+
+def used(point):
+    assert point.double
+    return point
+
+
+SAME = [
+    (np.arange(3), np.arange(3)),
+    ({1: 2, 3: 4}, {3: 4, 1: 2}),
+    (Point(1), Point(1)),
+    (Point(1), used(Point(1))),
+    (Point(1, a=threading.Lock()), Point(1, a=threading.Lock())),
+    (Point(1, a=ctypes.c_void_p(1)), Point(1, a=ctypes.c_void_p(2))),
+    (adder(1), adder(1)),
+    (cuda.CUSource("a", name="one"), cuda.CUSource("a", name="two")),
+]
+
+
+@pytest.mark.parametrize("one, other", SAME, ids=lambda value: type(value).__name__)
+def test_equal_values_have_the_same_fingerprint(one, other):
+    assert one is not other
+    assert fingerprint(one) == fingerprint(other)
+
+
+def test_an_attribute_of_the_class_counts(monkeypatch):
+    before = fingerprint(Point(1))
+    monkeypatch.setattr(Point, "unit", "km")
+    assert fingerprint(Point(1)) != before
+
+
+def test_an_object_says_with_getstate_what_counts():
+    class Named(Point):
+        def __getstate__(self):
+            return self.x
+
+    assert fingerprint(Named(1, name="a")) == fingerprint(Named(1, name="b"))
+    assert fingerprint(Named(1)) != fingerprint(Named(2))
+
+
+def test_values_may_refer_to_themselves_and_to_too_much():
+    point = Point(1)
+    point.me = [point]
+    first = fingerprint(point)
+    point.x = 2
+    assert fingerprint(point) != first
+    chain = None
+    for _ in range(100_000):
+        chain = [chain]
+    assert fingerprint(chain) == fingerprint(chain)
+    assert fingerprint([Point(i) for i in range(100_000)])
+
+
+def test_fingerprints_are_the_same_in_every_process():
+    program = """
+import numpy as np
+from numba.cuda import types
+from numba.cuda.autolink.kernel_cache.fingerprint import fingerprint
+class Thing: pass
+thing = Thing()
+thing.names = {"a", "b", "c", "d"}
+thing.by_name = {"b": 1, "a": [2.5, None]}
+thing.function = lambda x: x + 1
+print(fingerprint(thing, np.arange(3), types.float32[:, ::1], int).hex())
+"""
+    printed = {subprocess.check_output([sys.executable, "-c", program]) for _ in range(2)}
+    assert len(printed) == 1

@@ -1,0 +1,847 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``@cuda.jit(cache=True)`` for kernels with external code. See `kernel_cache_support` for how they run."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from kernel_cache_support import KERNEL, Program, run_script, start_servers
+
+
+@pytest.fixture(scope="module")
+def servers():
+    yield from start_servers()
+
+
+@pytest.fixture
+def program(tmp_path, servers):
+    return Program(tmp_path, servers)
+
+
+def test_a_kernel_is_saved_and_loaded_without_a_compiler_or_a_linker(program):
+    program.write("add = Add(3)")
+    built, loaded = program.run(), program.run()
+    assert (built.status, loaded.status) == ("built", "loaded")
+    assert built.cubin == loaded.cubin
+    assert not built.warnings + loaded.warnings
+
+
+# What a process finds changed: the program before, and after. The kernel is built anew.
+CHANGES = {
+    "a parameter of a global": ("add = Add(3)", "add = Add(4)"),
+    "what the hook returns": (
+        "add = Add(3)",
+        """
+        class Add(Add):
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code("add", "30"))
+        add = Add(3)
+        """,
+    ),
+    "a macro": (
+        "Add.__numba_cuda_link__ = lambda *_: autolink.CUDASource(code('add', 'N'), defines={'N': 1})\nadd = Add(3)",
+        "Add.__numba_cuda_link__ = lambda *_: autolink.CUDASource(code('add', 'N'), defines={'N': 2})\nadd = Add(3)",
+    ),
+    "which function is meant, of code that has both": (
+        """
+        which = "one"
+        class Add(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(which, returns=types.int32)
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code("one", 1) + code("two", 2))
+        add = Add(3)
+        """,
+        """
+        which = "two"
+        class Add(Add):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(which, returns=types.int32)
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code("one", 1) + code("two", 2))
+        add = Add(3)
+        """,
+    ),
+    "a parameter in a container": ("add = Add(3, sizes=[1, 2])", "add = Add(3, sizes=[1, 3])"),
+    "a parameter of a parameter": ("add = Add(3, other=Add(5))", "add = Add(3, other=Add(6))"),
+    "a parameter that is an array": ("add = Add(3, a=np.zeros(4))", "add = Add(3, a=np.ones(4))"),
+    "a parameter that is a function": ("add = Add(3, f=lambda x: x + 1)", "add = Add(3, f=lambda x: x + 2)"),
+    "a parameter that is a type": ("add = Add(3, t=np.float32)", "add = Add(3, t=np.float64)"),
+    "a parameter of the class": (
+        "class Add(Add):\n    n = 1\nadd = Add(3)",
+        "class Add(Add):\n    n = 2\nadd = Add(3)",
+    ),
+    "another class": ("add = Add(3)", "class Other(Add): pass\nadd = Other(3)"),
+    "a device function in between": (
+        "f = Add(3)\n@cuda.jit(device=True)\ndef add(x): return f(x)",
+        "f = Add(3)\n@cuda.jit(device=True)\ndef add(x): return f(x) + 1",
+    ),
+    "an object below a device function": (
+        "f = Add(3)\n@cuda.jit(device=True)\ndef add(x): return f(x)",
+        "f = Add(4)\n@cuda.jit(device=True)\ndef add(x): return f(x)",
+    ),
+    "an external function that was a Python one": (
+        "@cuda.jit(device=True)\ndef add(x): return x + 3",
+        "add = Add(3)",
+    ),
+    "a Python function that was an external one": (
+        "add = Add(3)",
+        "@cuda.jit(device=True)\ndef add(x): return x + 4",
+    ),
+    "a declared function's code": (
+        "add = cuda.declare_device('add', 'int32(int32)', abi='c', link=cuda.CUSource(code('add', 1)))",
+        "add = cuda.declare_device('add', 'int32(int32)', abi='c', link=cuda.CUSource(code('add', 2)))",
+    ),
+    "a callback": (
+        "Add.__numba_cuda_link__ = lambda *_: autolink.CUDASource(code('add', 1))\nadd = Add(3)",
+        "Add.__numba_cuda_link__ = lambda *_: autolink.CUDASource(code('add', 1), setup_callback=print)\nadd = Add(3)",
+    ),
+    "the link key": (
+        """
+        class Add(Add):
+            def __numba_cuda_link_key__(self, x):
+                return "version 1", str(x)
+        add = Add(3)
+        """,
+        """
+        class Add(Add):
+            def __numba_cuda_link_key__(self, x):
+                return "version 2", str(x)
+        add = Add(3)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("before, after", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_what_it_was_made_of_invalidates_a_kernel(program, before, after):
+    program.write(before)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    program.write(after)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+
+
+# A kernel that only reads attributes of an object, as constants.
+CONSTANTS = {
+    "an attribute": ("add = Add(3, size=4)", "add = Add(3, size=5)"),
+    "an attribute that nothing else tells": (
+        "class Add(Add):\n    size = property(lambda self: 4)\nadd = Add(3)",
+        "class Add(Add):\n    size = property(lambda self: 5)\nadd = Add(3)",
+    ),
+    "a cached property": (
+        "class Add(Add):\n    @functools.cached_property\n    def size(self): return 4\nadd = Add(3)\nadd.size",
+        "class Add(Add):\n    @functools.cached_property\n    def size(self): return 5\nadd = Add(3)",
+    ),
+}
+
+
+@pytest.mark.parametrize("before, after", CONSTANTS.values(), ids=CONSTANTS)
+def test_an_attribute_that_only_shapes_the_kernel_counts(program, before, after):
+    kernel = """
+    from numba import cuda
+    from parts import *
+    @cuda.jit(cache=True)
+    def kernel(x):
+        memory = cuda.local.array(add.size, "int32")
+        x[0] = len(memory)
+    """
+    program.write(before, kernel)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    program.write(after, kernel)
+    assert program.run().status == "built"
+
+
+WAYS = {
+    "attribute of a module": "import parts\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = parts.add(x[1])",
+    "attribute of a module's module": (
+        "import parts\nparts.below = parts\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = parts.below.add(x[1])"
+    ),
+    "element of a tuple": "both = (1, add)\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = both[1](x[1])",
+    "attribute of an object": "whole = Add(9, part=add)\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = whole.part(x[1])",
+    "closure variable": (
+        "def make(f):\n    @cuda.jit(cache=True)\n    def kernel(x): x[0] = f(x[1])\n    return kernel\n"
+        "kernel = make(add)"
+    ),
+    "argument of a device function": (
+        "@cuda.jit\ndef apply(f, x): return f(x)\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = apply(add, x[1])"
+    ),
+    "function defined inside": (
+        "@cuda.jit(cache=True)\ndef kernel(x):\n    def inner(y): return add(y)\n    x[0] = inner(x[1])"
+    ),
+    "global beyond the 256th name": (
+        "@cuda.jit(cache=True)\ndef kernel(x):\n"
+        + "".join(f"    x[0] = N{i}\n" for i in range(300))
+        + "    x[0] = add(x[1])\n"
+        + "".join(f"N{i} = {i}\n" for i in range(300))
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", WAYS.values(), ids=WAYS)
+def test_an_object_is_found_again_however_the_kernel_reaches_it(program, kernel):
+    kernels = "from parts import *\n" + kernel
+    program.write("add = Add(3)", kernels)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    program.write("add = Add(4)", kernels)
+    assert program.run().status == "built"
+
+
+def test_a_method_is_found_again(program):
+    parts = """
+    class Steps(autolink.DeviceCallable):
+        def __init__(self, size):
+            self.size = size
+        @autolink.device_method
+        def up(self, x):
+            return autolink.Extern("up", returns=x)
+        @up.link
+        def up(self, x):
+            return autolink.CUDASource(code("up", self.size))
+    steps = Steps(SIZE)
+    """
+    kernels = "from parts import *\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = steps.up(x[1])"
+    program.write(parts.replace("SIZE", "1"), kernels)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    program.write(parts.replace("SIZE", "2"), kernels)
+    assert program.run().status == "built"
+
+
+NO_VALUES = {
+    "a lock": "add = Add(3, lock=threading.Lock())",
+    "a pointer": "add = Add(3, pointer=ctypes.c_void_p(id(said)))",
+    "itself": "add = Add(3)\nadd.me = add",
+    "what it remembers": (
+        """
+        class Add(Add):
+            def __numba_cuda_link__(self, x):
+                self.memory[x] = self.memory.get(x) or code("add", self.amount)
+                return autolink.CUDASource(self.memory[x])
+        add = Add(3, memory={})
+        """
+    ),
+    "what it does not want to be pickled": (
+        "class Add(Add):\n    def __getstate__(self): return {'amount': self.amount}\nadd = Add(3, pid=os.getpid())"
+    ),
+    "a set": "add = Add(3, s={'a', 'b', 'c', 'd', 'e'})",
+}
+
+
+@pytest.mark.parametrize("where", ["global", "closure"])
+@pytest.mark.parametrize("parts", NO_VALUES.values(), ids=NO_VALUES)
+def test_an_object_may_hold_things_that_differ_between_processes(program, parts, where):
+    program.write(parts, KERNEL if where == "global" else "from parts import *\n" + WAYS["closure variable"])
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+
+
+def test_what_an_object_remembers_of_other_kernels_does_no_harm(program):
+    parts = """
+    class Add(Add):
+        def __numba_cuda_call__(self, x):
+            self.memory[str(x), "call"] = True
+            return super().__numba_cuda_call__(x)
+        def __numba_cuda_link__(self, x):
+            self.memory[str(x), "link"] = True
+            return super().__numba_cuda_link__(x)
+    add = Add(3, memory={})
+    """
+    program.write(parts, KERNEL + "@cuda.jit(cache=True)\ndef other(x): x[1] = add(x[0])")
+    statuses = [[run.status for run in program.runs("kernel", "other")] for _ in range(3)]
+    assert statuses[0] == ["built", "built"]
+    assert statuses[-1] == ["loaded", "loaded"]
+
+
+def test_kernels_with_objects_of_different_parameters_do_not_take_each_others_place(program):
+    closures = """
+    from parts import *
+    def make(amount):
+        f = Add(amount)
+        @cuda.jit(cache=True)
+        def kernel(x): x[0] = f(x[1])
+        return kernel
+    one, two = make(1), make(2)
+    """
+    program.write("", closures)
+    built = program.runs("one", "two")
+    assert [run.status for run in built] == ["built", "built"]
+    loaded = program.runs("two", "one")
+    assert [run.status for run in loaded] == ["loaded", "loaded"]
+    assert [run.cubin for run in built] == [run.cubin for run in reversed(loaded)]
+    assert built[0].cubin != built[1].cubin
+
+
+def test_a_parameter_that_comes_back_is_found(program):
+    for amount, status in (3, "built"), (4, "built"), (3, "loaded"), (4, "loaded"):
+        program.write(f"add = Add({amount})")
+        assert program.run().status == status
+
+
+OPTIONS = ["fastmath=True", "lto=False", "max_registers=16", "lineinfo=True", "opt=False", "debug=True, opt=False"]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_makes_another_kernel(program, option):
+    def kernels(option):
+        return f"""
+        from parts import *
+        def function(x):
+            x[0] = add(x[1])
+        kernel = cuda.jit(function, cache=True, {option})
+        """
+
+    program.write("add = Add(3)", kernels(""))
+    # The file's time and size must not tell it.
+    status = os.stat(program.folder / "kernels.py")
+    freeze = f"""
+from numba.cuda.core import caching
+for locator in caching.CacheImpl._locator_classes:
+    locator.get_source_stamp = lambda self: {status.st_size}
+"""
+    assert program.run(before=freeze).status == "built"
+    assert program.run(before=freeze).status == "loaded"
+    program.write("add = Add(3)", kernels(option))
+    assert program.run(before=freeze).status == "built"
+    assert program.run(before=freeze).status == "loaded"
+    program.write("add = Add(3)", kernels(""))
+    assert program.run(before=freeze).status == "loaded"
+
+
+VERSIONS = {
+    "numba-cuda": "numba_cuda.__version__ = '99'",
+    "numba-cuda-autolink": "import importlib.metadata; importlib.metadata.version = lambda name: '99'",
+    "NVRTC": "toolkit.nvrtc_build = lambda: '99.0'",
+    "nvJitLink": "toolkit.nvjitlink_build = lambda: '99.0'",
+    "NVVM": "from cuda import pathfinder; pathfinder.locate_bitcode_lib = None",
+    "toolkit": "magic = codegen.JITCUDACodegen.magic_tuple;"
+    " codegen.JITCUDACodegen.magic_tuple = lambda self: ((99, 0), magic(self)[1])",
+}
+
+
+@pytest.mark.parametrize("before", VERSIONS.values(), ids=VERSIONS)
+def test_another_version_of_what_makes_code_makes_another_kernel(program, before):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    assert program.run(before=before).status == "built"
+    assert program.run(before=before).status == "loaded"
+    assert program.run().status == "loaded"
+
+
+def test_another_compute_capability_makes_another_kernel(program):
+    program.write("add = Add(3)")
+    assert program.run(cc=(9, 0, "a")).status == "built"
+    assert program.run(cc=(8, 0, "")).status == "built"
+    assert program.run(cc=(9, 0, "a")).status == "loaded"
+
+
+def test_another_signature_makes_another_kernel(program):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    assert program.run(signature="void(int32[:])").status == "built"
+    assert program.run().status == "loaded"
+
+
+# Files that are linked
+
+ADD_ONE = 'extern "C" __device__ int add(int x) { return x + 1; }'
+
+FILES = {
+    "link=": ("add = cuda.declare_device('add', 'int32(int32)', abi='c')", "link=[FILE]"),
+    "declare_device(link=)": ("add = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)", ""),
+    "a hook": ("Add.__numba_cuda_link__ = lambda self, x: FILE\nadd = Add(3)", ""),
+}
+
+
+@pytest.mark.parametrize("parts, option", FILES.values(), ids=FILES)
+def test_a_linked_file_counts_by_its_content(program, parts, option):
+    file = program.folder / "add.cu"
+    file.write_text(ADD_ONE)
+    program.write(f"FILE = {str(file)!r}\n{parts}", KERNEL.replace("cache=True", f"cache=True, {option}"))
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    os.utime(file, (1, 1))
+    assert program.run().status == "loaded"
+    file.write_text('extern "C" __device__ int add(int x) { return x + 2; }')
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    file.unlink()
+    with pytest.raises(AssertionError, match="not found"):
+        program.run()
+
+
+@pytest.mark.parametrize("parts, option", FILES.values(), ids=FILES)
+def test_a_header_counts_by_its_content(program, parts, option):
+    file = program.folder / "add.cu"
+    file.write_text('#include "one.h"\nextern "C" __device__ int add(int x) { return x + AMOUNT; }')
+    (program.folder / "one.h").write_text('#include "two.h"\n')
+    (program.folder / "two.h").write_text("#define AMOUNT 1\n")
+    program.write(f"FILE = {str(file)!r}\n{parts}", KERNEL.replace("cache=True", f"cache=True, {option}"))
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    (program.folder / "two.h").write_text("#define AMOUNT 2\n")
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+
+
+def test_another_file_under_link_makes_another_kernel(program):
+    for name, amount in ("one", 1), ("two", 2):
+        (program.folder / f"{name}.cu").write_text(f'extern "C" __device__ int add(int x) {{ return x + {amount}; }}')
+    kernels = KERNEL.replace("cache=True", "cache=True, link=[FILE]")
+    declared = "add = cuda.declare_device('add', 'int32(int32)', abi='c')\nFILE = "
+    for name, status in ("one", "built"), ("two", "built"), ("one", "loaded"), ("two", "loaded"):
+        program.write(declared + repr(str(program.folder / f"{name}.cu")), kernels)
+        assert program.run().status == status
+
+
+# Callbacks
+
+WITH_CALLBACKS = """
+def on_load(module): pass
+def on_unload(module): pass
+class Add(Add):
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(code("add", self.amount), setup_callback=on_load, teardown_callback=on_unload)
+add = Add(3)
+"""
+
+
+def test_a_loaded_kernel_gets_its_callbacks_again(program):
+    program.write(WITH_CALLBACKS)
+    for status in "built", "loaded":
+        run = program.run()
+        assert (run.status, run.setup, run.teardown) == (status, ["on_load"], ["on_unload"])
+
+
+def test_a_declared_functions_callbacks_are_got_again(program):
+    declared = "cuda.declare_device('add', 'int32(int32)', abi='c', link=cuda.CUSource(code('add', 1), None, on_load))"
+    program.write(f"{WITH_CALLBACKS}\nadd = {declared}")
+    for status in "built", "loaded":
+        run = program.run()
+        assert (run.status, run.setup, run.teardown) == (status, ["on_load"], [])
+
+
+def test_only_kernels_that_use_a_library_get_its_callbacks(program):
+    program.write(
+        WITH_CALLBACKS + "other = Add(4)", KERNEL + "@cuda.jit(cache=True)\ndef without(x): x[0] = other.amount"
+    )
+    for status in "built", "loaded":
+        kernel, without = program.runs("kernel", "without")
+        assert (kernel.status, kernel.setup) == (status, ["on_load"])
+        assert (without.status, without.setup, without.teardown) == (status, [], [])
+
+
+# The link key
+
+GENERATED = """
+from cuda.core import Program, ProgramOptions
+class Generated(Add):
+    def __numba_cuda_link_key__(self, x):
+        return self.amount, str(x)
+    def __numba_cuda_link__(self, x):
+        said.append("generated")
+        options = ProgramOptions(arch="sm_90", relocatable_device_code=True, link_time_optimization=True)
+        made = Program(code("add", self.amount), "c++", options=options).compile("ltoir")
+        return cuda.LTOIR(bytes(made.code), setup_callback=CALLBACK)
+add = Generated(3)
+"""
+
+
+def test_with_a_link_key_the_generator_does_not_run_again(program):
+    program.write(GENERATED.replace("CALLBACK", "None"))
+    assert program.run().said == ["generated"]
+    run = program.run()
+    assert (run.status, run.said) == ("loaded", [])
+
+
+def test_a_generator_with_callbacks_is_asked_for_them(program):
+    program.write(GENERATED.replace("CALLBACK", "lambda module: None"))
+    assert program.run().status == "built"
+    run = program.run()
+    assert (run.status, run.said, run.setup) == ("loaded", ["generated"], ["<lambda>"])
+
+
+# What is not reached by name
+
+OVERLOAD = """
+from numba.cuda.extending import overload
+def add(x): pass
+def declare(f):
+    @overload(add, target="cuda")
+    def ol_add(x):
+        return lambda x: f(x)
+"""
+
+
+def test_an_object_that_only_the_closure_of_an_overload_reaches_is_not_cached(program):
+    program.write(OVERLOAD + "declare(Add(3))")
+    for _ in range(2):
+        run = program.run()
+        assert run.status == "built"
+        assert "is not cached: Add(amount=3)(int32) called at " in run.log
+        assert "neither a global nor a closure variable" in run.log
+    assert program.files() == []
+
+
+def test_an_object_that_is_a_global_where_it_is_called_is_found(program):
+    text = """
+    from numba.cuda.extending import overload
+    def add(x): pass
+    hidden = Add(AMOUNT)
+    @overload(add, target="cuda")
+    def ol_add(x):
+        return lambda x: hidden(x)
+    """
+    program.write(text.replace("AMOUNT", "3"))
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    program.write(text.replace("AMOUNT", "4"))
+    assert program.run().status == "built"
+
+
+def test_a_file_that_only_an_overload_names_is_not_cached(program):
+    file = program.folder / "hidden.cu"
+    file.write_text(ADD_ONE)
+    program.write(f"{OVERLOAD}\ndeclare(cuda.declare_device('add', 'int32(int32)', abi='c', link={str(file)!r}))")
+    assert program.run().status == "built"
+    run = program.run()
+    assert run.status == "built"
+    assert f"{file} is neither a global nor a closure variable" in run.log
+
+
+ARGUMENT_TYPE = """
+from numba.cuda.datamodel import models
+from numba.cuda.extending import overload_method, register_model
+class ArgumentType(types.Opaque):
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(code("add", AMOUNT))
+register_model(ArgumentType)(models.OpaqueModel)
+declared = cuda.declare_device("add", "int32(int32)", abi="c")
+@overload_method(ArgumentType, "add", target="cuda")
+def ol_add(self, x):
+    return lambda self, x: declared(x)
+"""
+
+
+def test_the_type_of_a_kernels_argument_is_found(program):
+    kernels = "from parts import *\n@cuda.jit(cache=True)\ndef kernel(adder, x): x[0] = adder.add(x[1])"
+    wanted = "(importlib.import_module('parts').ArgumentType('adder'), types.int32[::1])"
+    for amount in "34":
+        program.write(ARGUMENT_TYPE.replace("AMOUNT", amount), kernels)
+        assert program.run(signature=wanted).status == "built"
+        assert program.run(signature=wanted).status == "loaded"
+
+
+def test_numba_cudas_own_external_code_is_taken_as_it_is(program):
+    kernels = """
+    from numba import cuda
+    from numba.cuda.fp16 import hexp10
+    @cuda.jit(cache=True)
+    def kernel(x):
+        x[0] = hexp10(x[1])
+    """
+    program.write("", kernels)
+    assert program.run(signature="void(float16[::1])").status == "built"
+    assert program.run(signature="void(float16[::1])").status == "loaded"
+
+
+# numba-cuda's own cache
+
+PLAIN = "from parts import *\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = x[1] + 3"
+
+
+def run_alone(program, check):
+    """Without this project: whether upstream finds the kernel."""
+    text = f"""
+    import sys
+    sys.path.insert(0, {str(program.folder)!r})
+    from numba import cuda
+    from numba.cuda import codegen, config, types
+    config.CACHE_DIR = {str(program.folder / "cache")!r}
+    codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), (9, 0, "a"))
+    import kernels
+    assert "numba.cuda.autolink" not in sys.modules or "Add" in {(program.folder / "parts.py").read_text()!r}
+    cache = kernels.kernel._cache
+    kernel = cache.load_overload((types.int32[::1],), kernels.kernel.targetctx)
+    assert {check}, kernel
+    """
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(text)], check=True, env=environment)
+
+
+def test_a_plain_kernel_is_in_numba_cudas_own_files(program):
+    program.write("", PLAIN)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    assert [file.suffix for file in program.files()] == [".nbc", ".nbi"]
+    assert b"autolink" not in b"".join(file.read_bytes() for file in program.files())
+    run_alone(program, "type(kernel._codelibrary).__name__ == 'CUDACodeLibrary'")
+
+
+def test_a_kernel_that_needs_numba_cudas_runtime_alone_is_in_its_files(program):
+    kernels = """
+    from parts import *
+    @cuda.jit(cache=True)
+    def kernel(x):
+        x[0] = np.ones(4, np.int32)[x[1]]
+    """
+    program.write("", kernels)
+    enable = "config.CUDA_ENABLE_NRT = True"
+    assert program.run(before=enable).status == "built"
+    assert program.run(before=enable).status == "loaded"
+    assert [file.suffix for file in program.files()] == [".nbc", ".nbi"]
+    assert b"autolink" not in b"".join(file.read_bytes() for file in program.files())
+
+
+def test_without_this_project_its_files_are_not_in_the_way(program):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    assert program.file().name.startswith("kernels.kernel-")
+    assert program.file().suffix not in (".nbi", ".nbc")
+    run_alone(program, "kernel is None")
+
+
+# Faults
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def _to_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+FAULTS = {"truncated": _truncate, "flipped": _flip, "empty": lambda path: path.write_bytes(b""), "folder": _to_folder}
+
+
+@pytest.mark.parametrize("damage", FAULTS.values(), ids=FAULTS)
+def test_a_damaged_file_costs_one_warning_and_a_build(program, damage):
+    program.write("add = Add(3)")
+    good = program.run()
+    damage(program.file())
+    run = program.run()
+    assert (run.status, run.cubin, len(run.warnings)) == ("built", good.cubin, 1)
+    assert "compiled anew" in run.warnings[0]
+    if damage is not _to_folder:
+        assert program.run().status == "loaded"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_costs_one_warning(program):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    folder = program.file().parent
+    program.file().unlink()
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    run = program.run()
+    assert (run.status, len(run.warnings)) == ("built", 1)
+
+
+def test_a_full_disk_costs_one_warning_for_the_kernels_and_one_for_the_rest(program):
+    program.write(
+        "add = Add(1234567)",  # which nothing else has cached
+        KERNEL + "@cuda.jit(cache=True)\ndef other(x): x[1] = add(x[0])",
+    )
+    fill = """
+def fail(*args):
+    raise OSError(28, "No space left on device")
+os.replace = fail
+"""
+    runs = program.runs("kernel", "other", before=fill)
+    assert [run.status for run in runs] == ["built", "built"]
+    assert all("No space left" in warning for warning in runs[0].warnings)
+    assert sorted("kernel" in warning for warning in runs[0].warnings) == [False, True]
+    assert runs[1].warnings == runs[0].warnings  # those of the whole process
+    assert program.files() == []
+
+
+def test_files_of_an_earlier_source_are_removed(program):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    old = program.file()
+    program.write("add = Add(3)", KERNEL + "\n")
+    assert program.run().status == "built"
+    assert program.file() == old
+    program.write("add = Add(4)", KERNEL + "\n\n")
+    assert program.run().status == "built"
+    assert program.file() != old
+
+
+def test_a_process_that_is_killed_while_it_writes_does_no_harm(program):
+    program.write("add = Add(3)")
+    with pytest.raises(ValueError):  # no answer
+        program.run(before="os.replace = lambda *args: os._exit(1)")
+    (unfinished,) = program.files()
+    os.utime(unfinished, (1, 1))
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    assert not unfinished.exists()
+
+
+def test_recompile_forgets_the_function_s_kernels(program):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    assert program.run(before="import kernels; kernels.kernel._cache.flush()").status == "built"
+
+
+def test_a_miss_says_what_differs(program):
+    program.write("add = Add(3)")
+    program.run()
+    program.write("add = Add(4)")
+    assert "from the nearest that is differ: kernel.add.amount (3 int -> 4 int)" in program.run().log
+    text = "Add.__numba_cuda_link__ = lambda self, x: autolink.CUDASource(code('add', {}))\nadd = Add(3)"
+    program.write(text.format(1))
+    program.run()
+    program.write(text.format(2))
+    assert "is compiled anew: the code of Add(amount=3)(int32) called at " in program.run().log
+
+
+@pytest.mark.parametrize("edited", ["add.cu", "amount.h"])
+def test_a_file_that_is_edited_while_the_kernel_is_built_is_not_cached_as_it_is_now(program, edited):
+    file = program.folder / "add.cu"
+    file.write_text('#include "amount.h"\n' + ADD_ONE.replace("1", "AMOUNT"))
+    (program.folder / "amount.h").write_text("#define AMOUNT 1\n")
+    program.write(f"FILE = {str(file)!r}\nadd = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)")
+    edit = f"""
+host = link_run.link
+def link(*args, **kwargs):
+    with open({str(program.folder / edited)!r}, "a") as file:
+        file.write("// edited")
+    return host(*args, **kwargs)
+link_run.link = link
+"""
+    run = program.run(before=edit)
+    assert "is not cached: a file that it links was edited meanwhile" in run.log
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+
+
+def test_the_cache_can_be_turned_off(program):
+    program.write("add = Add(3)")
+    off = "os.environ['NUMBA_CUDA_AUTOLINK_CACHE'] = '0'"
+    assert program.run().status == "built"
+    assert program.run(before=off).status == "built"
+    assert program.run().status == "loaded"
+    program.file().unlink()
+    assert program.run(before=off).status == "built"
+    assert program.files() == []
+
+
+def test_verify_mode_builds_again_what_is_cached_and_compares(program):
+    parts = """
+    from numba.cuda.extending import overload
+    add = Add(3)
+    """
+    hidden = """
+    from numba.cuda.extending import overload
+    def more(x): pass
+    @overload(more, target="cuda")
+    def ol_more(x):
+        return lambda x: x + 5
+    """
+    (program.folder / "hidden.py").write_text(textwrap.dedent(hidden))
+    kernels = KERNEL.replace("add(x[1])", "more(add(x[1]))") + "from hidden import more\n"
+    program.write(parts, kernels)
+    verify = "os.environ['NUMBA_CUDA_AUTOLINK_CACHE'] = 'verify'"
+    assert program.run().status == "built"
+    assert program.run(before=verify).status == "built"
+    assert program.run().status == "loaded"
+    # numba-cuda, too, does not see that the Python code of an overload elsewhere changes.
+    (program.folder / "hidden.py").write_text(textwrap.dedent(hidden.replace("5", "6")))
+    with pytest.raises(
+        AssertionError, match="CacheMismatchError: kernel 'kernel' from disk differs from what is built"
+    ):
+        program.run(before=verify)
+
+
+# On a GPU
+
+
+LAUNCH = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    from numba.cuda.cudadrv import nvvm
+    from numba.cuda.cudadrv.external_code.link import run as link_run
+    from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
+    ran = []
+    def spy(module, name):
+        host = getattr(module, name)
+        setattr(module, name, lambda *args, **kwargs: (ran.append(name), host(*args, **kwargs))[1])
+    spy(nvrtc_call, "Program")
+    spy(nvvm, "compile_ir")
+    spy(link_run, "Linker")
+    import kernels, parts
+    for name in sys.argv[2:]:
+        x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))
+        getattr(kernels, name)[1, 1](x)
+        hits = sum(getattr(kernels, name).stats.cache_hits.values())
+        assert not (hits and ran), ran
+        print(name, x.copy_to_host()[0], "loaded" if hits else "built", *parts.said)
+"""
+
+
+def launch(program, *names):
+    """Launch kernels in a process of its own; for each its name, its result, how it was got and what was said."""
+    printed = run_script(program.folder, LAUNCH, str(program.folder), *names, CACHE=str(program.folder / "cache"))
+    return [tuple(line.split()) for line in printed.splitlines()]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_fresh_process_launches_a_cached_kernel(program, lto):
+    kernels = KERNEL.replace("cache=True", f"cache=True, lto={lto}")
+    program.write("add = Add(3)", kernels)
+    assert launch(program, "kernel") == [("kernel", "13", "built")]
+    assert launch(program, "kernel") == [("kernel", "13", "loaded")]
+    program.write("add = Add(4)", kernels)
+    assert launch(program, "kernel") == [("kernel", "14", "built")]
+    assert launch(program, "kernel") == [("kernel", "14", "loaded")]
+
+
+@pytest.mark.gpu
+def test_a_fresh_process_sees_a_changed_header(program):
+    header = program.folder / "amount.h"
+    header.write_text("#define AMOUNT 1\n")
+    text = '#include "amount.h"\n' + ADD_ONE.replace("1", "AMOUNT")
+    parts = f"""
+    class Add(Add):
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource({text!r}, include_paths=[{str(program.folder)!r}])
+    add = Add(0)
+    """
+    program.write(parts)
+    assert launch(program, "kernel") == [("kernel", "11", "built")]
+    assert launch(program, "kernel") == [("kernel", "11", "loaded")]
+    header.write_text("#define AMOUNT 2\n")
+    assert launch(program, "kernel") == [("kernel", "12", "built")]
+
+
+@pytest.mark.gpu
+def test_callbacks_of_a_loaded_kernel_run(program):
+    parts = WITH_CALLBACKS.replace(
+        "on_load(module): pass", "on_load(module): said.append(f'setup-{module.handle != 0}')"
+    )
+    kernels = KERNEL + "@cuda.jit(cache=True)\ndef without(x): x[0] = x[1] + 1"
+    program.write(parts, kernels)
+    for how in "built", "loaded":
+        without, kernel, again = launch(program, "without", "kernel", "kernel")
+        assert without == ("without", "11", how)
+        assert kernel == ("kernel", "13", how, "setup-True")
+        assert again == ("kernel", "13", how, "setup-True")

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The wheel, and every way of installing it that should work.
+
+Each layout is a virtual environment of its own. numba-cuda is copied into it, file by file as its RECORD says, and
+all other packages are linked from the running environment, so nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from environments import HOST, Environment, bare, copy_numba_cuda, with_host
+from repository import PROJECT
+
+HOOK = ("numba_cuda_autolink", "numba_cuda_autolink.pth")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*build, "--wheel-dir", folder, PROJECT], check=True, timeout=120)
+    (path,) = folder.iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def names(wheel) -> list[str]:
+    return zipfile.ZipFile(wheel).namelist()
+
+
+@pytest.fixture(scope="module")
+def modules(names) -> list[str]:
+    """The importable modules of the wheel, under the names they are imported by."""
+    files = [n for n in names if n.startswith(HOST) and n.endswith(".py") and not n.endswith("/__main__.py")]
+    return [re.sub(r"(/__init__)?\.py$", "", n).split("/", 1)[1].replace("/", ".") for n in files]
+
+
+def beside(folder, wheel):
+    environment = with_host(folder)
+    environment.pip(wheel)
+    return environment
+
+
+def editable(folder, wheel):
+    environment = with_host(folder)
+    environment.pip("--no-build-isolation", "--editable", PROJECT)
+    return Environment(environment.python, environment.site, environment.site, home=PROJECT)
+
+
+def target_directory(folder, wheel):
+    """Ours in a directory of its own, as ``pip install --target`` leaves it."""
+    environment = with_host(folder)
+    home = folder / "target"
+    environment.pip("--target", home, wheel)
+    (environment.site / "target.pth").write_text(f"import site; site.addsitedir({str(home)!r})\n")
+    return Environment(environment.python, environment.site, environment.site, home)
+
+
+def layered(folder, wheel, pth):
+    """numba-cuda in a layer below ours, whose redirector starts before or after our finder."""
+    environment = bare(folder)
+    host = folder / "layer"
+    copy_numba_cuda(host)
+    (environment.site / pth).write_text(f"import site; site.addsitedir({str(host)!r})\n")
+    environment.pip(wheel)
+    return Environment(environment.python, environment.site, host, environment.site)
+
+
+def zipped(folder, wheel):
+    """Ours as a zip file in ``sys.path``: the wheel itself."""
+    environment = with_host(folder)
+    (environment.site / "zipped.pth").write_text(f"{wheel}\nimport numba_cuda_autolink.import_hook\n")
+    return Environment(environment.python, environment.site, environment.site, home=wheel)
+
+
+LAYOUTS = {
+    "beside": beside,
+    "editable": editable,
+    "target directory": target_directory,
+    "layered, host first": functools.partial(layered, pth="a.pth"),
+    "layered, host last": functools.partial(layered, pth="z.pth"),
+    "zipped": zipped,
+}
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def environment(request, tmp_path_factory, wheel) -> Environment:
+    return LAYOUTS[request.param](tmp_path_factory.mktemp("environment"), wheel)
+
+
+WHICH_ARE_LOADED = """
+import sys
+import numba.cuda
+facts["host"] = numba.cuda.__file__
+facts["loaded"] = [name for name in MODULES if name in sys.modules]
+"""
+
+
+def test_importing_numba_cuda_activates(environment, modules):
+    facts = environment.facts(f"MODULES = {modules}" + WHICH_ARE_LOADED)
+    assert facts["host"] == str(environment.host / HOST / "__init__.py")
+    assert "numba.cuda.autolink" in facts["loaded"]
+
+
+def test_every_module_comes_from_where_it_was_installed(environment, modules):
+    facts = environment.facts(
+        f"""
+        import importlib
+        facts["files"] = [importlib.import_module(name).__file__ for name in {modules}]
+        """
+    )
+    assert [file for file in facts["files"] if not file.startswith(str(environment.home / HOST))] == []
+    assert len(facts["files"]) > 5
+
+
+def test_the_variable_keeps_this_project_out(environment, modules):
+    facts = environment.facts(f"MODULES = {modules}" + WHICH_ARE_LOADED, NUMBA_CUDA_AUTOLINK="0")
+    assert facts == {"host": str(environment.host / HOST / "__init__.py"), "loaded": []}
+
+
+def test_python_started_in_the_repository_root(environment, modules):
+    facts = environment.facts(f"MODULES = {modules}" + WHICH_ARE_LOADED, cwd=PROJECT)
+    assert facts["host"] == str(environment.host / HOST / "__init__.py")
+    assert "numba.cuda.autolink" in facts["loaded"]
+
+
+def test_names_in_the_wheel_never_meet_those_of_numba_cuda(names):
+    theirs = {str(file) for file in importlib.metadata.files("numba-cuda") or ()}
+    assert f"{HOST}/__init__.py" in theirs
+    assert theirs.isdisjoint(names)
+
+
+def test_the_wheel_holds_these_packages_and_nothing_else(names):
+    ours = ("numba_cuda_autolink/", f"{HOST}/autolink/", f"{HOST}/cudadrv/external_code/")
+    others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
+    assert others == ["numba_cuda_autolink.pth"]
+    assert {f"{package}__init__.py" for package in ours} <= set(names)
+
+
+def with_import_hook(folder: Path) -> Environment:
+    """numba-cuda with our import hook, and no ``numba.cuda.autolink`` to find."""
+    environment = with_host(folder)
+    package, pth = HOOK
+    shutil.copytree(PROJECT / package, environment.site / package)
+    shutil.copy(PROJECT / pth, environment.site)
+    return environment
+
+
+@pytest.fixture(scope="module")
+def finder_alone(tmp_path_factory) -> Environment:
+    return with_import_hook(tmp_path_factory.mktemp("environment"))
+
+
+@pytest.mark.parametrize(
+    ("init", "shown"),
+    [
+        pytest.param(None, "ModuleNotFoundError: No module named 'numba.cuda.autolink'", id="missing"),
+        pytest.param("raise LookupError('a seam is gone')", "LookupError: a seam is gone", id="raising"),
+        pytest.param("import nothing.of.that.name", "ModuleNotFoundError: No module named 'nothing'", id="incomplete"),
+    ],
+)
+def test_if_this_project_cannot_be_imported_numba_cuda_can_and_warns_once(finder_alone, tmp_path, init, shown):
+    if init is not None:
+        package = tmp_path / HOST / "autolink"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(init)
+    code = """
+    import numba.cuda
+    import importlib; importlib.import_module("numba.cuda.cudadrv.nvrtc")
+    ptx, _ = numba.cuda.compile(lambda x: x + 1, (numba.cuda.types.int32,), cc=(9, 0), device=True)
+    print("x" if ".visible" in ptx else ptx)
+    """
+    done = finder_alone.run(code, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "x\n"), done.stderr
+    assert done.stderr.count("Warning") == 1
+    assert done.stderr.splitlines()[:2] == [
+        f"<string>:2: RuntimeWarning: numba-cuda-autolink is not active: {shown}",
+        "numba.cuda works without it; NUMBA_CUDA_AUTOLINK=0 turns this warning off.",
+    ]
+    assert finder_alone.run(code, PYTHONPATH=str(tmp_path), NUMBA_CUDA_AUTOLINK="0").stderr == ""
+
+
+def test_without_numba_cuda_python_starts_and_numba_imports(tmp_path, wheel):
+    environment = bare(tmp_path)
+    environment.pip(wheel)
+    assert environment.facts("import numba; facts['numba'] = numba.__name__") == {"numba": "numba"}
+
+
+def test_a_broken_numba_cuda_fails_with_its_own_error(tmp_path):
+    environment = with_import_hook(tmp_path)
+    (environment.site / HOST / "__init__.py").write_text("raise OSError('torn')")
+    done = environment.run("import numba; print('numba'); import numba.cuda")
+    assert (done.returncode, done.stdout) == (1, "numba\n")
+    assert done.stderr.endswith("OSError: torn\n")
+    assert "autolink is not active" not in done.stderr
+
+
+def test_the_loader_of_numba_cuda_stays_its_own(finder_alone):
+    facts = finder_alone.facts(
+        """
+        import importlib, importlib.util, inspect
+        facts["found"] = importlib.util.find_spec("numba.cuda").loader.get_filename("numba.cuda")
+        import numba.cuda
+        facts["loader"] = type(numba.cuda.__loader__).__name__, type(numba.cuda.__spec__.loader).__name__
+        facts["source"] = "SPDX" in inspect.getsource(numba.cuda)
+        """,
+        NUMBA_CUDA_AUTOLINK="0",
+    )
+    found = str(finder_alone.host / HOST / "__init__.py")
+    assert facts == {"found": found, "loader": ["SourceFileLoader", "SourceFileLoader"], "source": True}
+
+
+def test_import_time_grows_by_less_than_five_percent(tmp_path, wheel):
+    """Our part of each run over the rest of the same run, so that a slow machine slows both; the median of seven."""
+    environment = beside(tmp_path, wheel)
+    environment.run("import numba.cuda")  # writes the byte code and warms the disk cache
+
+    def share() -> float:
+        report = environment.run("import numba.cuda", options=("-X", "importtime")).stderr
+        lines = re.findall(r"^import time: +\d+ \| +(\d+) \| *(\S+)$", report, re.MULTILINE)
+        microseconds = {module: int(cumulative) for cumulative, module in lines}
+        ours = microseconds["numba.cuda.autolink"] + microseconds["numba_cuda_autolink.import_hook"]
+        return ours / (microseconds["numba.cuda"] - microseconds["numba.cuda.autolink"])
+
+    shares = [share() for _ in range(7)]
+    print(f"added import time: {statistics.median(shares):.1%}, of {[f'{s:.1%}' for s in shares]}")
+    assert statistics.median(shares) < 0.05

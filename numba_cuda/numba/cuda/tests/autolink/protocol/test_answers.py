@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a hook may return, when it runs, what it sees, and what happens when it fails."""
+
+import threading
+
+import pytest
+from autolink_support import CC, Linked, adder, build, compiled
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.autolink.protocol.errors import safe_repr
+from numba.cuda.core.errors import TypingError
+
+
+def kernel_calling(function):
+    def kernel(x):
+        x[0] = function(x[1])
+
+    return kernel
+
+
+def source(symbol):
+    return autolink.CUDASource(adder(symbol))
+
+
+@pytest.mark.parametrize(
+    ("answer", "count"),
+    [
+        (lambda: None, 0),
+        (lambda: [], 0),
+        (lambda: (), 0),
+        (lambda: source("f"), 1),
+        (lambda: [source("f"), cuda.LTOIR(compiled(adder("g"), "ltoir"))], 2),
+        (lambda: (code for code in (source("f"), source("g"), source("h"))), 3),
+        (lambda: iter([source("f"), source("f")]), 1),
+        (lambda: {source("f"): 1}.keys(), 1),
+    ],
+    ids=["None", "empty list", "empty tuple", "one item", "list", "generator", "iterator of equal items", "view"],
+)
+def test_an_answer_is_nothing_an_item_or_an_iterable(answer, count):
+    spy = Linked("f", answer)
+    linked = build(kernel_calling(spy.function), link=[cuda.CUSource(adder("f"))] if count == 0 else [])
+    assert len([planned for planned in linked.inputs if planned.origins != ("link=",)]) == count
+
+
+def test_an_object_that_raises_is_a_typing_error_at_the_call():
+    def refuse():
+        raise ValueError("only float32 is supported")
+
+    spy = Linked("refused", refuse)
+    with pytest.raises(TypingError) as caught:
+        build(kernel_calling(spy.function))
+    text = str(caught.value)
+    assert "__numba_cuda_link__(int32) raised ValueError: only float32 is supported" in text
+    assert f"raised at: {__file__}:" in text
+    assert f"called at: {__file__}:" in text
+    assert "x[0] = function(x[1])" in text
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_a_generator_that_raises_on_its_way_is_the_hooks_error():
+    def answer():
+        yield source("f")
+        raise RuntimeError("second part is missing")
+
+    with pytest.raises(TypingError, match="raised RuntimeError: second part is missing"):
+        build(kernel_calling(Linked("f", answer).function))
+
+
+def test_a_hook_with_another_number_of_parameters_is_refused():
+    function = cuda.declare_device("two_arguments", "int32(int32)")
+    function.__numba_cuda_link__ = lambda x, y: None
+    with pytest.raises(TypingError, match=r"raised TypeError: .* missing 1 required positional argument: 'y'"):
+        build(kernel_calling(function))
+
+
+def test_a_hook_that_is_not_callable_is_refused():
+    function = cuda.declare_device("no_hook", "int32(int32)")
+    function.__numba_cuda_link__ = "code.ltoir"
+    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable: it is 'code.ltoir'"):
+        build(kernel_calling(function))
+
+
+def test_an_error_in_a_device_function_names_the_call_there():
+    def refuse():
+        raise ValueError("no")
+
+    function = Linked("deep", refuse).function
+
+    @cuda.jit(device=True)
+    def inner(x):
+        return function(x) + 1
+
+    def kernel(x):
+        x[0] = inner(x[1])
+
+    with pytest.raises(TypingError) as caught:
+        build(kernel)
+    assert f"called at: {__file__}:{inner.py_func.__code__.co_firstlineno + 2} in " in str(caught.value)
+
+
+def test_an_object_whose_repr_raises_is_still_named():
+    class Unprintable:
+        def __repr__(self):
+            raise RuntimeError("no repr")
+
+        def __numba_cuda_link__(self, x):
+            raise ValueError("no")
+
+    function = cuda.declare_device("unprintable", "int32(int32)")
+    function.__numba_cuda_link__ = Unprintable().__numba_cuda_link__
+    with pytest.raises(TypingError, match="raised ValueError: no"):
+        build(kernel_calling(function))
+    assert safe_repr(Unprintable()) == f"<{Unprintable.__qualname__} object whose repr raises RuntimeError>"
+
+
+@pytest.mark.counted
+def test_a_hook_may_compile_for_itself():
+    """What a hook compiles is a compilation of its own, with its own target."""
+    helper = Linked("helper_of_hook")
+    function = helper.function
+
+    def answer():
+        code, _ = cuda.compile(lambda x: function(x), "int32(int32)", cc=(8, 0), output="ltoir")
+        assert code
+        return source("f")
+
+    spy = Linked("f", answer)
+    build(kernel_calling(spy.function))
+    assert [target.compute_capability for target in spy.targets] == [CC]
+    assert [target.compute_capability for target in helper.targets] == [(8, 0)]
+
+
+def test_a_hook_that_compiles_a_call_of_itself_is_refused():
+    def answer():
+        return build(kernel_calling(spy.function)).code
+
+    spy = Linked("recursive", answer)
+    with pytest.raises(TypingError, match="compiles a call of itself with the same types, at "):
+        build(kernel_calling(spy.function))
+
+
+@pytest.mark.counted
+def test_an_object_that_failed_is_asked_again():
+    answers = [ValueError("not yet"), source("f")]
+
+    def answer():
+        result = answers.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    spy = Linked("f", answer)
+    with pytest.raises(TypingError, match="not yet"):
+        build(kernel_calling(spy.function))
+    build(kernel_calling(spy.function))
+
+
+@pytest.mark.counted
+def test_an_edited_file_is_seen_by_the_next_kernel(tmp_path):
+    file = tmp_path / "add.cu"
+    spy = Linked("from_file", file)
+    codes = []
+    for amount in (1, 2):
+        file.write_text(adder("from_file", amount))
+        (planned,) = build(kernel_calling(spy.function)).inputs
+        codes.append(planned.input.code.decode())
+    assert codes == [adder("from_file", 1), adder("from_file", 2)]
+    assert len(spy.asked) == 1
+
+
+def test_answers_are_forgotten_with_their_object():
+    import gc
+    import weakref
+
+    from numba.cuda.autolink.protocol.asking import _memory, ask
+    from numba.cuda.autolink.protocol.callee import find_callee
+
+    class Object:
+        def __numba_cuda_link__(self, x):
+            return source("f")
+
+    obj = Object()
+    callee = find_callee(obj)
+    ask(callee, (types.int32,), autolink.Target((9, 0)))
+    known = len(_memory._answers)
+    alive = weakref.ref(obj)
+    del obj, callee
+    gc.collect()
+    assert alive() is None
+    assert len(_memory._answers) == known - 1
+
+
+def test_the_key_method_is_found():
+    from numba.cuda.autolink.protocol.callee import find_callee
+
+    class WithKey:
+        def __numba_cuda_link__(self, x):
+            return None
+
+        def __numba_cuda_link_key__(self, x):
+            return ("with key", 1, str(x))
+
+    assert find_callee(WithKey()).link_key(types.int32) == ("with key", 1, "int32")
+    assert find_callee(Linked("f").function).link_key is None
+
+
+# The target
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {}),
+        ({"cc": (9, 0, "a")}, {"suffix": "a"}),
+        ({"cc": (7, 5)}, {"compute_capability": (7, 5)}),
+        ({"lto": False}, {"lto": False}),
+        ({"lineinfo": True}, {"lineinfo": True}),
+        ({"fastmath": True}, {"fastmath": True}),
+        ({"max_registers": 32}, {"max_registers": 32}),
+        ({"debug": True, "opt": False}, {"debug": True, "lto": False}),
+    ],
+    ids=str,
+)
+@pytest.mark.counted
+def test_a_hook_sees_the_kernels_target_also_in_device_functions(options, expected):
+    direct, nested = Linked("direct"), Linked("nested")
+    direct_function, nested_function = direct.function, nested.function
+
+    @cuda.jit(device=True)
+    def device_function(x):
+        return nested_function(x)
+
+    def kernel(x):
+        x[0] = direct_function(x[1]) + device_function(x[2])
+
+    build(kernel, **options)
+    target = autolink.Target(**{"compute_capability": CC, "lto": True, **expected})
+    assert direct.targets == nested.targets == [target]
+
+
+def test_a_target_tells_architecture_and_versions():
+    target = autolink.Target((9, 0), "a")
+    assert (target.arch, target.cc) == ("sm_90a", (9, 0, "a"))
+    assert target.nvrtc_version >= (12, 0)
+    assert target.nvjitlink_version >= (12, 0)
+    assert target.nvvm_version >= (1, 0)
+    with pytest.raises(ValueError, match="suffix"):
+        autolink.Target((9, 0), "x")
+
+
+def test_there_is_no_target_outside_of_a_compilation():
+    with pytest.raises(RuntimeError, match="only while a kernel is being compiled"):
+        autolink.current_target()
+
+
+@pytest.mark.counted
+def test_cuda_compile_asks_for_what_it_is_told():
+    spy = Linked("compiled_alone")
+    function = spy.function
+    cuda.compile(lambda x: function(x), "int32(int32)", cc=(8, 0), output="ltoir")
+    cuda.compile(lambda x: function(x), "int32(int32)", cc=(8, 6), output="ptx")
+    assert [(target.arch, target.lto) for target in spy.targets] == [("sm_80", True), ("sm_86", False)]
+
+
+def test_cuda_compile_all_returns_the_code_of_called_objects():
+    spy = Linked("compiled_with", cuda.LTOIR(compiled(adder("compiled_with"), "ltoir")))
+    function = spy.function
+    codes, _ = cuda.compile_all(lambda x: function(x), "int32(int32)", cc=CC, output="ltoir")
+    assert [code.data for code in codes[1:]] == [spy.answer.data]
+
+
+def test_threads_compile_at_the_same_time():
+    spies = [Linked(f"thread_{number}") for number in range(4)]
+    errors = []
+
+    def work(spy):
+        try:
+            assert len(build(kernel_calling(spy.function)).inputs) == 1
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(spy,)) for spy in spies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []

@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reports: what they say of a kernel whose code is known, and how they are shown."""
+
+import dataclasses
+import hashlib
+import inspect
+import io
+import json
+import pickle
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from autolink_support import CC, Linked, adder, build, compiled, ptx
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda import dispatcher as host_dispatcher
+from numba.cuda.autolink.compilation import without_device
+from numba.cuda.cudadrv.external_code.formats import cubin_resources
+from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Power(autolink.DeviceCallable):
+    """Two pieces of code: C++ that calls a function in PTX."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __repr__(self):
+        return f"Power({self.n})"
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"power_{self.n}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        helper = f'extern "C" __device__ int helper_{self.n}(int x)'
+        arch = autolink.current_target().arch
+        yield autolink.CUDASource(
+            f'{helper}; extern "C" __device__ int power_{self.n}(int x) {{ return helper_{self.n}(x); }}',
+            name=f"power_{self.n}.cu",
+        )
+        yield cuda.PTXSource(ptx(f"{helper} {{ return x * {self.n}; }}", arch).decode(), name=f"helper_{self.n}.ptx")
+
+
+reported = Linked("reported").function
+cube = Power(3)
+
+
+@cuda.jit(device=True)
+def inner(x):
+    return cube(x) + 1
+
+
+@cuda.jit(device=True)
+def outer(x):
+    return reported(x) + inner(x)
+
+
+def kernel(x):
+    x[0] = outer(x[1])
+    x[1] = cube(x[2])
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(getattr(function, "py_func", function))
+    return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return build(kernel).report
+
+
+def many(number):
+    """A report with *number* calls of as many objects, by two device functions."""
+    objects = tuple(Linked(f"many_{number}_{index}").function for index in range(number))
+    half = (number + 1) // 2
+
+    def device_function(some):
+        body = "".join(f"    y += f{index}(y)\n" for index in range(len(some)))
+        names = {f"f{index}": each for index, each in enumerate(some)}
+        exec(f"def device_function(x):\n    y = x\n{body}    return y\n", names)
+        return cuda.jit(device=True)(names["device_function"])
+
+    one, other = device_function(objects[:half]), device_function(objects[half:])
+
+    def kernel(x):
+        x[0] = one(x[1]) + other(x[2])
+
+    return build(kernel).report
+
+
+def test_each_call_with_its_place_and_the_functions_that_lead_there(report):
+    (built,) = report.builds
+    calls = built.calls
+    assert [call.name for call in calls] == ["reported", "Power(3)", "Power(3)"]
+    assert [call.argtypes for call in calls] == [("int32",)] * 3
+    assert {call.filename for call in calls} == {__file__}
+    in_kernel = line_of(kernel, "outer("), line_of(outer, "reported("), line_of(inner, "cube(")
+    assert [[(frame.function, frame.line) for frame in call.chain] for call in calls] == [
+        [("kernel", in_kernel[0]), ("outer", in_kernel[1])],
+        [("kernel", in_kernel[0]), ("outer", in_kernel[1]), ("inner", in_kernel[2])],
+        [("kernel", line_of(kernel, "cube("))],
+    ]
+    assert [call.line for call in calls] == [call.chain[-1].line for call in calls]
+    assert [report.graph.functions[call.function].name for call in calls] == ["outer", "inner", "kernel"]
+    assert (report.kernel, report.signature) == ("kernel", "(array(int32, 1d, C))")
+    assert (report.filename, report.line) == (__file__, line_of(kernel, "def kernel"))
+
+
+def test_what_each_call_returned(report):
+    (built,) = report.builds
+    first, second, third = built.calls
+    (source,) = first.returned
+    text = adder("reported").encode()
+    assert (source.kind, source.size, source.sha256) == ("CUDA C++ source", len(text), hashlib.sha256(text).hexdigest())
+    assert (source.defines, source.wants) == (("reported",), ())
+    assert source.compiled.kind == "LTO-IR"
+    assert source.compiled.size > 0
+    assert source.compiled.seconds > 0
+    caller, helper = second.returned
+    assert [code.name for code in second.returned] == ["power_3.cu", "helper_3.ptx"]
+    assert (caller.defines, caller.wants) == (("power_3",), ("helper_3",))
+    assert (helper.kind, helper.defines, helper.wants, helper.compiled) == ("PTX", ("helper_3",), (), None)
+    assert third.returned == second.returned
+    assert all(call.seconds > 0 for call in built.calls)
+
+
+def test_the_link_and_its_result(report):
+    (built,) = report.builds
+    link, result = built.link, built.result
+    assert link.lto
+    assert "helper_3.ptx (PTX) cannot take part" in link.why
+    assert [code.name for code in link.inputs][1:] == ["Linked.cu", "power_3.cu", "helper_3.ptx"] or len(
+        link.inputs
+    ) == 4
+    assert link.inputs[0].own
+    assert link.inputs[0].wants == ("power_3", "reported")
+    assert {"-arch=sm_90", "-lto"} <= set(link.options)
+    assert link.seconds > 0
+    assert (result.kind, built.arch) == ("cubin", "sm_90")
+    assert 8 <= result.registers <= 255
+    assert (result.shared, result.stack) == (0, 0)
+    code = build(kernel).code
+    assert (result.size, result.sha256) == (len(code), hashlib.sha256(code).hexdigest())
+
+
+def test_where_the_code_came_from():
+    fresh = Linked("fresh_link").function
+
+    def kernel(x):
+        x[0] = fresh(x[1])
+
+    first, second = (build(kernel).report.builds[0].link for _ in range(2))
+    assert first.origin == "built"
+    assert second.origin == "memory"
+    assert second.log == first.log
+    assert "Compile time" not in first.log
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0), (10, 0)])
+def test_shared_memory_and_stack(lto, cc):
+    def kernel(x):
+        shared = cuda.shared.array(64, types.int32)
+        local = cuda.local.array(40, types.int32)
+        for index in range(40):
+            local[x[index]] = x[index]
+        shared[cuda.threadIdx.x] = local[x[0]]
+        cuda.syncthreads()
+        x[0] = reported(shared[x[3]])
+
+    result = build(kernel, lto=lto, cc=cc).report.builds[0].result
+    assert result.shared == 256
+    assert 160 <= result.stack < 256
+    assert (result.spill_stores, result.spill_loads) == (0, 0) or cc == (10, 0)
+
+
+def test_spills_are_counted():
+    log = """ptxas info    : Function properties for one
+ptxas         .     8 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Function properties for other
+ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads"""
+    found = cubin_resources.resources(b"no cubin", "one", log)
+    assert found == cubin_resources.Resources(None, None, None, 12, 16)
+
+
+@pytest.mark.parametrize(
+    ("options", "lto", "reason"),
+    [
+        ({}, True, "what cuda.jit does"),
+        ({"lto": False}, False, "lto=False"),
+        ({"debug": True, "opt": False}, False, "debug=True"),
+    ],
+)
+def test_why_lto_or_not(options, lto, reason):
+    def kernel(x):
+        x[0] = reported(x[1])
+
+    link = build(kernel, **options).report.builds[0].link
+    assert link.lto is lto
+    assert reason in link.why
+
+
+def test_symbols_of_every_readable_kind():
+    source = (
+        'extern "C" __device__ int elsewhere(int); extern "C" __device__ int here(int x) { return elsewhere(x); }'
+        'extern "C" __device__ int also(int x) { return x; }'
+    )
+    wanted = ("elsewhere",)
+    assert code_symbols.in_ptx(ptx(source)) == code_symbols.Symbols(("also", "here"), wanted)
+    assert code_symbols.in_elf(compiled(source, "cubin")) == code_symbols.Symbols(("also", "here"), wanted)
+    ltoir = compiled(source, "ltoir")
+    assert code_symbols.in_ltoir(ltoir, ["here", "nowhere"], "sm_90") == code_symbols.Symbols(("here",), wanted)
+    assert code_symbols.in_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == code_symbols.Symbols(("also",), ())
+    assert code_symbols.in_ltoir(b"\xed\x43\x4e\x7fbroken", ["here"], "sm_90") is None
+    assert code_symbols.in_elf(b"\x7fELF but broken") is None
+
+
+def test_other_outputs_and_kernels_without_external_code():
+    def plain(x):
+        x[0] = 1
+
+    assert build(plain).report.builds[0].calls == ()
+    assert "0 calls of external code" in str(build(plain).report)
+    for output, kind in (("ptx", "PTX"), ("ltoir", "LTO-IR")):
+        (built,) = build(kernel_without_ptx, output=output).report.builds
+        assert built.result.kind == kind
+        assert [code.kind for code in built.calls[0].returned] == ["CUDA C++ source"]
+    assert built.link.origin == "not linked"
+
+
+def kernel_without_ptx(x):
+    x[0] = reported(x[1])
+
+
+def test_code_that_was_named_explicitly():
+    declared = cuda.declare_device("named_explicitly", "int32(int32)")
+
+    def kernel(x):
+        x[0] = declared(reported(x[1]))
+
+    report = build(kernel, link=[cuda.CUSource(adder("named_explicitly"))]).report
+    assert ["link="] in [list(code.brought_by) for code in report.builds[0].link.inputs]
+    assert ">link=<" in report.to_svg()
+
+
+def test_sources_that_are_compiled_as_one_unit():
+    one, other = (
+        Linked(name, autolink.CUDASource(adder(name), name=f"{name}.cu", unit="shared")).function
+        for name in ("in_unit", "in_unit_too")
+    )
+
+    def kernel(x):
+        x[0] = one(other(x[1]))
+
+    report = build(kernel).report
+    (built,) = report.builds
+    (unit,) = built.link.inputs[1:]
+    assert (unit.name, unit.defines) == ("shared.cu", ("in_unit", "in_unit_too"))
+    parts = [call.returned for call in built.calls]
+    assert [[code.name for code in returned] for returned in parts] == [["in_unit_too.cu"], ["in_unit.cu"]]
+    assert unit.parts == tuple(part for returned in parts for part in returned)
+    assert all((part.unit, part.compiled) == ("shared.cu", unit.compiled) for part in unit.parts)
+    assert "(with others, as shared.cu)" in str(report)
+    assert autolink.Report.from_json(report.to_json()) == report
+    assert ">in_unit.cu<" in report.to_svg()
+
+
+def test_an_answer_that_was_given_before_for_the_same_key():
+    def linked():
+        spy = Linked("stored_before")
+        spy.function.__numba_cuda_link_key__ = lambda x: "the same"
+        called = spy.function
+
+        def kernel(x):
+            x[0] = called(x[1])
+
+        (call,) = build(kernel).report.builds[0].calls
+        return call.stored, len(spy.asked)
+
+    assert linked() == (False, 1)
+    assert linked() == (True, 0)
+
+
+def test_several_architectures_in_one_report():
+    report = autolink.report(kernel, "void(int32[::1])", cc=[(8, 0), (9, 0)])
+    assert [built.arch for built in report.builds] == ["sm_80", "sm_90"]
+    assert all(built.entry_name for built in report.builds)
+    assert report.to_svg().count("cubin for sm_") >= 2
+
+
+def compiled_for(*signatures):
+    """A dispatcher that has compiled kernels, as after launches."""
+    dispatcher = cuda.jit(kernel_without_ptx)
+    for argtypes in signatures:
+        with without_device((*CC, "a")):
+            overload = host_dispatcher._Kernel(kernel_without_ptx, argtypes, **{**dispatcher.targetoptions, "link": []})
+            overload._codelibrary.get_cubin()
+        dispatcher.overloads[argtypes] = overload
+    return dispatcher
+
+
+def test_the_compiled_signature_is_reported_if_there_is_one():
+    one = (types.int32[::1],)
+    report = autolink.report(compiled_for(one))
+    assert report.builds[0].arch == "sm_90a"
+    assert report.builds[0].calls[0].name == "reported"
+    with pytest.raises(ValueError, match=r"kernel_without_ptx is not compiled yet: launch it, or pass the signature"):
+        autolink.report(compiled_for())
+    with pytest.raises(ValueError, match=r"2 signatures; .*\n  \(array\(int32, 1d, C\)\)\n  \(array\(int32, 1d, A\)\)"):
+        autolink.report(compiled_for(one, (types.int32[:],)))
+    with pytest.raises(TypeError, match=r"takes a @cuda\.jit kernel, got function"):
+        autolink.report(kernel)
+    with pytest.raises(TypeError, match="inner is a device function"):
+        autolink.report(inner)
+
+
+def test_a_kernel_out_of_the_disk_cache_tells_how_it_was_built():
+    dispatcher = compiled_for((types.int32[::1],))
+    before = autolink.report(dispatcher)
+    (overload,) = dispatcher.overloads.values()
+    library = overload._codelibrary
+    states = library._reduce_states()
+    states["facts"] = pickle.loads(pickle.dumps(states["facts"]))
+    overload._codelibrary = library._reduce_class()._rebuild(**states)
+    after = autolink.report(dispatcher)
+    assert after.builds[0].restored
+    assert dataclasses.replace(after.builds[0], restored=False) == before.builds[0]
+    assert after.graph == before.graph
+
+
+def test_a_kernel_that_was_built_ahead_of_time_keeps_its_report_in_a_pickle():
+    linked = build(kernel_without_ptx)
+    restored = dataclasses.replace(linked, call_sites=())
+    assert pickle.loads(pickle.dumps(restored)).report == linked.report
+
+
+def test_json_makes_an_equal_report(report):
+    text = report.to_json()
+    assert json.loads(text)["version"] == 1
+    assert autolink.Report.from_json(text) == report
+    assert autolink.Report.from_json(report.to_json(indent=None)) == report
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data.pop("format"), "this is no report"),
+        (lambda data: data.update(version=99), "format is version 99"),
+        (lambda data: data.update(colour="red"), "Report has the fields"),
+        (lambda data: data.pop("builds"), "builds"),
+        (lambda data: data.update(kernel=3), "expected str, got 3"),
+        (lambda data: data.update(builds={}), "expected a list"),
+    ],
+)
+def test_json_that_is_no_report_is_refused(report, change, message):
+    data = json.loads(report.to_json())
+    change(data)
+    with pytest.raises(ValueError, match=message):
+        autolink.Report.from_json(json.dumps(data))
+
+
+def test_text_says_it_all(report):
+    text = str(report)
+    line = line_of(kernel, "outer(")
+    for said in (
+        f"at: {__file__}:{line_of(inner, 'cube(')}",
+        f"by way of: kernel:{line} → outer:{line_of(outer, 'reported(')} → inner:{line_of(inner, 'cube(')}",
+        "power_3.cu: CUDA C++ source, ",
+        "wants: helper_3",
+        "power_3.cu: the same as of call 2",
+        "with LTO: ",
+        "of call 2 and call 3",
+        "result for sm_90: cubin, ",
+        "per thread",
+        report.builds[0].entry_name,
+    ):
+        assert said in text
+    assert repr(report) == "<Report of kernel(array(int32, 1d, C)) for sm_90: 3 calls of external code>"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_colours_on_a_terminal_and_plain_text_elsewhere(report, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    piped, terminal = io.StringIO(), Terminal()
+    report.show(piped)
+    report.show(terminal)
+    assert piped.getvalue() == f"{report}\n"
+    assert "\x1b" not in piped.getvalue()
+    assert "\x1b[" in terminal.getvalue()
+    assert "Power(3)(int32)" in re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())
+
+
+@pytest.mark.parametrize("number", [1, 40])
+def test_the_drawing_is_well_formed_and_nothing_overlaps(number):
+    report = many(number)
+    root = ElementTree.fromstring(report.to_svg())
+    nodes = [group for group in root.iter(f"{SVG}g") if group.get("class") == "node"]
+    functions = 2 if number > 1 else 1
+    assert len(nodes) == 1 + functions + 2 * number + 1
+    boxes = [
+        tuple(float(rect.get(name)) for name in ("x", "y", "width", "height"))
+        for node in nodes
+        for rect in node.iter(f"{SVG}rect")
+        if rect.get("class") == "box"
+    ]
+    for index, (x, y, width, height) in enumerate(boxes):
+        assert 0 <= x < x + width <= float(root.get("width"))
+        assert 0 <= y < y + height <= float(root.get("height"))
+        for other_x, other_y, other_width, other_height in boxes[index + 1 :]:
+            apart = x + width <= other_x or other_x + other_width <= x
+            assert apart or y + height < other_y or other_y + other_height < y
+    assert all(float(text.get("font-size")) >= 10 for text in root.iter(f"{SVG}text"))
+
+
+def test_html_is_complete_in_itself_and_knows_light_and_dark(report):
+    fragment = report._repr_html_()
+    drawing = fragment[fragment.index("<svg") : fragment.index("</svg>") + 6]
+    ElementTree.fromstring(drawing)
+    assert not re.search(r"\b(?:src|href)=|@import|<script", fragment)
+    assert "prefers-color-scheme: dark" in fragment
+    assert 'data-jp-theme-light="false"' in fragment
+    assert fragment.count("helper_3.ptx") >= 3
+    assert report.to_html().startswith("<!DOCTYPE html>")
+
+
+def test_names_cannot_break_out_of_html():
+    class Nasty(Power):
+        def __repr__(self):
+            return "</td><script>alert('x')</script>"
+
+    nasty = Nasty(5)
+
+    def kernel(x):
+        x[0] = nasty(x[1])
+
+    report = build(kernel).report
+    assert "<script" not in report.to_html()
+    ElementTree.fromstring(report.to_svg())
+
+
+def test_dot(report, tmp_path):
+    text = report.to_dot()
+    assert text.count("{") == text.count("}") == 1
+    nodes = set(re.findall(r"^  (n\d+) \[", text, re.MULTILINE))
+    edges = re.findall(r"^  (n\d+) -> (n\d+)", text, re.MULTILINE)
+    assert len(nodes) == 3 + 2 + 3 + 1
+    assert {name for edge in edges for name in edge} == nodes
+    if shutil.which("dot"):
+        subprocess.run(["dot", "-Tsvg", "-o", str(tmp_path / "graph.svg")], input=text.encode(), check=True)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Shared by the cache tests: keys, stores as fresh processes would have them, and child processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+import warnings
+
+import pytest
+from numba.cuda.cudadrv.external_code.cache.disk import entry_path
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.store import CacheStore
+
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and file modes")
+
+
+def make_key(name="f.cu", kind="program", **parts):
+    return CacheKey(kind, name, tuple(parts.items()) or (("source", name),))
+
+
+def fresh(directory, **settings):
+    """A store on *directory* as a new process would have it: nothing in memory."""
+    return CacheStore(CacheSettings(str(directory), **settings))
+
+
+def not_built():
+    raise AssertionError("built although it is cached")
+
+
+def file_of(directory, key):
+    """The file of *key*'s entry."""
+    store = fresh(directory)
+    store.get(key)
+    return entry_path(store.disk._open(), key.digest)
+
+
+@contextlib.contextmanager
+def cache_warnings():
+    """The texts of all `CacheWarning`s within."""
+    texts = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    texts += [str(warning.message) for warning in caught if issubclass(warning.category, CacheWarning)]
+
+
+def fork(function):
+    """Run *function* in a forked child; returns its process id. Its exit status is 1 if the function raises."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return child
+
+
+def wait(child):
+    """The exit status of a forked child; negative for the signal that ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def as_ordinary_user(directory, function):
+    """Run *function* as someone whom file modes restrict, to whom *directory* belongs: root runs it in a child."""
+    if os.geteuid() != 0:
+        function()
+        return
+    nobody = 65534
+    for folder, _, files in os.walk(directory):
+        for path in (folder, *(os.path.join(folder, file) for file in files)):
+            os.chown(path, nobody, nobody)
+    for parent in directory.parents:  # pytest's own directories are root's alone
+        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
+
+    def unprivileged():
+        os.setgroups([])
+        os.setgid(nobody)
+        os.setuid(nobody)
+        function()
+
+    assert wait(fork(unprivileged)) == 0, "see the traceback of the child in the captured output"

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Shared by the tests of cached kernels: programs that run in one process after another.
+
+A program is a folder with the modules ``kernels`` and ``parts``. Each process looks for the kernel in the cache, and
+builds and saves it if it is not there, as a launch would, but without a GPU. A kernel is ``loaded`` if it was found and
+nothing was compiled or linked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# One process that has imported numba.cuda forks for each run, so that a run does not take seconds.
+SERVER = r'''
+import contextlib, hashlib, importlib, io, json, os, sys, traceback, warnings
+
+import numba_cuda
+from numba import cuda
+from numba.cuda import autolink, codegen, config, dispatcher, types
+from numba.cuda.autolink import compilation as target
+from numba.cuda.core import sigutils
+from numba.cuda.cudadrv import nvvm
+from numba.cuda.cudadrv.external_code.link import run as link_run
+from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
+from numba.cuda.cudadrv.external_code import toolkit
+
+ran = []
+
+
+def spy(module, name, tool):
+    host = getattr(module, name)
+
+    def run(*args, **kwargs):
+        ran.append(tool)
+        return host(*args, **kwargs)
+
+    setattr(module, name, run)
+
+
+spy(nvrtc_call, "Program", "NVRTC")
+spy(nvvm, "compile_ir", "NVVM")
+spy(link_run, "Linker", "nvJitLink")
+
+
+def kernel_of(found, wanted, cc):
+    """What numba-cuda does for a launch, up to where it needs a GPU."""
+    argtypes, _ = sigutils.normalize_signature(eval(wanted) if wanted.startswith("(") else wanted)
+    with target.without_device(cc):
+        dispatcher._Kernel.bind = lambda kernel: kernel._codelibrary.get_cubin(cc)
+        kernel = found.compile(argtypes)
+        code = bytes(kernel._codelibrary.get_cubin(cc).code)
+    if not found._cache_hits[argtypes]:
+        return kernel, "built", code
+    return kernel, f"loaded, but ran {ran}" if ran else "loaded", code
+
+
+def run(folder, names, signature, cc, before):
+    cc = tuple(cc)
+    config.CACHE_DIR = os.path.join(folder, "cache")
+    codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), cc)
+    sys.path.insert(0, folder)
+    log = sys.stderr = io.StringIO()
+    exec(before, globals())
+    results = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        module = importlib.import_module("kernels")
+        for name in names:
+            ran.clear()
+            kernel, status, code = kernel_of(getattr(module, name), signature, cc)
+            library = kernel._codelibrary
+            results.append(
+                dict(
+                    status=status,
+                    cubin=hashlib.sha256(code).hexdigest(),
+                    has_entry=library._entry_name.encode() in code,
+                    setup=[callback.__name__ for callback in library._setup_functions],
+                    teardown=[callback.__name__ for callback in library._teardown_functions],
+                    said=list(getattr(sys.modules.get("parts"), "said", ())),
+                )
+            )
+    for result in results:
+        result["log"] = log.getvalue()
+        result["warnings"] = [str(each.message) for each in caught if "autolink" in str(each.message)]
+    return results
+
+
+def answer(request):
+    try:
+        return run(**request)
+    except BaseException:
+        return traceback.format_exc()
+
+
+if __name__ == "__main__":
+    cuda.jit(lambda: None).targetctx.refresh()
+    toolkit.nvrtc_version()
+    out = sys.stdout
+    for line in sys.stdin:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            with os.fdopen(writer, "w") as file, contextlib.redirect_stdout(sys.stderr):
+                json.dump(answer(json.loads(line)), file)
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            out.write(file.read() + "\n")
+        out.flush()
+        os.waitpid(child, 0)
+'''
+
+PRELUDE = """
+import ctypes, enum, functools, os, threading
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink, types
+said = []
+def code(symbol, amount):
+    return f'extern "C" __device__ int {symbol}(int x) {{ return x + {amount}; }}'
+class Add(autolink.DeviceCallable):
+    def __init__(self, amount, **others):
+        self.amount = amount
+        vars(self).update(others)
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("add", returns=types.int32)
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(code("add", self.amount))
+"""
+KERNEL = """
+from numba import cuda
+from parts import *
+@cuda.jit(cache=True)
+def kernel(x):
+    x[0] = add(x[1])
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened to one kernel in one process."""
+
+    status: str
+    cubin: str
+    has_entry: bool
+    setup: list[str]
+    teardown: list[str]
+    said: list[str]
+    log: str
+    warnings: list[str]
+
+
+class Program:
+    """A folder with a program, and processes that run it."""
+
+    def __init__(self, folder: Path, servers: list[Any]):
+        self.folder = folder
+        self._servers = servers
+
+    def write(self, parts: str = "", kernels: str = KERNEL) -> Program:
+        """Write the modules. A file that stays as it is keeps its time."""
+        for name, text in ("parts", PRELUDE + textwrap.dedent(parts)), ("kernels", textwrap.dedent(kernels)):
+            file = self.folder / f"{name}.py"
+            if not file.exists() or file.read_text() != text:
+                file.write_text(text)
+        return self
+
+    def runs(self, *names: str, signature: str = "void(int32[::1])", cc: Any = (9, 0, "a"), before: str = "") -> Any:
+        """Run it in a new process."""
+        request = dict(folder=str(self.folder), names=names, signature=signature, cc=cc, before=before)
+        server = self._servers[0]
+        self._servers.reverse()
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        found = json.loads(server.stdout.readline())
+        assert isinstance(found, list), found
+        return [Run(**each) for each in found]
+
+    def run(self, **request: Any) -> Run:
+        """Run it in a new process; what happened to ``kernel``."""
+        (result,) = self.runs("kernel", **request)
+        assert result.has_entry
+        return result
+
+    def files(self) -> list[Path]:
+        """What is in the cache."""
+        return sorted(path for path in (self.folder / "cache").rglob("*") if path.is_file())
+
+    def file(self) -> Path:
+        """The one file in the cache."""
+        (path,) = self.files()
+        return path
+
+
+def start_servers() -> Iterator[list[Any]]:
+    """Two, which order sets differently and take turns; ended when the generator is."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CUDA_AUTOLINK_LOG": "cache"}
+    for name in ("NUMBA_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_CACHE"):
+        environment.pop(name, None)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", SERVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**environment, "PYTHONHASHSEED": seed},
+        )
+        for seed in ("1", "2")
+    ]
+    yield processes
+    for process in processes:
+        process.stdin.close()
+        process.wait()
+
+
+def run_script(folder: Path, text: str, *arguments: str, CACHE: str = "") -> str:
+    """Run a program in a process of its own; what it prints."""
+    script = folder / "script.py"
+    script.write_text(textwrap.dedent(PRELUDE) + textwrap.dedent(text))
+    environment = {**os.environ, "PYTHONHASHSEED": "random", "NUMBA_CACHE_DIR": CACHE, "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
+    found = subprocess.run([sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True)
+    assert not found.returncode, found.stderr
+    return found.stdout

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Building without a GPU, and sameness of what is built."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from autolink_support import CC, Linked, adder, build, elf, symbols
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+function = Linked("built").function
+
+
+def kernel(x):
+    x[0] = function(x[1])
+
+
+@pytest.mark.parametrize("what", [kernel, cuda.jit(kernel), cuda.jit(lineinfo=True)(kernel)])
+@pytest.mark.parametrize("signature", ["void(int32[::1])", (types.int32[::1],), types.void(types.int32[::1])])
+def test_a_function_or_kernel_and_every_form_of_signature(what, signature):
+    built = build(what, signature)
+    assert elf(built.code)["e_machine"] == "EM_CUDA"
+    assert built.entry_name in symbols(built.code)
+    assert built.cc == CC
+
+
+def test_a_kernels_own_options_hold_unless_given_anew():
+    made = cuda.jit(kernel, lto=False)
+    assert "built" in symbols(build(made).code)
+    assert "built" not in symbols(build(made, lto=True).code)
+
+
+def test_a_kernel_that_is_linked_with_lto_can_be_built_for_debugging():
+    """LTO, the default of the kernel's own options, goes with debug information no more."""
+    kernel = cuda.jit(lambda x: None)
+    assert cuda.jit(lambda x: None).targetoptions["lto"]
+    debug = autolink.build(kernel, "void(float32[::1])", cc=(9, 0), debug=True, opt=False)
+    assert b".debug_info" in debug.code
+    again = autolink.build(cuda.jit(debug=True, opt=False)(lambda x: None), "void(int32)", cc=(9, 0), debug=False)
+    assert b".debug_info" not in again.code
+
+
+@pytest.mark.parametrize("cc", [(7, 5), (8, 0), (9, 0), (9, 0, "a"), (10, 0)])
+def test_each_compute_capability(cc):
+    built = build(kernel, cc=cc)
+    assert built.cc == cc
+    flags = elf(built.code)["e_flags"]
+    # CUDA 12 keeps the architecture in the low byte of the flags, CUDA 13 in the second.
+    assert cc[0] * 10 + cc[1] in (flags & 0xFF, flags >> 8 & 0xFF)
+
+
+@pytest.mark.counted
+def test_one_process_builds_device_functions_for_several_architectures():
+    spy = Linked("for_several")
+    called = spy.function
+
+    @cuda.jit(device=True)
+    def device_function(x):
+        return called(x)
+
+    def kernel(x):
+        x[0] = device_function(x[1])
+
+    for cc in ((8, 0), (9, 0), (8, 0)):
+        build(kernel, cc=cc)
+    assert [target.compute_capability for target in spy.targets] == [(8, 0), (9, 0)]
+    assert not device_function.overloads
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_line_information_with_named_links_alone(lto):
+    declared = cuda.declare_device("declared_with_lines", "int32(int32)")
+
+    def kernel(x):
+        x[0] = declared(x[1])
+
+    built = build(kernel, lineinfo=True, lto=lto, link=[cuda.CUSource(adder("declared_with_lines"))])
+    assert built.entry_name in symbols(built.code)
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_line_information_of_both_sides_is_kept(lto):
+    code = '#line 77 "theirs.cu"\n' + adder("with_lines")
+    called = Linked("with_lines", autolink.CUDASource(code)).function
+
+    def kernel(x):
+        x[0] = called(x[1])
+
+    lines = elf(build(kernel, lineinfo=True, lto=lto).code).get_section_by_name(".debug_line").data()
+    assert b"theirs.cu" in lines
+    assert os.path.basename(__file__).encode() in lines
+
+
+@pytest.mark.parametrize("output", ["ptx", "ltoir"])
+def test_other_outputs(output):
+    built = build(kernel, output=output)
+    if output == "ptx":
+        assert f".entry {built.entry_name}".encode() in built.code
+    else:
+        assert built.code.startswith(b"\xed\x43\x4e\x7f")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"kernel": 3}, TypeError, "takes a Python function or a @cuda.jit kernel, got int 3"),
+        ({"kernel": cuda.jit(device=True)(kernel)}, TypeError, "is a device function"),
+        ({"signature": "int32(int32[::1])"}, TypeError, "a kernel returns nothing"),
+        ({"cc": (1, 0)}, ValueError, r"\(1, 0\) is not known to this CUDA toolkit, which knows"),
+        ({"cc": 90}, TypeError, "for example"),
+        ({"cc": (9, 0, "x")}, ValueError, "suffix"),
+        ({"output": "elf"}, ValueError, "'cubin', 'ptx', 'ltoir', not 'elf'"),
+        ({"fast_math": True}, TypeError, "options of cuda.jit"),
+        ({"signature": "void(float32[::1])"}, TypingError, "Invalid use of|No implementation|cannot be|resolve"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, error, message):
+    called = Linked("picky", lambda: (_ for _ in ()).throw(ValueError("cannot be"))).function
+
+    def picky(x):
+        x[0] = called(x[1])
+
+    arguments = {"kernel": picky, "signature": "void(int32[::1])", "cc": CC, **arguments}
+    with pytest.raises(error, match=message):
+        autolink.build(**arguments)
+
+
+def test_without_a_gpu_the_compute_capability_must_be_given(monkeypatch):
+    def no_gpu():
+        raise cuda.CudaSupportError("no GPU")
+
+    monkeypatch.setattr(cuda, "get_current_device", no_gpu)
+    with pytest.raises(ValueError, match=r"pass cc=, for example cc=\(9, 0\)"):
+        autolink.build(kernel, "void(int32[::1])")
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_two_processes_build_the_same_bytes(lto, tmp_path):
+    """Device functions in a diamond, several sources, ``link=`` and declared links: no order may vary."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import hashlib, sys
+            from numba import cuda
+            from numba.cuda import autolink
+
+            def adder(symbol, amount):
+                code = f'extern "C" __device__ int {symbol}(int *out, int x) {{ *out = x + {amount}; return 0; }}'
+                return autolink.CUDASource(code)
+
+            def linked(number):
+                function = cuda.declare_device(f"f{number}", "int32(int32)")
+                function.__numba_cuda_link__ = lambda x: adder(f"f{number}", number)
+                return function
+
+            a, b, c, d, e = map(linked, range(5))
+            declared = cuda.declare_device("g", "int32(int32)", link=[adder("g", 1), adder("h", 2), adder("i", 3)])
+
+            @cuda.jit(device=True)
+            def bottom(x):
+                return a(x) + b(x) + declared(x)
+
+            @cuda.jit(device=True)
+            def left(x):
+                return bottom(x) * c(x)
+
+            @cuda.jit(device=True)
+            def right(x):
+                return d(x) - bottom(x)
+
+            def kernel(x):
+                x[0] = left(x[1]) + right(x[2]) + e(x[3])
+
+            built = autolink.build(
+                kernel, "void(int32[::1])", cc=(9, 0), lto=sys.argv[1] == "True",
+                link=[adder("j", 4), adder("k", 5)],
+            )
+            print(hashlib.sha256(built.code).hexdigest())
+            """
+        )
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, str(program), str(lto)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "NUMBA_CUDA_AUTOLINK_CACHE": "0"},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_what_was_compiled_before_makes_no_difference(lto):
+    @cuda.jit(device=True)
+    def device_function(x):
+        return function(x) + 1
+
+    def kernel(x):
+        x[0] = device_function(x[1])
+
+    def other(x):
+        x[0] = device_function(x[1]) + 1
+
+    first = build(kernel, lto=lto)
+    build(other, lto=lto)
+    again = build(kernel, lto=lto)
+    assert (again.code, again.entry_name) == (first.code, first.entry_name)
+    assert first.entry_name in symbols(first.code)
+
+
+def test_another_process_finds_the_link(tmp_path):
+    """Its key is the code itself: a process that compiled other functions before finds it too."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            from numba import cuda
+            from numba.cuda import autolink
+
+            class AddOne(autolink.DeviceCallable):
+                def __numba_cuda_call__(self, x):
+                    return autolink.Extern("add_one", returns=x)
+
+                def __numba_cuda_link__(self, x):
+                    return autolink.CUDASource('extern "C" __device__ int add_one(int x) { return x + 1; }')
+
+            add_one = AddOne()
+
+            @cuda.jit(device=True)
+            def twice(x):
+                return add_one(add_one(x))
+
+            def before(x):
+                x[0] = twice(x[1]) + 7
+
+            def kernel(x):
+                x[0] = twice(x[1])
+
+            if sys.argv[1] == "second":
+                autolink.build(before, "void(int32[::1])", cc=(9, 0))
+            autolink.build(kernel, "void(int32[::1])", cc=(9, 0))
+            """
+        )
+    )
+    environment = {
+        **os.environ,
+        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_CUDA_AUTOLINK_LOG": "cache",
+    }
+    logs = [
+        subprocess.run(
+            [sys.executable, str(program), name], env=environment, check=True, capture_output=True, text=True
+        ).stderr
+        for name in ("first", "second")
+    ]
+    links = [[line for line in log.splitlines() if "link" in line and "'kernel'" in line] for log in logs]
+    assert len(links[0]) == len(links[1]) == 1
+    assert "disk" not in links[0][0]
+    assert "disk" in links[1][0]
+
+
+def test_shared_device_functions_are_compiled_once_however_deep():
+    """A call graph that shares callees has 2**n paths; each module must be there once."""
+    level = cuda.jit(device=True)(lambda x: function(x))
+    for _ in range(12):
+        level = (lambda below: cuda.jit(device=True)(lambda x: below(x) + below(x + 1)))(level)
+    top = level
+
+    def deep(x):
+        x[0] = top(x[1])
+
+    assert len(build(deep).inputs) == 1
+
+
+def test_arrays_are_aligned_for_cxx_also_where_a_device_function_makes_the_call():
+    class Read(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, values):
+            return autolink.Extern("read_second", returns=values.dtype)
+
+        def __numba_cuda_link__(self, values):
+            code = 'extern "C" __device__ __noinline__ float2 read_second(float2 *x) { return x[1]; }'
+            return autolink.CUDASource(code)
+
+    read = Read()
+
+    @cuda.jit(device=True)
+    def second(values):
+        return read(values)
+
+    def kernel(x):
+        shared = cuda.shared.array(4, types.complex64)
+        for i in range(4):
+            shared[i] = x[i]
+        x[0] = second(shared)
+
+    ptx = build(kernel, "void(complex64[::1])", output="ptx").code.decode()
+    assert re.search(r"\.shared \.align (8|16) \.b8 \w+\[32\]", ptx)
+
+
+def test_seams_can_be_taken_off_and_put_back():
+    script = """
+import numba.cuda
+from numba.cuda import autolink, codegen, compiler, dispatcher
+from numba.cuda.autolink.frontends import numba_cuda as install
+
+def current():
+    return [getattr(*seam.owner()) for seam in install.SEAMS]
+
+assert install.active()
+replaced = current()
+autolink.activate()
+assert current() == replaced
+autolink.deactivate()
+assert not install.active()
+assert not any(one is other for one, other in zip(current(), replaced))
+assert codegen.JITCUDACodegen._library_class is codegen.CUDACodeLibrary
+assert compiler.ExternalCodeLibrary is codegen.ExternalCodeLibrary
+assert dispatcher.compile_cuda is compiler.compile_cuda
+autolink.activate()
+assert install.active() and dispatcher.compile_cuda is not compiler.compile_cuda
+print("done")
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stdout == "done\n", run.stderr
+
+
+def test_a_missing_seam_is_one_warning_and_numba_cuda_works():
+    script = """
+import sys, warnings
+sys.argv = ["x"]
+import os
+os.environ["NUMBA_CUDA_AUTOLINK"] = "0"
+import numba.cuda
+from numba.cuda import compiler
+del compiler.CUDACompiler.define_cuda_lowering_pipeline
+del os.environ["NUMBA_CUDA_AUTOLINK"]
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from numba.cuda import autolink
+(warning,) = caught
+text = str(warning.message)
+assert "it has no numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline" in text, text
+assert "numba-cuda " in text and "everything else in numba-cuda works as before" in text
+from numba.cuda import codegen, dispatcher
+assert dispatcher.compile_cuda is compiler.compile_cuda
+assert codegen.JITCUDACodegen._library_class is codegen.CUDACodeLibrary
+print("done")
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stdout == "done\n", run.stderr
