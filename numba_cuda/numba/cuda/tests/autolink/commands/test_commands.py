@@ -287,7 +287,7 @@ def test_the_doctor_works_where_numba_cuda_cannot_be_imported(tmp_path):
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise AttributeError('row_stack is gone')")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    script = "import sys; from numba_cuda_autolink import command_entry as script; sys.argv[1:] = [{!r}]; sys.exit(script.main())"
+    script = "import sys; from numba_cuda_autolink.command_entry import main; sys.argv[1:] = [{!r}]; sys.exit(main())"
 
     def run(command):
         return subprocess.run(
