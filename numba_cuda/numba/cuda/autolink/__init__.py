@@ -71,7 +71,7 @@ _WHERE = {
     "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
     "Prebuilt": "numba.cuda.autolink.prebuilt",
     "Report": "numba.cuda.autolink.reports.records",
-    "Target": "numba.cuda.autolink.compilation",
+    "Target": "numba.cuda.cudadrv.external_code.target",
     "activate": "numba.cuda.autolink.frontends.numba_cuda",
     "build": "numba.cuda.autolink.ahead_of_time",
     "current_target": "numba.cuda.autolink.compilation",

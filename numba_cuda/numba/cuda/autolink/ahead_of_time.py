@@ -17,9 +17,10 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.target import split_cc
 from numba.cuda.cudadrv.external_code.toolkit_missing import why_missing
 
-from .compilation import cc_without_device, split_cc, without_device
+from .compilation import cc_without_device, without_device
 from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
 

@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
 if TYPE_CHECKING:
-    from .compilation import Target
+    from numba.cuda.cudadrv.external_code.target import Target
 
 MANIFEST = "manifest.json"
 _KINDS = ("cubin", "LTO-IR", "PTX", "source")

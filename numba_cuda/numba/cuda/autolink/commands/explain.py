@@ -7,7 +7,8 @@ import argparse
 import contextlib
 from typing import Any
 
-from ..compilation import split_cc
+from numba.cuda.cudadrv.external_code.target import split_cc
+
 from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:

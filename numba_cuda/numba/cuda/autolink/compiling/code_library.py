@@ -16,10 +16,11 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
+from numba.cuda.cudadrv.external_code.target import Target, split_cc
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
-from ..compilation import Target, cc_without_device, compilation, split_cc
+from ..compilation import cc_without_device, compilation
 from ..protocol.asking import ask
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK

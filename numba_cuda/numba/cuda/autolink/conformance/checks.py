@@ -15,14 +15,15 @@ from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError
 from numba.cuda.cudadrv.external_code.link import trial as link_trial
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
 
 from .. import ahead_of_time
-from ..compilation import Target
 from ..kernel_cache.fingerprint import fingerprint
 from ..protocol.asking import _refuse_misfits
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
-from ..protocol.errors import CallError, HookError, safe_repr
+from ..protocol.errors import CallError, HookError
 from . import prototypes, reproducibility
 from .link_keys import without_value
 from .probe_kernel import Argument, arguments, probe_kernel, signature

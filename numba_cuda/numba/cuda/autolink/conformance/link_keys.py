@@ -8,8 +8,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+
 from ..kernel_cache.fingerprint import plain, state
-from ..protocol.errors import safe_repr
 
 
 def without_value(key: Any) -> str | None:

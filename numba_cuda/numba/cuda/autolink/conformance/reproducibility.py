@@ -17,9 +17,10 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.target import Target
 
 from ..ahead_of_time import _isolated_device_functions as isolated_device_functions
-from ..compilation import Target, asking, without_device
+from ..compilation import asking, without_device
 from ..kernel_cache.fingerprint import fingerprint
 from ..protocol.asking import Answer, _asked, _hook_errors
 from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..protocol.errors import safe_repr
 from .constants import as_constant, constant_type
 
 _Parameter = inspect.Parameter

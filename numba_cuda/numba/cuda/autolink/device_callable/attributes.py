@@ -11,10 +11,10 @@ from numba.cuda.core import ir
 from numba.cuda.core.consts import ConstantInference
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.rewrites import Rewrite, register_rewrite
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
-from ..protocol.errors import safe_repr
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
 from .objects import DeviceCallable

@@ -9,13 +9,14 @@ from typing import Any, NoReturn
 
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
 from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
-from ..compilation import Target, current_target
-from ..protocol.errors import safe_repr
+from ..compilation import current_target
 from ..protocol.frames import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
 from .extern import Extern, Prototype, prototype

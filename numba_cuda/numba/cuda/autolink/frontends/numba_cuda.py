@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
+from numba.cuda.cudadrv.external_code.target import Target, split_cc
 
-from ..compilation import Target, cc_without_device, compilation, compiling, split_cc
+from ..compilation import cc_without_device, compilation, compiling
 
 # What the replacements need beyond `target` is imported when something is compiled: importing numba.cuda stays quick.
 

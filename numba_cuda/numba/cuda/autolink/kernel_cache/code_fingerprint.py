@@ -7,8 +7,7 @@ from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
-
-from ..compilation import Target
+from numba.cuda.cudadrv.external_code.target import Target
 
 
 def code_fingerprint(link_input: LinkInput, target: Target) -> bytes:

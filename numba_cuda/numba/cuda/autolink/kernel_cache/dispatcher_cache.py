@@ -20,12 +20,12 @@ from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache import store as cache_store
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
+from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 import numba_cuda
 
-from ..compilation import Target
 from .files import SCHEMA, KernelFiles, KernelKey, log, warn_once
 from .fingerprint import fingerprint
 from .reachable import Reached

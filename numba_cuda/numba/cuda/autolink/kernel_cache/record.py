@@ -19,9 +19,10 @@ from typing import Any
 import numba.cuda
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.serialize import NumbaPickler
 
-from ..compilation import Target, asking
+from ..compilation import asking
 from ..protocol.asking import ask
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import identity

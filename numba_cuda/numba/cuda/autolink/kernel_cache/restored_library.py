@@ -10,9 +10,9 @@ from typing import Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
+from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.locks import module_init_lock
 
-from ..compilation import Target
 from ..compiling.code_library import LinkingCodeLibrary, LinkingFiles, SymbolSite
 from ..protocol.asking import ask
 from ..protocol.call_sites import CallSite

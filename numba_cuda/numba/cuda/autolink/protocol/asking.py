@@ -20,10 +20,12 @@ from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.cache import store as cache_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, is_item
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import Target, asking
+from ..compilation import asking
 from .callee import KEY_HOOK, Callee, _is_method
-from .errors import AskedAgainError, CallError, HookError, safe_repr
+from .errors import AskedAgainError, CallError, HookError
 from .frames import raised_at, raised_by_hook
 
 

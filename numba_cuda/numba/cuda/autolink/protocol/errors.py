@@ -11,18 +11,6 @@ if TYPE_CHECKING:
     from .call_sites import CallSite
     from .callee import Callee
 
-_LONGEST_REPR = 120
-
-
-def safe_repr(obj: Any) -> str:
-    """``repr(obj)``, shortened, and with a stand-in where the object's own repr raises."""
-    try:
-        text = repr(obj)
-    except Exception as error:
-        text = f"<{type(obj).__qualname__} object whose repr raises {type(error).__name__}>"
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_REPR else f"{text[: _LONGEST_REPR - 3]}..."
-
 
 class HookError(Exception):
     """A ``__numba_cuda_link__`` gave no usable answer. Becomes a `CallError` where the call site is known."""

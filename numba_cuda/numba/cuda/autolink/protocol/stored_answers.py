@@ -18,10 +18,10 @@ from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import Target
 from ..kernel_cache.fingerprint import fingerprint
-from .errors import safe_repr
 
 if TYPE_CHECKING:
     from .callee import Callee

@@ -19,8 +19,8 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.batching import batched
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import Target
 from .facts import BuildFacts, CallFacts, facts_of
 from .records import BuildReport, CallReport, CodeReport, CompiledReport, LinkReport, Report, ResultReport
 from .why import why

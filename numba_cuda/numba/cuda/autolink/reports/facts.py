@@ -9,8 +9,8 @@ from typing import Any
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
+from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import Target
 from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asking import ask
 from ..protocol.callee import Callee

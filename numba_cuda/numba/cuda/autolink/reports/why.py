@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import Target
 from .records import CodeReport
 
 

@@ -25,6 +25,7 @@ from ..cache.key import CacheKey
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from . import bitcode_child
 from .nvrtc import CompileError
 from .programs import Program
@@ -33,8 +34,8 @@ _KINDS = {kind.name: kind for kind in (kinds.LTO_IR, kinds.PTX)}
 _START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
-def compiled(bitcode: LinkInput, target: Any, wanted: Collection[str] | None = None) -> Program:
-    """*bitcode* as LTO-IR or PTX for *target* (a `numba.cuda.autolink.Target`), with those of its functions that are
+def compiled(bitcode: LinkInput, target: Target, wanted: Collection[str] | None = None) -> Program:
+    """*bitcode* as LTO-IR or PTX for *target* (a `Target`), with those of its functions that are
     *wanted* and all that these need; ``None`` wants all of them.
 
     Raises
@@ -72,7 +73,7 @@ def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
     return tuple(names.splitlines())
 
 
-def _compiled(bitcode: LinkInput, target: Any, kept: tuple[str, ...] | None) -> bytes:
+def _compiled(bitcode: LinkInput, target: Target, kept: tuple[str, ...] | None) -> bytes:
     """The kind and the code, with a zero byte between."""
     code, libdevice = bitcode.code, _libdevice()
     try:
@@ -99,7 +100,7 @@ def _packed(kind: Kind, code: bytes) -> bytes:
     return kind.name.encode() + b"\0" + code
 
 
-def _nvvm_options(target: Any) -> list[str]:
+def _nvvm_options(target: Target) -> list[str]:
     options = [f"-arch={target.arch.replace('sm_', 'compute_')}", "-opt=3"]
     if target.lto:
         options.append("-gen-lto")

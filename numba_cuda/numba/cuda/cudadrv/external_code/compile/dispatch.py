@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from . import programs as program_cache
 from .programs import Program
 
 
-def compiled(link_input: LinkInput, target: Any, wanted: Collection[str] | None = None) -> Program:
+def compiled(link_input: LinkInput, target: Target, wanted: Collection[str] | None = None) -> Program:
     """*link_input*, of a kind that is compiled, as it goes into a link for *target*, from a cache or built. Of bitcode
     only the functions that are *wanted*, unless that is ``None``.
 

@@ -98,7 +98,7 @@ class SourceError(Exception):
 
 
 def compiled(source: LinkInput, target: object) -> Program:
-    """*source* compiled for *target*, a `numba.cuda.autolink.Target`; NVRTC's warnings become a Python warning.
+    """*source* compiled for *target*, a `Target`; NVRTC's warnings become a Python warning.
 
     Raises
     ------

@@ -14,6 +14,7 @@ from numba.cuda.cuda_paths import get_cuda_paths
 from numba.cuda.cudadrv import nvrtc
 
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from .nvrtc import Compiled, run_nvrtc
 
 
@@ -40,8 +41,8 @@ class TranslationUnit:
     output: str
 
     @classmethod
-    def of(cls, source: LinkInput, target: Any) -> TranslationUnit:
-        """*source* as it is compiled for *target*, a `numba.cuda.autolink.Target`: to LTO-IR where that links with
+    def of(cls, source: LinkInput, target: Target) -> TranslationUnit:
+        """*source* as it is compiled for *target*, a `Target`: to LTO-IR where that links with
         LTO, to a relocatable cubin elsewhere."""
         asked = source.options
         # A path tells where the source is; other names have no place. NVRTC would look in the working directory first,

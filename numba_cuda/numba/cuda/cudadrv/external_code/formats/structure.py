@@ -8,8 +8,9 @@ cannot be linked for a target. Damage inside of machine code or LTO-IR shows onl
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..target import Target
 from . import containers as link_formats
 from .containers import ET_REL, FormatError
 from .cubin_tables import check_tables
@@ -101,8 +102,8 @@ def _archive_fault(code: bytes) -> str:
     return ""
 
 
-def misfit(link_input: LinkInput, target: Any) -> str:
-    """Why *link_input* does not fit *target* (a `numba.cuda.autolink.Target`); empty if headers tell of nothing."""
+def misfit(link_input: LinkInput, target: Target) -> str:
+    """Why *link_input* does not fit *target* (a `Target`); empty if headers tell of nothing."""
     kind, code = link_input.kind.name, link_input.code
     major, minor = target.compute_capability
     wanted = major * 10 + minor
@@ -137,7 +138,7 @@ def _cubin_misfit(sm: int | None, wanted: int, arch: str) -> str:
     )
 
 
-def _ptx_misfit(ptx: link_formats.Ptx, wanted: int, target: Any) -> str:
+def _ptx_misfit(ptx: link_formats.Ptx, wanted: int, target: Target) -> str:
     if ptx.sm > wanted:
         why = "is newer than"
     elif ptx.suffix == "a" and (ptx.sm != wanted or target.suffix != "a"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from .batching import batched
 
 # The origin of what no call site brought.
@@ -41,7 +42,7 @@ class LinkPlan:
     kernel:
         What is linked, for messages.
     target:
-        The `numba.cuda.autolink.Target` that is linked for.
+        The `Target` that is linked for.
     inputs:
         The code to link beside the kernel's own.
     setup_callbacks, teardown_callbacks:
@@ -49,7 +50,7 @@ class LinkPlan:
     """
 
     kernel: str
-    target: Any
+    target: Target
     inputs: tuple[PlannedInput, ...]
     setup_callbacks: tuple[Callable[[Any], None], ...]
     teardown_callbacks: tuple[Callable[[Any], None], ...]
@@ -69,7 +70,7 @@ class LinkPlan:
         )
 
     @classmethod
-    def of(cls, kernel: str, target: Any, brought: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
+    def of(cls, kernel: str, target: Target, brought: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
         """Plan a link of what was *brought*: pairs of an origin and an input, in order of use."""
         origins: dict[LinkInput, list[str]] = {}
         setup: list[Callable[[Any], None]] = []

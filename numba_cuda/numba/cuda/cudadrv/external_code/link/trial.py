@@ -22,6 +22,7 @@ from cuda.core import LinkerOptions
 from ..compile.dispatch import compiled
 from ..inputs.kinds import ARCHIVE, CUBIN, FATBIN, LTO_IR, OBJECT, PTX, Kind
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from . import trial_child
 
 TIMEOUT = 60.0
@@ -91,8 +92,8 @@ class Trial:
     log: str = field(default="", repr=False)
 
 
-def try_link(inputs: Iterable[LinkInput], target: Any, *, timeout: float = TIMEOUT) -> Trial:
-    """Link *inputs* for *target* (a `numba.cuda.autolink.Target`) in a child process.
+def try_link(inputs: Iterable[LinkInput], target: Target, *, timeout: float = TIMEOUT) -> Trial:
+    """Link *inputs* for *target* (a `Target`) in a child process.
 
     CUDA C++ source and bitcode are compiled here. Where the link fails or the process does not survive it, each input
     is linked alone, and then the rest without it, to find the one at fault. *timeout* is in seconds, for each link.
@@ -140,7 +141,7 @@ def _worst(alone: Sequence[Outcome]) -> int | None:
     return None
 
 
-def _compiled(item: LinkInput, target: Any) -> tuple[Kind, bytes, str]:
+def _compiled(item: LinkInput, target: Target) -> tuple[Kind, bytes, str]:
     if not item.kind.is_compiled:
         return item.kind, item.code, item.name
     program = compiled(item, target)

@@ -7,8 +7,8 @@ import pytest
 from autolink_support import CC, Linked, adder, build, compiled
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.autolink.protocol.errors import safe_repr
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 
 def kernel_calling(function):
