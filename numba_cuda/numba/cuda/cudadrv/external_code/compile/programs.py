@@ -37,6 +37,7 @@ from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled, CompileError
 from .translation_unit import (
@@ -97,7 +98,7 @@ class SourceError(Exception):
         super().__init__(str(error))
 
 
-def compiled(source: LinkInput, target: object) -> Program:
+def compiled(source: LinkInput, target: Target) -> Program:
     """*source* compiled for *target*, a `Target`; NVRTC's warnings become a Python warning.
 
     Raises
@@ -109,7 +110,7 @@ def compiled(source: LinkInput, target: object) -> Program:
     return entry.program(entry.fetched(compile_unit))
 
 
-def all_compiled(sources: Sequence[LinkInput], target: object) -> list[Program]:
+def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
     """Each of *sources* compiled for *target*; several that take long and are in no cache are compiled at a time.
 
     Raises
@@ -157,7 +158,7 @@ def _fetched(number: int, entry: _Entry, compile_: Compile, left: int = 0) -> Fe
         raise SourceError(number, error) from error
 
 
-def fingerprint(source: LinkInput, target: object) -> bytes:
+def fingerprint(source: LinkInput, target: Target) -> bytes:
     """What stands for all that *source* compiled for *target* depends on, headers included; nothing is compiled.
 
     Of what can be compiled but not be cached it is another one each time.
@@ -360,7 +361,7 @@ class _Entries:
         self._entries: collections.OrderedDict[object, _Entry] = collections.OrderedDict()
         self._store: object = None
 
-    def of(self, source: LinkInput, target: object) -> _Entry:
+    def of(self, source: LinkInput, target: Target) -> _Entry:
         # Names do not tell inputs apart, but compile to other code.
         question = (source, source.name, target, toolkit_include_paths(), _working_directory())
         with self._lock:
@@ -381,7 +382,7 @@ class _Entries:
 _entries = _Entries()
 
 
-def _entry(source: LinkInput, target: object) -> _Entry:
+def _entry(source: LinkInput, target: Target) -> _Entry:
     return _entries.of(source, target)
 
 
