@@ -120,7 +120,7 @@ def build(
     argtypes, return_type = sigutils.normalize_signature(signature)
     if return_type not in (None, cuda.types.void):
         raise TypeError(f"a kernel returns nothing, but the signature says {return_type}")
-    wanted = _compute_capability(cc)
+    wanted = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
     with without_device(wanted), _isolated_device_functions():
@@ -167,7 +167,8 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
     return kernel, targetoptions
 
 
-def _compute_capability(cc: Any) -> tuple[int, int, str]:
+def compute_capability(cc: Any) -> tuple[int, int, str]:
+    """Return *cc*, by default that of the current GPU, with its suffix; raise where this toolkit does not know it."""
     if cc is None:
         try:
             major, minor = cuda.get_current_device().compute_capability

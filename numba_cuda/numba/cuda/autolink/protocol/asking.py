@@ -160,11 +160,12 @@ def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 
             items = stored(callee, value, argtypes, target, ask)
         answer = Answer(items, time.perf_counter() - start, stored=not asked)
-        _refuse_misfits(answer, target)
+        refuse_misfits(answer, target)
         return answer
 
 
-def _refuse_misfits(answer: Answer, target: Target) -> None:
+def refuse_misfits(answer: Answer, target: Target) -> None:
+    """Raise `LinkInputError` for finished code that does not fit *target*."""
     finished = [link_input for link_input in answer.inputs() if link_input.kind is not kinds.CUDA]
     if finished:
         from numba.cuda.cudadrv.external_code.formats import structure as link_checks
