@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
@@ -24,7 +24,7 @@ from .symbols import check_symbols
 def run_checks(
     obj: Any,
     argtypes: Sequence[Any],
-    cc: tuple[Any, ...],
+    cc: ComputeCapabilityLike,
     lto: Sequence[bool],
     others: Sequence[Any],
     other_process: bool,
@@ -32,8 +32,8 @@ def run_checks(
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     if config.ENABLE_CUDASIM:
         raise RuntimeError("check_linkable() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
-    major, minor, suffix = compute_capability(cc)
-    targets = tuple(Target((major, minor), suffix, lto=each) for each in lto)
+    capability = compute_capability(cc)
+    targets = tuple(Target(capability, lto=each) for each in lto)
     args = arguments(argtypes)
     findings = _findings(obj, args)
     subject = find_subject(obj, args, targets, findings)
