@@ -37,9 +37,6 @@ def run_checks(
     args = arguments(argtypes)
     findings = _findings(obj, args)
     subject = find_subject(obj, args, targets, findings)
-    if subject is None:
-        findings.checks()
-        raise AssertionError("an object without code failed no check")
     defined = check_symbols(subject, findings)
     repeats = check_repetition(subject, findings)
     if other_process:
@@ -69,8 +66,4 @@ def _other_subject(other: Any, args: tuple[Argument, ...], targets: tuple[Target
     """Return the subject of *other*, which is an object to compare with, or a tuple of one and its argument types."""
     obj, *argtypes = other if isinstance(other, tuple) else (other,)
     args = arguments(argtypes) if argtypes else args
-    findings = _findings(obj, args)
-    subject = find_subject(obj, args, targets, findings)
-    findings.checks()
-    assert subject is not None
-    return subject
+    return find_subject(obj, args, targets, _findings(obj, args))

@@ -29,6 +29,10 @@ class Findings:
         self._failed.append(FailedCheck(name, got, expected, todo))
         return False
 
+    def error(self) -> NotLinkableError:
+        """Return the error that lists the checks that failed."""
+        return NotLinkableError(self.call, tuple(self._failed), tuple(self._checks))
+
     def checks(self) -> tuple[Check, ...]:
         """Return the checks that passed or were skipped.
 
@@ -38,5 +42,5 @@ class Findings:
             If a check failed.
         """
         if self._failed:
-            raise NotLinkableError(self.call, tuple(self._failed), tuple(self._checks))
+            raise self.error()
         return tuple(self._checks)

@@ -70,19 +70,21 @@ def describe_linking(target: Target) -> str:
     return "with LTO" if target.lto else "without LTO"
 
 
-def find_subject(
-    obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings
-) -> Subject | None:
-    """Return the subject of the checks, or None if *obj* cannot be called, or returns no code that could be linked."""
-    if not _has_hook(obj, findings):
-        return None
-    compiled = _compile_call(obj, args, targets, findings)
+def find_subject(obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings) -> Subject:
+    """Return the subject of the other checks.
+
+    Raises
+    ------
+    NotLinkableError
+        If *obj* cannot be called, or does not return code for each target.
+    """
+    compiled = _compile_call(obj, args, targets, findings) if _has_hook(obj, findings) else None
     if compiled is None:
-        return None
+        raise findings.error()
     site, own_code = compiled
     answers = _answers(site, targets, findings)
     if answers is None:
-        return None
+        raise findings.error()
     return Subject(obj, args, targets, findings.call, site, _referenced(own_code, targets[0].arch), answers)
 
 
