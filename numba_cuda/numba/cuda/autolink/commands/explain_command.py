@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _refuse_crashing_code(kernel: Any, signature: str, cc: Any) -> None:
-    """Link the finished code in a child process, and raise `CommandError` if nvJitLink crashes, as some damage makes it."""
+    """Link the finished code in a child process, and raise `CommandError` if nvJitLink crashes on damaged code."""
     from numba.cuda import autolink
     from numba.cuda.cudadrv.external_code.inputs import kinds
     from numba.cuda.cudadrv.external_code.link import trial
