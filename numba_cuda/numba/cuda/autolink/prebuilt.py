@@ -57,8 +57,8 @@ class Prebuilt:
     ----------
     folder : path-like
     prefer : ``"cubin"`` or ``"LTO-IR"``, optional
-        The kind to choose where both fit. A cubin of the target's own architecture links fastest; LTO-IR is inlined into
-        the kernel.
+        The kind to choose where both fit. A cubin of the target's own architecture links fastest; LTO-IR is inlined
+        into the kernel.
     include_paths : iterable of path-like, optional
         Where the source finds headers, besides the folder itself.
 
@@ -83,8 +83,8 @@ class Prebuilt:
             self.files = tuple(_file(entry) for entry in manifest["files"])
         except FileNotFoundError:
             raise PrebuiltError(
-                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}\n  what to do: install the"
-                " package from its wheel, or build it from its source (pip install .)"
+                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}\n  what to do: install"
+                " the package from its wheel, or build it from its source (pip install .)"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise PrebuiltError(
