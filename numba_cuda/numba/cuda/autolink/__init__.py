@@ -78,7 +78,7 @@ _WHERE = {
     "cxx_type": "numba.cuda.autolink.device_callable.c_abi",
     "deactivate": "numba.cuda.autolink.frontends.numba_cuda",
     "device_method": "numba.cuda.autolink.device_callable.objects",
-    "report": "numba.cuda.autolink.reports.collect",
+    "report": "numba.cuda.autolink.kernel_report",
 }
 _SUBMODULES = ("cache", "testing")
 __all__ = sorted([*_WHERE, *_SUBMODULES])
