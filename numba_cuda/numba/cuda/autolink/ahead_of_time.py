@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,8 @@ from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.target import split_cc
 from numba.cuda.cudadrv.external_code.toolkit_missing import why_missing
 
-from .compilation import cc_without_device, without_device
+from .compilation import without_device
+from .frontends.numba_cuda import isolated_device_functions
 from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
 
@@ -123,7 +122,7 @@ def build(
     wanted = _compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
-    with without_device(wanted), _isolated_device_functions():
+    with without_device(wanted), isolated_device_functions():
         try:
             compiled = host_dispatcher._Kernel(py_func, argtypes, **options)
         except TypeError as error:
@@ -186,24 +185,3 @@ def _compute_capability(cc: Any) -> tuple[int, int, str]:
         names = ", ".join(f"{major}.{minor}" for major, minor in known)
         raise ValueError(f"compute capability {cc!r} is not known to this CUDA toolkit, which knows {names}")
     return (*capability, suffix)
-
-
-_isolated: list[dict[int, tuple[Any, Any]]] = []
-
-
-@contextlib.contextmanager
-def _isolated_device_functions() -> Iterator[None]:
-    """Device functions compiled inside are this build's own: they may be for another compute capability."""
-    _isolated.append({})
-    try:
-        yield
-    finally:
-        for dispatcher, overloads in _isolated.pop().values():
-            dispatcher.overloads = overloads
-
-
-def isolate(dispatcher: Any) -> None:
-    """Give *dispatcher* its own overloads for the build in progress, if there is one."""
-    if cc_without_device() is not None and _isolated and id(dispatcher) not in _isolated[-1]:
-        _isolated[-1][id(dispatcher)] = (dispatcher, dispatcher.overloads)
-        dispatcher.overloads = type(dispatcher.overloads)()

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from .. import ahead_of_time
 from ..kernel_cache.fingerprint import fingerprint
-from ..protocol.asking import _refuse_misfits
+from ..protocol.asking import link_key
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
@@ -184,11 +184,7 @@ class _Checks:
         for target in self.targets:
             try:
                 answer = reproducibility.fresh(self._site.callee, self._site.argtypes, target)
-                _refuse_misfits(answer, target)
                 self.answers[target] = answer.inputs()
-            except LinkInputError as error:
-                what = f"returned what cannot be linked: {error}"
-                return self._hook_failed(HookError(self._site.callee, self._site.argtypes, what), target)
             except HookError as error:
                 return self._hook_failed(error, target)
             if not self.answers[target]:
@@ -325,7 +321,7 @@ class _Checks:
         elif here.key != there.key:
             self._fail(
                 f"its {KEY_HOOK} is the same in another process",
-                f"another key there: {safe_repr(reproducibility.key_value(callee, argtypes, self.targets[0]))} here",
+                f"another key there: {safe_repr(link_key(callee, argtypes, self.targets[0]))} here",
                 "the same value",
                 _NO_PROCESS,
             )
@@ -366,7 +362,7 @@ class _Checks:
             self._skip(name, "it has none")
             return
         try:
-            keys = [reproducibility.key_value(callee, argtypes, target) for _ in range(2)]
+            keys = [link_key(callee, argtypes, target) for _ in range(2)]
         except HookError as error:
             self._fail(name, str(error), "a key", "let it return a value, or None for no key")
             return
@@ -395,7 +391,7 @@ class _Checks:
         site = other._site
         # The signature, the class and the target are told apart besides the key.
         apart = site.argtypes != self._site.argtypes or _kind(site.callee) != _kind(self._site.callee)
-        other_key = reproducibility.key_value(site.callee, site.argtypes, self.targets[0])
+        other_key = link_key(site.callee, site.argtypes, self.targets[0])
         if apart or self._has_code_of(other) or fingerprint(other_key) != fingerprint(key):
             return True
         return self._fail(

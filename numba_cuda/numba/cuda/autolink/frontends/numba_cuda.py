@@ -7,10 +7,11 @@ everything back.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import types as pytypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,12 +157,32 @@ def _compile_device(host: Any) -> Any:
 
     @functools.wraps(host)
     def compile_device(self: Any, *args: Any, **kwargs: Any) -> Any:
-        from ..ahead_of_time import isolate
-
-        isolate(self)
+        _isolate(self)
         return host(self, *args, **kwargs)
 
     return compile_device
+
+
+# Of each build in progress, the overloads that dispatchers had before it.
+_isolated: list[dict[int, tuple[Any, Any]]] = []
+
+
+@contextlib.contextmanager
+def isolated_device_functions() -> Iterator[None]:
+    """Keep device functions compiled inside the ``with`` block apart: they may be for another compute capability."""
+    _isolated.append({})
+    try:
+        yield
+    finally:
+        for dispatcher, overloads in _isolated.pop().values():
+            dispatcher.overloads = overloads
+
+
+def _isolate(dispatcher: Any) -> None:
+    """Give *dispatcher* its own overloads for the build in progress, if there is one."""
+    if cc_without_device() is not None and _isolated and id(dispatcher) not in _isolated[-1]:
+        _isolated[-1][id(dispatcher)] = (dispatcher, dispatcher.overloads)
+        dispatcher.overloads = type(dispatcher.overloads)()
 
 
 def _resolve_value_type(host: Any) -> Any:

@@ -23,7 +23,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.serialize import NumbaPickler
 
 from ..compilation import asking
-from ..protocol.asking import ask
+from ..protocol.asked_call import with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import identity
 from .fingerprint import fingerprint
@@ -114,11 +114,11 @@ def _fact_of_call(site: CallSite, target: Target, how: str | None) -> Fact:
         with asking(target):
             key = fingerprint(link_key(*site.argtypes), site.callee.source_stamp)
     if how is None:
-        sure = link_key is not None and ask(site.callee, site.argtypes, target).in_memory
+        sure = link_key is not None and with_answer(site, target).answer.in_memory
         how = "key" if sure else "content"
     if how == "key":
         return Fact(str(site), how, fingerprint(link_key is None, key))
-    answer = ask(site.callee, site.argtypes, target)
+    answer = with_answer(site, target).answer
     return Fact(str(site), how, fingerprint(key, _content(answer.inputs(), target), _meant(site, target)))
 
 

@@ -13,8 +13,10 @@ from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.locks import module_init_lock
 
-from ..compiling.code_library import LinkingCodeLibrary, LinkingFiles, SymbolSite
-from ..protocol.asking import ask
+from ..compiling.code_library import LinkingCodeLibrary
+from ..compiling.linking_files import LinkingFiles
+from ..compiling.symbol_sites import SymbolSite
+from ..protocol.asked_call import with_answer
 from ..protocol.call_sites import CallSite
 
 
@@ -45,7 +47,7 @@ def states_of(library: LinkingCodeLibrary) -> dict[str, Any]:
 def _has_callbacks(entry: Any, target: Target) -> bool:
     parts: Sequence[Any] = (entry,)
     if isinstance(entry, CallSite):
-        parts = ask(entry.callee, entry.argtypes, target).inputs()
+        parts = with_answer(entry, target).answer.inputs()
     return any(getattr(part, name, None) for part in parts for name in ("setup_callback", "teardown_callback"))
 
 

@@ -12,7 +12,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
-from ..protocol.asking import ask
+from ..protocol.asked_call import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 
@@ -59,7 +59,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     for site in library.call_sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
-            answer = ask(site.callee, site.argtypes, target)
+            answer = with_answer(site, target).answer
             seconds, stored = answer.seconds, answer.stored
         except HookError:
             seconds, stored = None, False
