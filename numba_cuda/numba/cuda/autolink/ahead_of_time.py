@@ -15,7 +15,7 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
-from numba.cuda.cudadrv.external_code.target import split_cc
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
 from numba.cuda.cudadrv.external_code.toolkit_missing import why_missing
 
 from .compilation import without_device
@@ -41,7 +41,7 @@ class LinkedKernel:
     entry_name:
         The kernel's name in the code, to be found by ``cuModuleGetFunction`` or ``cuda.core``'s ``get_kernel``.
     cc:
-        What it was built for: ``(major, minor)`` or ``(major, minor, suffix)``.
+        The `ComputeCapability` that it was built for, equal to ``(9, 0)`` or ``(9, 0, "a")``.
     output:
         ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
     call_sites:
@@ -54,7 +54,7 @@ class LinkedKernel:
 
     code: bytes = field(repr=False)
     entry_name: str
-    cc: tuple[Any, ...]
+    cc: ComputeCapability
     output: str
     call_sites: tuple[CallSite, ...]
     inputs: tuple[PlannedInput, ...]
@@ -74,7 +74,7 @@ def build(
     kernel: Any,
     signature: Any,
     *,
-    cc: Any = None,
+    cc: ComputeCapabilityLike | None = None,
     output: str = "cubin",
     entry_name: str | None = None,
     **jit_options: Any,
@@ -88,8 +88,8 @@ def build(
     signature:
         What ``cuda.jit`` takes: ``"void(float32[::1])"``, ``(float32[::1],)`` or ``void(float32[::1])``.
     cc:
-        ``(9, 0)``, or ``(9, 0, "a")`` for architecture-specific code. Default: that of the current GPU, as a launch
-        would build for it.
+        What `ComputeCapability.parse` accepts: ``(9, 0)``, ``"9.0"``, ``"sm_90"``, ``90``; with the suffix ``a``
+        (``"9.0a"``) for architecture-specific code. Default: that of the current GPU, as a launch would build for it.
     output:
         ``"cubin"``; ``"ptx"``: PTX after link-time optimisation, without inputs that cannot take part in it;
         ``"ltoir"``: the kernel's own LTO-IR, for a later link with ``inputs``.
@@ -140,9 +140,9 @@ def build(
             code = bytes(library.get_ltoir(cc=wanted))
         plan = library.plan(wanted)
         facts = facts_of(library, wanted, output)
-    shown = wanted if wanted[2] else wanted[:2]
     types = f"({', '.join(map(str, argtypes))})"
-    return LinkedKernel(code, library._entry_name, shown, output, library.call_sites, plan.inputs, types, facts)
+    capability = ComputeCapability(*wanted)
+    return LinkedKernel(code, library._entry_name, capability, output, library.call_sites, plan.inputs, types, facts)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -166,22 +166,19 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
     return kernel, targetoptions
 
 
-def _compute_capability(cc: Any) -> tuple[int, int, str]:
+def _compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]:
     if cc is None:
         try:
-            major, minor = cuda.get_current_device().compute_capability
+            return ComputeCapability.parse(cuda.get_current_device().compute_capability).as_launched.parts
         except Exception as error:
             raise ValueError(
                 "there is no GPU whose compute capability could be the default: pass cc=, for example cc=(9, 0)"
             ) from error
-        return major, minor, "a" if (major, minor) >= (9, 0) else ""
-    if not (isinstance(cc, tuple) and len(cc) in (2, 3) and all(isinstance(part, int) for part in cc[:2])):
-        raise TypeError(f"cc is (major, minor) or (major, minor, suffix), for example (9, 0), not {cc!r}")
-    capability, suffix = split_cc(cc)
+    capability = ComputeCapability.parse(cc)
     if missing := why_missing("NVRTC"):
         raise LinkError(f"build() cannot begin: {missing[0]}", str(missing[1])) from missing[1]
     known = nvrtc.get_supported_ccs()
-    if capability not in known:
+    if capability.base not in known:
         names = ", ".join(f"{major}.{minor}" for major, minor in known)
-        raise ValueError(f"compute capability {cc!r} is not known to this CUDA toolkit, which knows {names}")
-    return (*capability, suffix)
+        raise ValueError(f"compute capability {capability} is not known to this CUDA toolkit, which knows {names}")
+    return capability.parts

@@ -93,7 +93,7 @@ def _fatbin(built: list[Any]) -> bytes:
 
 
 def _arch(built: Any) -> str:
-    return "sm_" + "".join(map(str, built.cc))
+    return str(built.cc.arch)
 
 
 def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list[Any]) -> dict[str, Any]:

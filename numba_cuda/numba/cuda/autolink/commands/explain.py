@@ -7,8 +7,6 @@ import argparse
 import contextlib
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.target import split_cc
-
 from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
@@ -64,11 +62,8 @@ def _refuse_what_crashes(kernel: Any, signature: str, cc: Any) -> None:
     finished = [planned for planned in unlinked.inputs if planned.input.kind is not kinds.CUDA]
     if not finished:
         return
-    capability, suffix = split_cc(unlinked.cc)
     with contextlib.suppress(link_trial.TrialError):  # then the link itself has the word
-        trial = link_trial.try_link(
-            [planned.input for planned in finished], autolink.Target(capability, suffix, lto=True)
-        )
+        trial = link_trial.try_link([planned.input for planned in finished], autolink.Target(unlinked.cc, lto=True))
         if trial.signal is not None:
             brought = "\n".join(f"  linked: {planned}" for planned in finished)
             raise CommandError(f"{trial.message}\n{brought}")

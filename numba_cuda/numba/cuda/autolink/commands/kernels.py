@@ -8,13 +8,12 @@ import contextlib
 import difflib
 import importlib.util
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator
 from typing import Any
 
-_CC = re.compile(r"(\d+)\.(\d)([af]?)")
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
 
 class CommandError(Exception):
@@ -40,16 +39,12 @@ def add_kernel(parser: argparse.ArgumentParser, *, signature_required: bool) -> 
     )
 
 
-def compute_capabilities(text: str) -> list[tuple[Any, ...]]:
-    """``"8.0,9.0a"`` as ``[(8, 0), (9, 0, "a")]``; for argparse."""
-    found = []
-    for part in text.split(","):
-        match = _CC.fullmatch(part.strip())
-        if match is None:
-            raise argparse.ArgumentTypeError(f"{part!r} is no compute capability, such as 9.0, 9.0a or 8.0,9.0,10.0")
-        major, minor, suffix = int(match[1]), int(match[2]), match[3]
-        found.append((major, minor, suffix) if suffix else (major, minor))
-    return found
+def compute_capabilities(text: str) -> list[ComputeCapability]:
+    """Return the compute capabilities that ``"8.0,9.0a"`` lists; for argparse."""
+    try:
+        return list(map(ComputeCapability.parse, text.split(",")))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; several: 8.0,9.0,10.0") from None
 
 
 def load(text: str) -> Any:

@@ -15,7 +15,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
-from numba.cuda.cudadrv.external_code.target import Target, split_cc
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
@@ -72,11 +72,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def _target_for(self, cc: tuple[Any, ...]) -> Target:
         """Return the target of a link for *cc*."""
-        capability, suffix = split_cc(cc)
+        capability = ComputeCapability.parse(cc)
         base = self.target or Target(capability, lto=self._lto, max_registers=self._max_registers)
-        return Target(
-            capability, suffix, self._lto, base.debug, base.lineinfo, base.fastmath, self._max_registers or None
-        )
+        return Target(capability, "", self._lto, base.debug, base.lineinfo, base.fastmath, self._max_registers or None)
 
     def _ensure_cc(self, cc: Any) -> Any:
         return cc_without_device() if cc is None and cc_without_device() is not None else super()._ensure_cc(cc)

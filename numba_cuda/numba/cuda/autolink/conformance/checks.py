@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError
 from numba.cuda.cudadrv.external_code.link import trial as link_trial
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from .. import ahead_of_time
 from ..kernel_cache.fingerprint import fingerprint
@@ -38,7 +38,7 @@ _SPELLING = 'check its spelling, and declare it extern "C" __device__, so that C
 def run_checks(
     obj: Any,
     argtypes: Sequence[Any],
-    cc: tuple[Any, ...],
+    cc: ComputeCapabilityLike,
     lto: Sequence[bool],
     others: Sequence[Any],
     other_process: bool,
@@ -47,7 +47,7 @@ def run_checks(
     if config.ENABLE_CUDASIM:
         raise RuntimeError("check_linkable() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
     capability = ahead_of_time._compute_capability(cc)
-    targets = tuple(Target(capability[:2], capability[2], lto=each) for each in lto)
+    targets = tuple(Target(capability, lto=each) for each in lto)
     checks = _Checks(obj, arguments(argtypes), targets)
     checks.run(others, other_process)
     return checks.result()

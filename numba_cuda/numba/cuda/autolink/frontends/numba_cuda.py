@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
-from numba.cuda.cudadrv.external_code.target import Target, split_cc
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling
 
@@ -117,12 +117,12 @@ def _compile(host: Any) -> Any:
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
-    capability, suffix = split_cc(options["cc"])
+    capability = ComputeCapability.parse(options["cc"])
     without_device = cc_without_device()
     if for_device and without_device is not None:
-        capability, suffix = split_cc(without_device)
-    elif for_device and capability >= (9, 0):
-        suffix = "a"  # as CUDACodeLibrary does when it links for the current GPU
+        capability = ComputeCapability(*without_device)
+    elif for_device:
+        capability = capability.as_launched
     debug = bool(options.get("debug"))
     lto = options.get("lto")
     if lto is None:
@@ -131,8 +131,7 @@ def _target(options: dict[str, Any], for_device: bool) -> Target:
         # A device function has no say in how its kernel is linked: assume what kernels do by default.
         lto = (_have_nvjitlink() and not debug) if for_device else "gen-lto" in (options.get("nvvm_options") or {})
     return Target(
-        compute_capability=capability,
-        suffix=suffix,
+        capability,
         lto=bool(lto),
         debug=debug,
         lineinfo=bool(options.get("lineinfo")),

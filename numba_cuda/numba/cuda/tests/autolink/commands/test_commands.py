@@ -129,7 +129,11 @@ WRONG = {
     "no such file": (1, ["explain", "missing.py:kernel"], "missing.py: no such file"),
     "no such kernel": (1, ["explain", "FILE:kernal"], "has no 'kernal'; did you mean kernel?"),
     "no kernel": (1, ["explain", "FILE:add", "--sig", SIGNATURE, "--cc", "9.0"], "takes a"),
-    "no compute capability": (2, ["explain", "FILE:kernel", "--cc", "ninety"], "no compute capability, such as 9.0"),
+    "no compute capability": (
+        2,
+        ["explain", "FILE:kernel", "--cc", "ninety"],
+        "'ninety' is not a compute capability: expected",
+    ),
     "unknown compute capability": (1, ["explain", "FILE:kernel", "--sig", SIGNATURE, "--cc", "1.0"], "is not known"),
     "bad signature": (1, ["explain", "FILE:kernel", "--sig", "void(", "--cc", "9.0"], "SyntaxError"),
     "typing error": (1, ["explain", "FILE:wrong", "--sig", SIGNATURE, "--cc", "9.0"], "undeclared"),
