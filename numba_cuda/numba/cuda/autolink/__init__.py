@@ -70,7 +70,7 @@ _WHERE = {
     "Extern": "numba.cuda.autolink.device_callable.extern",
     "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
     "Prebuilt": "numba.cuda.autolink.prebuilt",
-    "Report": "numba.cuda.autolink.reports.records",
+    "Report": "numba.cuda.autolink.reports.report_class",
     "Target": "numba.cuda.cudadrv.external_code.target",
     "activate": "numba.cuda.autolink.frontends.numba_cuda",
     "build": "numba.cuda.autolink.ahead_of_time",

@@ -24,7 +24,7 @@ from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
 
 if TYPE_CHECKING:
-    from .reports.records import Report
+    from .reports.report_class import Report
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")

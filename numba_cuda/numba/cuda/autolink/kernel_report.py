@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from .ahead_of_time import _compute_capability, build
 from .reports.collect import of_facts
 from .reports.facts import facts_of
-from .reports.records import Report
+from .reports.report_class import Report
 
 
 def report(kernel: Any, signature: Any = None, cc: Any = None) -> Report:

@@ -19,15 +19,28 @@ from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
-from .facts import BuildFacts, CallFacts
-from .records import BuildReport, CallReport, CodeReport, CompiledReport, LinkReport, Report, ResultReport
-from .why import why
+from .facts import BuildFacts
+from .lto_reason import lto_reason
+from .records import BuildReport, CallFacts, CallReport, CodeReport, CompiledReport, LinkReport, ResultReport
+from .report_class import Report
+
+_KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
 def of_facts(
     facts: BuildFacts, signature: str, planned: Callable[[], Iterable[PlannedInput]], code: bytes, output: str
 ) -> Report:
-    """The report of one build. *planned* finds the external code again, for its symbols; *code* is the result."""
+    """Return the report of one build.
+
+    Parameters
+    ----------
+    facts, signature:
+        The facts of the build, and the types of the kernel's arguments as text.
+    planned:
+        Returns the external code of the build, whose symbols are read.
+    code, output:
+        The result: its bytes, and ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
+    """
     if output == "ltoir":
         items = [LinkedInput.of(each) for each in planned()]
     else:
@@ -37,7 +50,7 @@ def of_facts(
     )
     codes = _codes(facts, items, known)
     calls = tuple(_call(call, codes) for call in facts.calls)
-    result = ResultReport({"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}[output], len(code), sha256(code))
+    result = ResultReport(_KINDS[output], len(code), sha256(code))
     if output == "cubin":
         used = resources(code, facts.entry_name, facts.log)
         result = dataclasses.replace(result, **dataclasses.asdict(used))
@@ -47,39 +60,30 @@ def of_facts(
 
 
 def _call(call: CallFacts, codes: Iterable[CodeReport]) -> CallReport:
-    return CallReport(
-        call.object,
-        call.name,
-        call.argtypes,
-        call.filename,
-        call.line,
-        call.chain,
-        call.function,
-        call.seconds,
-        call.stored,
-        tuple(part for code in codes for part in code.parts or (code,) if call.text in part.brought_by),
-    )
+    parts = (part for code in codes for part in code.parts or (code,))
+    known = {field.name: getattr(call, field.name) for field in dataclasses.fields(call)}
+    return CallReport(**known, returned=tuple(part for part in parts if call.site in part.brought_by))
 
 
 def _link(facts: BuildFacts, codes: tuple[CodeReport, ...], output: str) -> LinkReport:
     if output == "ltoir":
-        return LinkReport(True, "to be linked by whoever takes the LTO-IR", None, codes, "", "not linked", None)
+        return LinkReport(True, "left to the program that links the LTO-IR", None, codes, "", "not linked", None)
     link = facts.link
     if link is None:
         lto = facts.target.lto
-        return LinkReport(lto, why(facts.target, lto, codes), None, codes, facts.log, "built", None)
-    reason = why(facts.target, link.lto, codes)
+        return LinkReport(lto, lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)
+    reason = lto_reason(facts.target, link.lto, codes)
     return LinkReport(link.lto, reason, link.options, codes, link.log, link.origin, link.seconds)
 
 
 def _codes(
     facts: BuildFacts, items: Sequence[LinkedInput], known: dict[tuple[str, str], LinkInput]
 ) -> tuple[CodeReport, ...]:
-    """What was linked, with symbols: first those that can be read, and then, in LTO-IR, those that these want."""
+    """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference."""
     found: list[Symbols | None] = []
     external = [item for item in items if item.origins]
-    wanted = facts.own_symbols.wanted if len(external) == 1 else None
-    programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, wanted) for item in items]
+    undefined = facts.own_symbols.wanted if len(external) == 1 else None
+    programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, undefined) for item in items]
     for item, program in zip(items, programs, strict=True):
         if not item.origins:
             found.append(Symbols((facts.entry_name,), facts.own_symbols.wanted))
@@ -93,16 +97,16 @@ def _codes(
 
 
 def _linked_code(
-    item: LinkedInput, source: LinkInput | None, target: Target, wanted: Collection[str] | None
+    item: LinkedInput, source: LinkInput | None, target: Target, undefined: Collection[str] | None
 ) -> tuple[str, bytes] | None:
-    """Kind and bytes of what the linker got for *item*, if they can still be had as they were."""
+    """Return kind and bytes of what the linker was given for *item*, or None if they can no longer be found."""
     if source is None:
         return None
     if item.compiled is None:
         return item.kind, source.code
     try:
-        code = compile_input.compiled(source, target, wanted).code
-    except Exception:  # a header is gone or was edited meanwhile
+        code = compile_input.compiled(source, target, undefined).code
+    except Exception:  # a header was removed or edited since the build
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is remembered of a build: plain data, which outlives the compiler's own, and goes with a kernel into a cache."""
+"""What is kept of a build: plain data that outlives the compiler's own, and is stored with a cached kernel."""
 
 from __future__ import annotations
 
@@ -15,30 +15,28 @@ from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asked_call import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
+from .records import CallFacts
 
-_LONGEST = 40
-
-
-@dataclass(frozen=True)
-class CallFacts:
-    """A call of an object that provides code. ``text`` is what the link's records call it by."""
-
-    text: str
-    object: str
-    name: str
-    argtypes: tuple[str, ...]
-    filename: str
-    line: int
-    chain: tuple[Frame, ...]
-    function: int
-    seconds: float | None
-    stored: bool
+_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
 class BuildFacts:
-    """A kernel built for *target*. ``link`` is ``None`` where numba-cuda linked it alone; ``own_symbols`` are those of
-    the kernel's code before the link."""
+    """A kernel built for one target.
+
+    Attributes
+    ----------
+    kernel, entry_name, target:
+        The kernel's name, its name in the code, and what it was built for.
+    graph, calls:
+        The functions from the kernel to the calls of external code, and these calls.
+    link, log:
+        The record of the link, ``None`` where numba-cuda linked the kernel alone, and what the linker printed.
+    own_symbols:
+        The symbols of the kernel's own code before the link.
+    restored:
+        Whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``.
+    """
 
     kernel: str
     entry_name: str
@@ -52,7 +50,10 @@ class BuildFacts:
 
 
 def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-    """The facts of a kernel's library that was linked for *cc*: to a ``"cubin"`` or ``"ptx"``, or not (``"ltoir"``)."""
+    """Return the facts of a kernel's code library that was linked for *cc*.
+
+    *output* is ``"cubin"`` or ``"ptx"``, or ``"ltoir"`` for a kernel that was not linked.
+    """
     target = library._target_for(cc)
     graph, chains = call_graph(library)
     calls = []
@@ -65,18 +66,19 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
             seconds, stored = None, False
         calls.append(
             CallFacts(
-                str(site),
-                str(site.callee),
-                _short(site.callee),
-                tuple(map(str, site.argtypes)),
-                site.filename,
-                site.line,
-                chain,
-                function,
-                seconds,
-                stored,
+                site=str(site),
+                object=str(site.callee),
+                name=_short_name(site.callee),
+                argtypes=tuple(map(str, site.argtypes)),
+                filename=site.filename,
+                line=site.line,
+                chain=chain,
+                function=function,
+                seconds=seconds,
+                stored=stored,
             )
         )
+    log = library._linkerinfo_cache.get(cc) if output == "cubin" else None
     return BuildFacts(
         library.name,
         library._entry_name,
@@ -84,14 +86,14 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         graph,
         tuple(calls),
         library.link_records.get((cc, output)),
-        ((library._linkerinfo_cache.get(cc) if output == "cubin" else None) or "").replace("\0", "").strip(),
+        (log or "").replace("\0", "").strip(),
         code_symbols.in_llvm(library.llvm_strs),
     )
 
 
-def _short(callee: Callee) -> str:
-    """A name for diagrams: of a declared function its own, the object's repr if that is short and its own, its type."""
+def _short_name(callee: Callee) -> str:
+    """Return a name for diagrams: a declared function's own name, a short repr, or the name of the object's type."""
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name)
     text = str(callee)
-    return callee.name if text.startswith("<") or len(text) > _LONGEST else text
+    return callee.name if text.startswith("<") or len(text) > _LONGEST_NAME else text
