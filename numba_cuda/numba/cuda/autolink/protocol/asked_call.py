@@ -25,11 +25,15 @@ class AskedCall(CallSite):
 
     @property
     def site(self) -> CallSite:
-        """The call site alone."""
+        """The call site alone, without an answer."""
         return CallSite(self.callee, self.argtypes, self.filename, self.line, self.function)
 
     def __reduce__(self) -> Any:
-        return CallSite, (self.callee, self.argtypes, self.filename, self.line, self.function)
+        return _site, (self.site,)
+
+
+def _site(site: CallSite) -> CallSite:
+    return site
 
 
 def with_answer(call: CallSite, target: Target) -> AskedCall:

@@ -52,6 +52,11 @@ class CallSite:
         """File, line and function of the call."""
         return f"{self.filename}:{self.line} in {self.function}"
 
+    @property
+    def site(self) -> CallSite:
+        """The call site alone, without an answer."""
+        return self
+
     def __str__(self) -> str:
         return f"{self.call} called at {self.place}"
 
