@@ -167,10 +167,10 @@ def _ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 def _refuse_misfits(answer: Answer, target: Target) -> None:
     finished = [link_input for link_input in answer.inputs() if link_input.kind is not kinds.CUDA]
     if finished:
-        from numba.cuda.cudadrv.external_code.formats import structure as link_checks
+        from numba.cuda.cudadrv.external_code.link.fit import misfit
 
         for link_input in finished:
-            if why := link_checks.misfit(link_input, target):
+            if why := misfit(link_input, target):
                 raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit: {why}")
 
 
