@@ -11,10 +11,11 @@ from typing import Any
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile import diagnostics as compile_failure
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError
 from numba.cuda.cudadrv.external_code.link import trial as link_trial
+from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
@@ -236,9 +237,9 @@ class _Checks:
 
     def _wanted(self) -> dict[str, prototypes.Prototype | None]:
         """The symbols that the kernel that calls it declares, and how."""
-        ptx = code_symbols.ptx_with(self.own_code, (), self.targets[0].arch) or ""
+        ptx = ptx_of_ltoir(self.own_code, (), self.targets[0].arch) or b""
         declared = prototypes.of_ptx(ptx)
-        return {name: declared.get(name) for name in code_symbols.in_ptx(ptx.encode()).wanted}
+        return {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
 
     def _has_parameters(
         self,

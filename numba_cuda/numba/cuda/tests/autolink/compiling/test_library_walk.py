@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 from numba.cuda.autolink.compiling.call_graph import call_graph
@@ -26,7 +27,7 @@ def chain(depth):
     libraries = [LinkingCodeLibrary(None, f"function_{number}") for number in range(depth)]
     for library in libraries:
         library._module = library.name
-    for caller, callee in zip(libraries, libraries[1:], strict=False):
+    for caller, callee in itertools.pairwise(libraries):
         caller._linking_libraries.add(callee)
         caller.calls.add(callee)
     libraries[-1].calls.add_site(CallSite(find_callee(Answers()), (), "functions.py", 7, "last"))

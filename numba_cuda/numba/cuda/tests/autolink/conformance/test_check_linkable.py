@@ -241,7 +241,11 @@ class TestTells:
 
     @pytest.mark.parametrize(
         ("answer", "got"),
-        [(None, "nothing"), (b"code", "got bytes b'code'"), (cuda.Cubin(b"\x7fELF" + b"x" * 99), "no linkable cubin")],
+        [
+            (None, "nothing"),
+            (b"code", "got bytes b'code'"),
+            (cuda.Cubin(b"\x7fELF" + b"x" * 99), "cannot be linked as cubin"),
+        ],
     )
     def test_answers_that_are_no_code(self, answer, got):
         class Answers(Add):
