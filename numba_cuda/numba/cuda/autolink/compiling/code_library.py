@@ -335,8 +335,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
             from numba.cuda.cudadrv.external_code.link import run as link_run
-
-            from ..kernel_cache.code_fingerprint import plan_fingerprints
+            from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
 
             before = plan_fingerprints(plan)
             linked = link_run.link(
@@ -389,35 +388,17 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
         ]
 
-    # Serialisation: a library with no external code leaves no trace of this class, so that what numba-cuda caches of
-    # it can be loaded where this project is not installed.
-
     @property
     def brings_external_code(self) -> bool:
-        """Whether it needs more linked than numba-cuda's own runtime, which numba-cuda can pickle."""
+        """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
         return any(entry is not NRT_LIBRARY for entry in self._entries)
 
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        from ..kernel_cache.code_fingerprint import plan_fingerprints
+        from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
 
         return any(plan_fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
-
-    def _reduce_class(self) -> type:
-        if not self.brings_external_code:
-            return CUDACodeLibrary
-        from ..kernel_cache.restored_library import RestoredLibrary
-
-        return RestoredLibrary
-
-    def _reduce_states(self) -> dict[str, Any]:
-        if not self.brings_external_code:
-            states: dict[str, Any] = super()._reduce_states()
-            return states
-        from ..kernel_cache.restored_library import states_of
-
-        return states_of(self)
 
 
 def _link_error(message: str) -> Exception:

@@ -21,10 +21,10 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..ahead_of_time import _isolated_device_functions as isolated_device_functions
 from ..compilation import asking, without_device
-from ..kernel_cache.fingerprint import fingerprint
 from ..protocol.asking import Answer, _asked, _hook_errors
 from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
 from ..protocol.errors import HookError
+from ..value_fingerprint import fingerprint
 
 TIMEOUT = 300.0
 _START = (

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, is_item
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
@@ -126,7 +126,7 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     answers = _memory.of(callee)
     question = (argtypes, target)
     if question in answers:
-        if cache_store.store().settings.verify:
+        if current_store().settings.verify:
             _verify(callee, argtypes, target, answers[question])
     else:
         if (callee, question) in _being_asked:

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..kernel_cache.fingerprint import fingerprint
+from ..value_fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from .callee import Callee
@@ -53,13 +53,13 @@ def stored(callee: Callee, value: Any, argtypes: tuple[Any, ...], target: Target
 
     key = _key(callee, value, argtypes, target)
     try:
-        items = _unpacked(cache_store.fetch(key, build).data)
+        items = _unpacked(current_store().fetch(key, build).data)
     except _NotStorableError as error:
         return error.items
     if any(isinstance(item, str) and not os.path.isfile(item) for item in items):
         items = ask()  # a file that was generated, and is gone
         if (packed := _packed(items)) is not None:
-            cache_store.put(key, packed)
+            current_store().put(key, packed)
     return items
 
 

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from .. import progress, toolkit
-from ..cache import store as cache_store
 from ..cache.key import CacheKey
+from ..cache.store import current_store
 from ..compile import diagnostics as compile_failure
 from ..compile import programs as program_cache
 from ..compile.nvrtc import CompileError
@@ -133,7 +133,7 @@ def _linked(
     )
 
     # nvJitLink gives no log of a link that it remembers.
-    how = dataclasses.replace(options, no_cache=True) if cache_store.store().settings.verify else options
+    how = dataclasses.replace(options, no_cache=True) if current_store().settings.verify else options
 
     def run() -> bytes:
         _refuse_double_definitions(plan, parts, prototypes)
@@ -148,7 +148,7 @@ def _linked(
             raise explained from error
 
     with progress.step(f"linking {plan.kernel} for {target.arch}"):
-        fetched = cache_store.fetch(_key(plan, parts, options, output), run)
+        fetched = current_store().fetch(_key(plan, parts, options, output), run)
     linked = Linked.unpacked(fetched.data, output, plan.kernel)
     record = LinkRecord(
         target.arch,
