@@ -20,7 +20,7 @@ from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ..compiling.code_library import LinkingCodeLibrary
-from .kernel_key import KIND, KernelFunction
+from .kernel_key import KernelFunction
 from .reachable import Reached
 from .references import NotCacheableError, is_numba_cuda_file
 from .stored_kernel import dump_kernel, load_kernel
@@ -132,7 +132,7 @@ class KernelCache(CUDACache):
         super().flush()
         disk = current_store().disk
         for entry in disk.entries():
-            if entry.kind == KIND and self._function.owns(entry.parts):
+            if self._function.owns(entry):
                 disk.remove(entry.digest)
 
     def _key(self, sig: Any, codegen: Any, reached: Reached) -> CacheKey:

@@ -16,13 +16,13 @@ import llvmlite
 import numpy as np
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey, PartsTable
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 
 import numba_cuda
 
 from ..value_fingerprint import fingerprint
 
-KIND = "kernel"
 # Increased when what is pickled or recorded of a kernel changes.
 _SCHEMA = 3
 _FUNCTION = "the function"
@@ -73,12 +73,12 @@ class KernelFunction:
             while label in parts:  # they begin with the function's name, which may be anything
                 label += "'"
             parts[label] = value
-        return CacheKey(KIND, self.name, tuple(parts.items()))
+        return CacheKey("kernel", self.name, tuple(parts.items()))
 
-    def owns(self, parts: PartsTable) -> bool:
-        """Return whether *parts* are those of a stored kernel of this function, of whatever version."""
-        own = CacheKey(KIND, self.name, ((_FUNCTION, self.place),)).table
-        return (_FUNCTION, dict(own)[_FUNCTION]) in parts
+    def owns(self, entry: StoredEntry) -> bool:
+        """Return whether *entry* is a kernel of this function, whatever its options and the version of its source."""
+        shown = dict(CacheKey("kernel", self.name, ((_FUNCTION, self.place),)).table)
+        return entry.kind == "kernel" and (_FUNCTION, shown[_FUNCTION]) in entry.parts
 
 
 def file_digest(path: str) -> str | None:
