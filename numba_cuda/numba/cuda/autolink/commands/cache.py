@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``cache``: what is cached on disk, removing from it, and what changed between entries."""
+"""The command ``cache``: show, empty or prune the cache on disk, and show what changed between entries."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ def add_to(commands: Any) -> None:
     action.set_defaults(run=_info)
     action = actions.add_parser("clear", help="remove everything")
     action.set_defaults(run=_clear)
-    action = actions.add_parser("prune", help="remove what was not used for longest")
-    action.add_argument("size", nargs="?", metavar="SIZE", help="what may stay, such as 500M (default: the cap)")
+    action = actions.add_parser("prune", help="remove the least recently used entries")
+    action.add_argument(
+        "size", nargs="?", metavar="SIZE", help="how much to keep, such as 500M (default: the size limit)"
+    )
     action.set_defaults(run=_prune)
     action = actions.add_parser("why", help="entries and what changed from one to the next")
     action.add_argument("name", nargs="?", default="", help="a part of the entries' name (default: all entries)")
-    action.add_argument("--kind", help="headers, program, answer or link")
+    action.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
     action.set_defaults(run=_why)
 
 
@@ -52,7 +54,7 @@ def _prune(options: argparse.Namespace) -> int:
     if options.size is not None:
         size = parse_size(options.size)
         if size is None:
-            raise CommandError(f"{options.size!r} is no size, such as 500M, 2G or 0", 2)
+            raise CommandError(f"{options.size!r} is not a size such as 500M, 2G or 0", 2)
     print(f"{cache.prune(size)} entries removed")
     return 0
 

@@ -20,11 +20,11 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from .. import ahead_of_time
-from ..kernel_cache.fingerprint import fingerprint
 from ..protocol.asking import link_key
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
+from ..value_fingerprint import fingerprint
 from . import prototypes, reproducibility
 from .link_keys import without_value
 from .probe_kernel import Argument, arguments, probe_kernel, signature

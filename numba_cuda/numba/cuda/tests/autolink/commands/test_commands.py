@@ -148,7 +148,7 @@ WRONG = {
         ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "missing/out.cubin"],
         "No such file or directory",
     ),
-    "no size": (2, ["cache", "prune", "much"], "'much' is no size"),
+    "no size": (2, ["cache", "prune", "much"], "'much' is not a size"),
     "no command": (2, [], "COMMAND"),
 }
 
