@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from . import reproducibility
@@ -78,7 +79,7 @@ def check_other_process(subject: Subject, findings: Findings) -> None:
     elif here.key != there.key:
         findings.fail(
             f"its {KEY_HOOK} is the same in another process",
-            f"another key there: {safe_repr(reproducibility.key_value(callee, argtypes, targets[0]))} here",
+            f"another key there: {safe_repr(link_key(callee, argtypes, targets[0]))} here",
             "the same value",
             KEY_OF_VALUES,
         )

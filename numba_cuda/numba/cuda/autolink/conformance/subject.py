@@ -7,20 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.formats.symbols import in_ptx, ptx_with
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError
+from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
+from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .. import ahead_of_time
-from ..protocol.asking import refuse_misfits
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
 from .findings import Findings
 from .probe_kernel import Argument, probe_kernel, signature
-from .prototypes import Prototype, of_ptx
+from .prototypes import of_ptx
 
 _CALLABLE = "can be called in a kernel"
 _RETURNS_CODE = "returns code that links"
@@ -140,9 +141,9 @@ def _compile_call(
 
 def _referenced(own_code: bytes, arch: str) -> dict[str, Prototype | None]:
     """Return the symbols that the kernel's own code references, with their prototypes where its PTX shows them."""
-    ptx = ptx_with(own_code, (), arch) or ""
+    ptx = ptx_of_ltoir(own_code, (), arch) or b""
     declared = of_ptx(ptx)
-    return {name: declared.get(name) for name in in_ptx(ptx.encode()).wanted}
+    return {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
 
 
 def _answers(
@@ -152,13 +153,7 @@ def _answers(
     answers = {}
     for target in targets:
         try:
-            answer = reproducibility.fresh(site.callee, site.argtypes, target)
-            refuse_misfits(answer, target)
-            answers[target] = answer.inputs()
-        except LinkInputError as error:
-            message = f"returned code that cannot be linked: {error}"
-            _hook_failed(HookError(site.callee, site.argtypes, message), target, targets, findings)
-            return None
+            answers[target] = reproducibility.fresh(site.callee, site.argtypes, target).inputs()
         except HookError as error:
             _hook_failed(error, target, targets, findings)
             return None

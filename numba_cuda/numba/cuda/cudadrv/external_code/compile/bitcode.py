@@ -20,8 +20,8 @@ import llvmlite
 from cuda import pathfinder
 
 from .. import toolkit
-from ..cache import store as cache_store
 from ..cache.key import CacheKey
+from ..cache.store import current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
@@ -58,7 +58,7 @@ def compiled(bitcode: LinkInput, target: Target, wanted: Collection[str] | None 
             ("llvmlite", llvmlite.__version__),
         ),
     )
-    fetched = cache_store.fetch(key, lambda: _compiled(bitcode, target, kept))
+    fetched = current_store().fetch(key, lambda: _compiled(bitcode, target, kept))
     kind, _, code = fetched.data.partition(b"\0")
     return Program(code, _KINDS[kind.decode()], fetched.origin, fetched.seconds)
 
@@ -67,7 +67,7 @@ def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
     """The functions that *bitcode* defines for others to see; ``None`` if llvmlite's LLVM cannot read it."""
     key = CacheKey("symbols", bitcode.name, (("bitcode", bitcode.code), ("llvmlite", llvmlite.__version__)))
     try:
-        names = cache_store.fetch(key, functools.partial(_in_child, "names", code=bitcode.code)).data.decode()
+        names = current_store().fetch(key, functools.partial(_in_child, "names", code=bitcode.code)).data.decode()
     except _ChildError:
         return None
     return tuple(names.splitlines())
