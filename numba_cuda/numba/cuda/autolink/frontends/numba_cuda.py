@@ -150,6 +150,35 @@ def _current_device(host: Any) -> Any:
     return get_current_device
 
 
+def _magic_tuple(host: Any) -> Any:
+    """Cache kernels that are compiled without a GPU by the compute capability that they are compiled for."""
+
+    @functools.wraps(host)
+    def magic_tuple(self: Any) -> Any:
+        cc = cc_without_device()
+        if cc is None:
+            return host(self)
+        from numba.cuda.cudadrv.runtime import runtime
+
+        return runtime.get_version(), cc
+
+    return magic_tuple
+
+
+def _bind(host: Any) -> Any:
+    """Without a GPU, link a compiled kernel and do not load it."""
+
+    @functools.wraps(host)
+    def bind(self: Any) -> None:
+        cc = cc_without_device()
+        if cc is None:
+            host(self)
+        else:
+            self._codelibrary.get_cubin(cc)
+
+    return bind
+
+
 def _compile_device(host: Any) -> Any:
     """Keep device functions compiled by `build` apart from those compiled for the current GPU."""
 
@@ -236,6 +265,7 @@ def _reduce_extern_function(host: Any) -> Any:
 
 SEAMS = (
     Seam("numba.cuda.codegen:JITCUDACodegen._library_class", _library_class),
+    Seam("numba.cuda.codegen:JITCUDACodegen.magic_tuple", _magic_tuple),
     Seam("numba.cuda.compiler:ExternalCodeLibrary", _external_library_class),
     Seam("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline", _lowering_pipeline),
     Seam("numba.cuda.compiler:compile_cuda", _compile),
@@ -243,6 +273,7 @@ SEAMS = (
     Seam("numba.cuda.decorators:declare_device_function", _declare_device_function),
     Seam("numba.cuda.dispatcher:compile_cuda", _compile_for_device),
     Seam("numba.cuda.dispatcher:get_current_device", _current_device),
+    Seam("numba.cuda.dispatcher:_Kernel.bind", _bind),
     Seam("numba.cuda.dispatcher:CUDADispatcher.compile_device", _compile_device),
     Seam("numba.cuda.dispatcher:CUDADispatcher.enable_caching", _enable_caching),
     Seam("numba.cuda.target:CUDATypingContext.resolve_value_type", _resolve_value_type),
