@@ -380,7 +380,7 @@ class TestTells:
         assert isinstance(raised.value, AssertionError)
 
     def test_what_is_no_type(self):
-        with pytest.raises(TypeError, match="'float33' is no Numba type: NameError"):
+        with pytest.raises(TypeError, match="'float33' is not the name of a Numba type: NameError"):
             quick(Add(), "float33")
         with pytest.raises(ValueError, match="not known to this CUDA toolkit"):
             quick(Add(), cc=(1, 0))
