@@ -11,7 +11,7 @@ from typing import Any
 from numba.cuda import dispatcher as host_dispatcher
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 
-from .ahead_of_time import build, capability_to_build
+from .ahead_of_time import build, compute_capability
 from .reports.collect import of_facts
 from .reports.facts import facts_of
 from .reports.report_class import Report
@@ -46,7 +46,7 @@ def report(kernel: Any, signature: Any = None, cc: Any = None) -> Report:
     if cc is None:
         capabilities = list(library._cubin_cache) or [library._ensure_cc(None)]
     else:
-        capabilities = [capability_to_build(each) for each in (cc if isinstance(cc, list) else [cc])]
+        capabilities = [compute_capability(each) for each in (cc if isinstance(cc, list) else [cc])]
     return of_library(library, compiled.signature.args, capabilities)
 
 

@@ -47,7 +47,7 @@ def run_checks(
     """What `testing.check_linkable` does."""
     if config.ENABLE_CUDASIM:
         raise RuntimeError("check_linkable() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
-    capability = ahead_of_time.capability_to_build(cc)
+    capability = ahead_of_time.compute_capability(cc)
     targets = tuple(Target(capability, lto=each) for each in lto)
     checks = _Checks(obj, arguments(argtypes), targets)
     checks.run(others, other_process)
