@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What of numba-cuda-autolink needs no Numba. The rest is the package ``numba.cuda.autolink``.
+"""The parts of numba-cuda-autolink that need no Numba. The rest is the package ``numba.cuda.autolink``.
 
 =================  ==============================================================================================
-``import_hook``    found by Python at its start: importing ``numba.cuda`` activates the project
+``import_hook``    installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``  the script ``numba-cuda-autolink``
 =================  ==============================================================================================
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a call passes to a symbol, and what the symbol's definition takes: both as PTX declares it.
+"""Prototypes of device functions as PTX shows them, both where they are called and where they are defined.
 
-The C ABI shows there: sizes, structs and their alignment.
+PTX shows the C ABI: sizes, structs and their alignment.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from numba.cuda.cudadrv.external_code.compile import dispatch as compile_input
-from numba.cuda.cudadrv.external_code.formats import containers as link_formats
-from numba.cuda.cudadrv.external_code.formats import defined_symbols as link_symbols
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.compile import dispatch
+from numba.cuda.cudadrv.external_code.formats import containers, defined_symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import in_ltoir, ptx_with
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.target import Target
 
 _FUNCTION = re.compile(
     r"\.func\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?", re.MULTILINE
@@ -27,7 +26,7 @@ _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+[\w$%]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter or result: its size, and of a struct its alignment, in bytes."""
+    """A parameter or a result: its size in bytes, and the alignment of a struct."""
 
     size: int
     align: int | None = None
@@ -38,7 +37,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Prototype:
-    """What a function takes and returns."""
+    """The parameters and the result of a function."""
 
     returns: Parameter | None
     parameters: tuple[Parameter, ...]
@@ -49,7 +48,7 @@ class Prototype:
 
 
 def of_ptx(text: str) -> dict[str, Prototype]:
-    """The prototypes of the functions that PTX declares or defines, as far as they can be read."""
+    """Return the prototypes, as far as they can be read, of the functions that PTX declares or defines."""
     found: dict[str, Prototype] = {}
     for function in _FUNCTION.finditer(text):
         returns, parameters = _parameters(function["returns"]), _parameters(function["parameters"])
@@ -75,16 +74,23 @@ def _parameters(text: str | None) -> tuple[Parameter, ...] | None:
 
 @dataclass(frozen=True)
 class Definitions:
-    """What is known of the symbols that a call wants: which are ``defined``, the ``prototypes`` of these that show, and
-    whether some code does not let one see what it defines."""
+    """What code shows of the symbols that a call references.
+
+    Attributes
+    ----------
+    defined, prototypes:
+        The symbols that it defines, and the prototypes that can be read.
+    opaque:
+        Whether some of the code does not show what it defines.
+    """
 
     defined: frozenset[str]
     prototypes: dict[str, Prototype]
     opaque: bool
 
 
-def definitions(inputs: Iterable[LinkInput], wanted: tuple[str, ...], target: Any) -> Definitions:
-    """Which of the symbols *wanted* are defined by *inputs*, for *target*, and how.
+def definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Target) -> Definitions:
+    """Return which of the symbols *names* the code in *inputs* defines for *target*, and with which prototypes.
 
     Raises
     ------
@@ -97,17 +103,17 @@ def definitions(inputs: Iterable[LinkInput], wanted: tuple[str, ...], target: An
     for item in inputs:
         kind, code = item.kind, item.code
         if kind.is_compiled:
-            # To LTO-IR in any case, which shows more than a cubin.
-            program = compile_input.compiled(item, dataclasses.replace(target, lto=True))
+            # Always to LTO-IR, which shows more than a cubin.
+            program = dispatch.compiled(item, dataclasses.replace(target, lto=True))
             kind, code = program.kind, program.code
         if kind is kinds.LTO_IR:
-            symbols = code_symbols.in_ltoir(code, wanted, target.arch)
+            symbols = in_ltoir(code, names, target.arch)
             opaque = opaque or symbols is None
             here = set(symbols.defined) if symbols is not None else set()
-            text = code_symbols.ptx_with(code, tuple(sorted(here)), target.arch) if here else None
+            text = ptx_with(code, tuple(sorted(here)), target.arch) if here else None
         else:
-            here = set(link_symbols.in_code(kind.name, code)) & set(wanted)
-            opaque = opaque or link_symbols.is_compressed(kind.name, code) or _has_ltoir(kind.name, code)
+            here = set(defined_symbols.in_code(kind.name, code)) & set(names)
+            opaque = opaque or defined_symbols.is_compressed(kind.name, code) or _has_ltoir(kind.name, code)
             text = "\n".join(_ptx_in(kind.name, code))
         defined |= here
         found |= {name: prototype for name, prototype in of_ptx(text or "").items() if name in here}
@@ -124,6 +130,6 @@ def _has_ltoir(kind: str, code: bytes) -> bool:
 
 def _pieces(kind: str, code: bytes) -> list[tuple[str, bytes]]:
     try:
-        return [(piece.kind, piece.code) for piece in link_formats.pieces(kind, code) if piece.code is not None]
-    except link_formats.FormatError:
+        return [(piece.kind, piece.code) for piece in containers.pieces(kind, code) if piece.code is not None]
+    except containers.FormatError:
         return []
