@@ -6,3 +6,14 @@
 ``command_entry``  the script ``numba-cuda-autolink``
 =================  ==============================================================================================
 """
+
+
+def __getattr__(name: str) -> str:
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import metadata
+
+    try:
+        return metadata.version("numba-cuda-autolink")
+    except metadata.PackageNotFoundError as error:
+        raise AttributeError("numba-cuda-autolink is not installed, so that its __version__ is not known") from error

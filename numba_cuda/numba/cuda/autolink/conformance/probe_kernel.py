@@ -13,6 +13,8 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.np import numpy_support
 
+from ..device_callable.c_abi import numba_type_named
+
 _numbers = itertools.count(1)
 
 
@@ -40,13 +42,7 @@ def arguments(argtypes: Sequence[Any]) -> tuple[Argument, ...]:
 
 def _argument(given: Any) -> Argument:
     if isinstance(given, str):
-        try:
-            named = eval(given, {}, dict(vars(types)))
-        except Exception as error:
-            raise TypeError(f"{given!r} is not a Numba type: {type(error).__name__}: {error}") from error
-        if not isinstance(named, types.Type):
-            raise TypeError(f"{given!r} is not a Numba type: it is {named!r}")
-        given = named
+        given = numba_type_named(given)
     if isinstance(given, types.Literal):
         return Argument(constant=given.literal_value)
     if isinstance(given, types.Type):

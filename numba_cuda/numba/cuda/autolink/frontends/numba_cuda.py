@@ -146,6 +146,35 @@ def _current_device(original: Any) -> Any:
     return get_current_device
 
 
+def _magic_tuple(original: Any) -> Any:
+    """Cache kernels that are compiled without a GPU by the compute capability that they are compiled for."""
+
+    @functools.wraps(original)
+    def magic_tuple(self: Any) -> Any:
+        cc = cc_without_device()
+        if cc is None:
+            return original(self)
+        from numba.cuda.cudadrv.runtime import runtime
+
+        return runtime.get_version(), cc
+
+    return magic_tuple
+
+
+def _bind(original: Any) -> Any:
+    """Without a GPU, link a compiled kernel and do not load it."""
+
+    @functools.wraps(original)
+    def bind(self: Any) -> None:
+        cc = cc_without_device()
+        if cc is None:
+            original(self)
+        else:
+            self._codelibrary.get_cubin(cc)
+
+    return bind
+
+
 def _compile_device(original: Any) -> Any:
     """Keep device functions that `build` compiles apart from those compiled for the current GPU."""
 
@@ -252,6 +281,7 @@ def _reduce_extern_function(original: Any) -> Any:
 
 SEAMS = (
     Seam("numba.cuda.codegen:JITCUDACodegen._library_class", _library_class),
+    Seam("numba.cuda.codegen:JITCUDACodegen.magic_tuple", _magic_tuple),
     Seam("numba.cuda.compiler:ExternalCodeLibrary", _external_library_class),
     Seam("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline", _lowering_pipeline),
     Seam("numba.cuda.compiler:compile_cuda", _compile),
@@ -259,6 +289,7 @@ SEAMS = (
     Seam("numba.cuda.decorators:declare_device_function", _declare_device_function),
     Seam("numba.cuda.dispatcher:compile_cuda", _compile_for_device),
     Seam("numba.cuda.dispatcher:get_current_device", _current_device),
+    Seam("numba.cuda.dispatcher:_Kernel.bind", _bind),
     Seam("numba.cuda.dispatcher:CUDADispatcher.compile_device", _compile_device),
     Seam("numba.cuda.dispatcher:CUDADispatcher.enable_caching", _enable_caching),
     Seam("numba.cuda.target:CUDATypingContext.resolve_value_type", _resolve_value_type),

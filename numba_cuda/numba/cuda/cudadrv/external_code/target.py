@@ -13,7 +13,7 @@ from . import toolkit
 # What `ComputeCapability.parse` accepts; the types of other packages are named tuples.
 ComputeCapabilityLike: TypeAlias = "ComputeCapability | tuple[Any, ...] | str | SupportsIndex"
 
-_TEXT = re.compile(r"(?:(\d+)\.(\d)|(?:sm_|compute_)?(\d+)(\d))([af]?)", re.ASCII)
+_TEXT = re.compile(r"(?:(\d{1,2})\.(\d)|(?:sm_|compute_)?(\d{1,2})(\d))([af]?)", re.ASCII)
 _EXPECTED = "expected (9, 0), (9, 0, 'a'), '9.0', '9.0a', 'sm_90a' or 90"
 
 
