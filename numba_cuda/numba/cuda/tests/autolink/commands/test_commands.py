@@ -180,7 +180,7 @@ def test_explain_survives_what_the_linker_does_not(tmp_path, capsys, monkeypatch
     text = Path(link_trial.trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     assert call in text
-    child.write_text(text.replace(call, "            os.abort()\n" + call))
+    child.write_text(text.replace(call, "            __import__('os').abort()\n" + call))
     cubin.write_bytes(compiled(adder("f"), "cubin"))
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
