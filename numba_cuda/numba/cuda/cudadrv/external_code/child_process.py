@@ -57,7 +57,7 @@ class ChildEndedError(ChildError):
     def __init__(self, how: str, printed: str):
         self.how = how
         self.printed = printed
-        super().__init__(f"{how}: {printed}" if printed else how)
+        super().__init__(f"the process ended ({how})" + (f": {printed}" if printed else ""))
 
 
 class RequestError(ChildError):

@@ -165,7 +165,7 @@ def test_a_death_is_one_error_that_tells_how(script, tmp_path, monkeypatch, body
             with pytest.raises(ChildEndedError) as caught:
                 child.request({})
             assert (caught.value.how, caught.value.printed) == (how, "last words")
-        assert str(caught.value) == f"{how}: last words"
+        assert str(caught.value) == f"the process ended ({how}): last words"
     assert not [file for file in set(tmp_path.iterdir()) - before if file.name.startswith("core")]
 
 
@@ -230,7 +230,7 @@ def test_a_closed_child_is_gone(script):
     [
         ("", "this Python is embedded (sys.executable is empty)"),
         ("/nowhere/python", "/nowhere/python"),
-        ("/bin/false", "/bin/false: exit code 1"),
+        ("/bin/false", "/bin/false: the process ended (exit code 1)"),
     ],
 )
 def test_an_interpreter_that_does_not_start_is_an_error(script, monkeypatch, executable, message):
