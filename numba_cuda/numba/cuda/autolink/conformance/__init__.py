@@ -8,5 +8,6 @@
 ``prototypes``    what a call passes to a symbol, and what the symbol's definition takes
 ``link_keys``     what is asked of a link key
 ``reproducibility``  asking the object in another process
+``reproducibility_child``  the other process
 ================  ===================================================================================
 """
