@@ -5,7 +5,6 @@
 ``passes``              ask called objects once types are final; attach their code while lowering
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
-``symbol_sites``        which calls reference a symbol, and with which prototype
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``call_graph``          the functions through which a kernel reaches its call sites
 ``library_walk``        visits code libraries, however deep their call graph is

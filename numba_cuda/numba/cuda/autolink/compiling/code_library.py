@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
@@ -27,7 +27,6 @@ from .call_graph import Calls
 from .library_walk import callees_first
 from .linking_files import Entry, LinkingFiles
 from .ordered_set import OrderedSet
-from .symbol_sites import SymbolSite
 
 # The linker's modules take milliseconds to import. They are imported where they are used, so that a kernel that is
 # already linked starts without them.
@@ -150,16 +149,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             known.append(site)
 
     @property
-    def symbol_sites(self) -> dict[str, str]:
-        """For each symbol that this function, or one that it calls, declares: which call wanted it first."""
-        return {symbol: sites[0].call for symbol, sites in self._symbols.items()}
-
-    @property
-    def symbol_prototypes(self) -> dict[str, str]:
-        """For each of these symbols, the LLVM function type with which it is called."""
-        return {symbol: sites[0].prototype for symbol, sites in self._symbols.items()}
-
-    @property
     def modules(self) -> list[Any]:
         """The LLVM modules of this library and all below it, each once, callers before callees.
 
@@ -213,25 +202,25 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:
-        """What is linked into this kernel for *cc* (default: the current GPU), beside its own code.
+        """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code.
 
         Raises
         ------
         LinkError
-            If a file that was named explicitly is missing or of no known kind, or two functions call one symbol with
+            If a file that was named explicitly is missing or of an unknown kind, or two functions call one symbol with
             different prototypes, which the linker would not notice.
         """
         for symbol, sites in self._symbols.items():
             if len(sites) > 1:
                 raise _link_error(
-                    f"linking kernel {self.name!r}: {symbol!r} is called as functions with different prototypes\n"
+                    f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )
         target = self._target_for(self._ensure_cc(cc))
-        return LinkPlan.of(f"kernel {self.name!r}", target, self._brought(target))
+        return LinkPlan.of(f"kernel {self.name!r}", target, self._provided(target))
 
-    def _brought(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
+    def _provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         needs_nrt = False
         for entry in self._entries:
             for origin, link_input in self._inputs_of(entry, target):
@@ -264,19 +253,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         yield NAMED_EXPLICITLY, link_input
 
     def get_cubin(self, cc: Any = None) -> Any:
-        """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
-        if not self._entries and not self.needs_cudadevrt:
-            try:
-                code = super().get_cubin(cc)
-            except Exception:
-                if not self._symbols:
-                    raise
-            else:
-                links = sys.modules.get("numba.cuda.cudadrv.external_code.link.run")  # loaded where there was a link
-                if links is None or not links.passed_undefined(bytes(code.code), self._symbols):
-                    return code
-                self._cubin_cache.clear()
-            # A call wants a symbol that is nowhere: what follows fails, and says so.
+        """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
+        if not self._entries and not self.needs_cudadevrt and not self._undefined_sites():
+            return super().get_cubin(cc)
         cc = self._ensure_cc(cc)
         plan = self.plan(cc)
         self._setup_functions = list(plan.setup_callbacks)
@@ -284,30 +263,22 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
-            from numba.cuda.cudadrv.external_code.link import run as link_run
+            from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
 
             from ..kernel_cache.code_fingerprint import plan_fingerprints
 
             before = plan_fingerprints(plan)
-            linked = link_run.link(
-                plan,
-                self._own_code(plan.target),
-                self.symbol_sites,
-                prototypes=self.symbol_prototypes,
-                entry=self._entry_name or "",
-                # What is built ahead of time is loaded by others, who may set its variables.
-                calls=self._calls,
-                drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
-            )
+            # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
+            drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
+            linked = link(plan, self._kernel_code(plan.target), LinkOptions(drop_unused_variables=drop))
             self._cubin_cache[cc] = linked.code
             self._linked[cc] = before
-            if linked.record is not None:
-                self.link_records[cc, "cubin"] = linked.record
+            self.link_records[cc, "cubin"] = linked.record
             self._linkerinfo_cache[cc] = linked.log
         return self._cubin_cache[cc]
 
     def get_lto_ptx(self, cc: Any = None) -> str:
-        """The PTX after link-time optimisation; inputs that take no part in it are left out with a warning."""
+        """Return the PTX after link-time optimisation; inputs that take no part in it are left out with a warning."""
         if not self._entries or not self._lto:
             return super().get_lto_ptx(cc)
         plan = self.plan(cc)
@@ -318,26 +289,33 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             else:
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
-        from numba.cuda.cudadrv.external_code.link import run as link_run
+        from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
 
-        linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx", calls=self._calls)
-        if linked.record is not None:
-            self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
+        linked = link(plan, self._kernel_code(plan.target), LinkOptions("ptx"))
+        self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
         return bytes(linked.code.code).decode()
 
-    def _calls(self) -> tuple[str, ...]:
-        """The functions that the code of this kernel calls and does not define."""
-        from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
-
-        return code_symbols.in_llvm(self.llvm_strs).wanted
-
-    def _own_code(self, target: Target) -> list[LinkInput]:
+    def _kernel_code(self, target: Target) -> KernelCode:
         if self._lto:
-            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=target.cc)), name=self.name)]
-        return [
-            LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
-            for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
-        ]
+            inputs = [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=target.cc)), name=self.name)]
+        else:
+            inputs = [
+                LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
+                for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
+            ]
+        return KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites())
+
+    def _undefined(self) -> tuple[str, ...]:
+        """Return the functions that this kernel calls and does not define."""
+        from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+
+        return undefined_functions(self.llvm_strs)
+
+    def _undefined_sites(self) -> dict[str, tuple[SymbolSite, ...]]:
+        """Return those of them that calls in Python reference, with the calls."""
+        if not self._symbols:
+            return {}
+        return {symbol: tuple(self._symbols[symbol]) for symbol in self._undefined() if symbol in self._symbols}
 
     # Serialisation: a library with no external code leaves no trace of this class, so that what numba-cuda caches of
     # it can be loaded where this project is not installed.

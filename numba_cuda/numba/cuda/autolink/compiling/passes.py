@@ -12,6 +12,7 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
@@ -21,7 +22,6 @@ from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_o
 from ..protocol.errors import CallError, HookError
 from .array_alignment import align_arrays
 from .code_library import LinkingCodeLibrary
-from .symbol_sites import SymbolSite
 
 
 def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.formats.symbols import in_ptx, ptx_with
+from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
@@ -139,9 +140,9 @@ def _compile_call(
 
 def _referenced(own_code: bytes, arch: str) -> dict[str, Prototype | None]:
     """Return the symbols that the kernel's own code references, with their prototypes where its PTX shows them."""
-    ptx = ptx_with(own_code, (), arch) or ""
+    ptx = ptx_of_ltoir(own_code, (), arch) or b""
     declared = of_ptx(ptx)
-    return {name: declared.get(name) for name in in_ptx(ptx.encode()).wanted}
+    return {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
 
 
 def _answers(

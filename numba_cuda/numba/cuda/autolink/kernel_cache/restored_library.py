@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.codegen import CUDACodeLibrary
+from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.locks import module_init_lock
 
 from ..compiling.code_library import LinkingCodeLibrary
 from ..compiling.linking_files import LinkingFiles
-from ..compiling.symbol_sites import SymbolSite
 from ..protocol.asked_call import with_answer
 from ..protocol.call_sites import CallSite
 

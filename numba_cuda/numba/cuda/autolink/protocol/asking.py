@@ -112,7 +112,7 @@ def _fitting(answer: Answer, target: Target) -> Answer:
     """Return *answer*, whose finished code must fit the target."""
     finished = [link_input for link_input in answer.inputs() if link_input.kind is not kinds.CUDA]
     if finished:
-        from numba.cuda.cudadrv.external_code.formats.structure import misfit
+        from numba.cuda.cudadrv.external_code.link.fit import misfit
 
         for link_input in finished:
             if why := misfit(link_input, target):

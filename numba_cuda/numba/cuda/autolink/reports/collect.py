@@ -9,13 +9,12 @@ import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import dispatch as compile_input
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
 from numba.cuda.cudadrv.external_code.formats.cubin_resources import resources
-from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.batching import batched
-from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.link.plan import PlannedInput, batched
+from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
@@ -82,17 +81,17 @@ def _codes(
     """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference."""
     found: list[Symbols | None] = []
     external = [item for item in items if item.origins]
-    undefined = facts.own_symbols.wanted if len(external) == 1 else None
+    undefined = facts.own_symbols.undefined if len(external) == 1 else None
     programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, undefined) for item in items]
     for item, program in zip(items, programs, strict=True):
         if not item.origins:
-            found.append(Symbols((facts.entry_name,), facts.own_symbols.wanted))
+            found.append(Symbols((facts.entry_name,), facts.own_symbols.undefined))
         else:
-            found.append(_readable(*program) if program is not None else None)
-    candidates = {name for symbols in (*found, facts.own_symbols) if symbols is not None for name in symbols.wanted}
+            found.append(symbols_of(*program) if program is not None else None)
+    candidates = {name for symbols in (*found, facts.own_symbols) if symbols is not None for name in symbols.undefined}
     for index, program in enumerate(programs):
         if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name:
-            found[index] = code_symbols.in_ltoir(program[1], candidates, facts.target.arch)
+            found[index] = symbols_of_ltoir(program[1], candidates, facts.target.arch)
     return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
 
 
@@ -111,14 +110,6 @@ def _linked_code(
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
 
 
-def _readable(kind: str, code: bytes) -> Symbols | None:
-    if kind == kinds.PTX.name:
-        return code_symbols.in_ptx(code)
-    if kind in (kinds.CUBIN.name, kinds.OBJECT.name):
-        return code_symbols.in_elf(code)
-    return None
-
-
 def _code(item: LinkedInput, symbols: Symbols | None) -> CodeReport:
     compiled = CompiledReport(**dataclasses.asdict(item.compiled)) if item.compiled is not None else None
     parts = tuple(dataclasses.replace(_code(part, None), compiled=compiled, unit=item.name) for part in item.parts)
@@ -130,7 +121,7 @@ def _code(item: LinkedInput, symbols: Symbols | None) -> CodeReport:
         item.origins,
         compiled,
         symbols.defined if symbols is not None else None,
-        symbols.wanted if symbols is not None else None,
+        symbols.undefined if symbols is not None else None,
         parts=parts,
     )
 

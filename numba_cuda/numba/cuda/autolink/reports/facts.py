@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.target import Target
 
@@ -45,7 +46,7 @@ class BuildFacts:
     calls: tuple[CallFacts, ...]
     link: LinkRecord | None
     log: str
-    own_symbols: code_symbols.Symbols
+    own_symbols: Symbols
     restored: bool = False
 
 
@@ -87,7 +88,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         tuple(calls),
         library.link_records.get((cc, output)),
         (log or "").replace("\0", "").strip(),
-        code_symbols.in_llvm(library.llvm_strs),
+        Symbols.of((), undefined_functions(library.llvm_strs)),
     )
 
 

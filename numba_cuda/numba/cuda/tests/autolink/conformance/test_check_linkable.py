@@ -241,7 +241,11 @@ class TestRejects:
 
     @pytest.mark.parametrize(
         ("answer", "got"),
-        [(None, "nothing"), (b"code", "got bytes b'code'"), (cuda.Cubin(b"\x7fELF" + b"x" * 99), "no linkable cubin")],
+        [
+            (None, "nothing"),
+            (b"code", "got bytes b'code'"),
+            (cuda.Cubin(b"\x7fELF" + b"x" * 99), "cannot be linked as cubin"),
+        ],
     )
     def test_answers_without_code(self, answer, got):
         class Answers(Add):

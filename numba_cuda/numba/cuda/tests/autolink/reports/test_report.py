@@ -19,7 +19,8 @@ from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
 from numba.cuda.cudadrv.external_code.formats import cubin_resources
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_cubin, symbols_of_ptx
+from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -212,13 +213,13 @@ def test_symbols_of_every_readable_kind():
         'extern "C" __device__ int also(int x) { return x; }'
     )
     undefined = ("elsewhere",)
-    assert code_symbols.in_ptx(ptx(source)) == code_symbols.Symbols(("also", "here"), undefined)
-    assert code_symbols.in_elf(compiled(source, "cubin")) == code_symbols.Symbols(("also", "here"), undefined)
+    assert symbols_of_ptx(ptx(source)) == Symbols(("also", "here"), undefined)
+    assert symbols_of_cubin(compiled(source, "cubin")) == Symbols(("also", "here"), undefined)
     ltoir = compiled(source, "ltoir")
-    assert code_symbols.in_ltoir(ltoir, ["here", "nowhere"], "sm_90") == code_symbols.Symbols(("here",), undefined)
-    assert code_symbols.in_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == code_symbols.Symbols(("also",), ())
-    assert code_symbols.in_ltoir(b"\xed\x43\x4e\x7fbroken", ["here"], "sm_90") is None
-    assert code_symbols.in_elf(b"\x7fELF but broken") is None
+    assert symbols_of_ltoir(ltoir, ["here", "nowhere"], "sm_90") == Symbols(("here",), undefined)
+    assert symbols_of_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == Symbols(("also",), ())
+    assert symbols_of_ltoir(b"\xed\x43\x4e\x7fbroken", ["here"], "sm_90") is None
+    assert symbols_of("cubin", b"\x7fELF but broken") is None
 
 
 def test_other_outputs_and_kernels_without_external_code():
