@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
     action.set_defaults(run=_prune)
     action = actions.add_parser("why", help="list entries and what changed from one to the next")
     action.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
-    action.add_argument("--kind", help="headers, program, answer or link")
+    action.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
     action.set_defaults(run=_why)
 
 

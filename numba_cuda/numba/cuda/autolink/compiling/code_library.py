@@ -263,9 +263,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
             from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
-
-            from ..kernel_cache.code_fingerprint import plan_fingerprints
 
             before = plan_fingerprints(plan)
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
@@ -317,35 +316,17 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             return {}
         return {symbol: tuple(self._symbols[symbol]) for symbol in self._undefined() if symbol in self._symbols}
 
-    # Serialisation: a library with no external code leaves no trace of this class, so that what numba-cuda caches of
-    # it can be loaded where this project is not installed.
-
     @property
     def brings_external_code(self) -> bool:
-        """Whether it needs more linked than numba-cuda's own runtime, which numba-cuda can pickle."""
+        """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
         return any(entry is not NRT_LIBRARY for entry in self._entries)
 
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        from ..kernel_cache.code_fingerprint import plan_fingerprints
+        from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
 
         return any(plan_fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
-
-    def _reduce_class(self) -> type:
-        if not self.brings_external_code:
-            return CUDACodeLibrary
-        from ..kernel_cache.restored_library import RestoredLibrary
-
-        return RestoredLibrary
-
-    def _reduce_states(self) -> dict[str, Any]:
-        if not self.brings_external_code:
-            states: dict[str, Any] = super()._reduce_states()
-            return states
-        from ..kernel_cache.restored_library import states_of
-
-        return states_of(self)
 
 
 def _called_last_first(library: CUDACodeLibrary) -> Iterable[CUDACodeLibrary]:

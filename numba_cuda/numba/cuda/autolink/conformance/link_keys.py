@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..kernel_cache.fingerprint import plain, state
+from ..value_fingerprint import plain, state
 
 
 def without_value(key: Any) -> str | None:

@@ -23,11 +23,11 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import without_device
 from ..frontends.numba_cuda import isolated_device_functions
-from ..kernel_cache.fingerprint import fingerprint
 from ..protocol.answers import Answer
 from ..protocol.asking import ask_afresh, link_key
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import HookError
+from ..value_fingerprint import fingerprint
 
 TIMEOUT = 300.0  # seconds
 _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # which imports this module

@@ -45,9 +45,9 @@ class Seam:
 
 def _library_class(original: Any) -> Any:
     def make_library(*args: Any, **kwargs: Any) -> Any:
-        from ..compiling.code_library import LinkingCodeLibrary
+        from ..kernel_cache.library import PicklableLibrary
 
-        return LinkingCodeLibrary(*args, **kwargs)
+        return PicklableLibrary(*args, **kwargs)
 
     return staticmethod(make_library)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
-from numba.cuda.cudadrv.external_code.cache.store import store
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
@@ -49,7 +49,7 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     question = (argtypes, target)
     being_asked = (callee, argtypes, target) in _in_progress.questions
     if question in answers:
-        if store().settings.verify and not being_asked:
+        if current_store().settings.verify and not being_asked:
             _verify(callee, argtypes, target, answers[question])
     elif being_asked:
         raise AskedAgainError(callee, argtypes, "is asked again while it is still answering")

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.cache import store
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..kernel_cache.fingerprint import fingerprint
+from ..value_fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from .answers import Item
@@ -44,13 +44,13 @@ def stored(
         return _packed(answers[0])
 
     key = _key(callee, link_key, argtypes, target)
-    data = store.fetch(key, build).data
+    data = current_store().fetch(key, build).data
     if data == _NOT_STORABLE:
         return answers[0] if answers else ask()
     items = _unpacked(data)
     if any(isinstance(item, str) and not os.path.isfile(item) for item in items):
         items = ask()  # it had generated a file, which is gone
-        store.put(key, _packed(items))
+        current_store().put(key, _packed(items))
     return items
 
 

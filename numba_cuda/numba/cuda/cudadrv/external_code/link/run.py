@@ -12,7 +12,7 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from .. import progress, toolkit
 from ..cache.key import CacheKey
-from ..cache.store import fetch, store
+from ..cache.store import current_store
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
 from ..toolkit_missing import why_missing
@@ -104,7 +104,9 @@ def _outcome(job: LinkJob, options: LinkOptions) -> tuple[_Outcome, LinkRecord]:
     linker_options = _linker_options(job, options)
     as_text = linker_options.as_bytes()
     with progress.step(f"linking {job.plan.kernel} for {target.arch}"):
-        fetched = fetch(_key(job, as_text, options), lambda: _run(job, linker_options, options.output).packed())
+        fetched = current_store().fetch(
+            _key(job, as_text, options), lambda: _run(job, linker_options, options.output).packed()
+        )
     outcome = _Outcome.unpacked(fetched.data)
     record = LinkRecord(
         target.arch,
@@ -156,7 +158,7 @@ def _key(job: LinkJob, linker_options: list[bytes], options: LinkOptions) -> Cac
 def _run(job: LinkJob, options: LinkerOptions, output: str) -> _Outcome:
     check_duplicates(job)
     check_signatures(job)
-    if store().settings.verify:
+    if current_store().settings.verify:
         options = dataclasses.replace(options, no_cache=True)  # nvJitLink gives no log of a link that it remembers
     linker = None
     try:

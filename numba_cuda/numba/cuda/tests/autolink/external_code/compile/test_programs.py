@@ -18,7 +18,7 @@ import pytest
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc
 from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -87,7 +87,7 @@ class Tree:
 
     def compiled(self) -> program_cache.Program:
         """As a new process would have it. What comes of it is what a compiler makes of it now."""
-        cache_store.reset()
+        reset_store()
         program = program_cache.compiled(self.source, self.target)
         unit = TranslationUnit.of(self.source, self.target)
         with working_directory(self.compiled_in):  # which is written into LTO-IR
@@ -103,7 +103,7 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.headers.file_state._TIME_MARGIN", 0)
     yield tree
-    cache_store.reset()
+    reset_store()
 
 
 def change(number: int, before: str, after: str):
@@ -399,7 +399,7 @@ def test_headers_that_provide_for_other_compilers_without_has_include(tree, monk
 def test_what_depends_on_the_time_is_not_cached(tree, macro):
     tree.code += f"\n__device__ const char *when() {{ return {macro}; }}"
     for _ in range(2):
-        cache_store.reset()
+        reset_store()
         assert program_cache.compiled(tree.source, tree.target).origin == "built"
 
 
@@ -458,7 +458,7 @@ def test_in_memory_too_a_change_is_seen_at_once(tree):
 def test_warnings_are_given_by_a_cached_program_too(tree):
     tree.code = '__device__ int g() { int unused = 1; return 0; }\n#warning "mind the gap"\n' + tree.code
     for origin in ("built", "disk"):
-        cache_store.reset()
+        reset_store()
         with pytest.warns(UserWarning, match="mind the gap"):
             assert program_cache.compiled(tree.source, tree.target).origin == origin
 
@@ -467,8 +467,8 @@ def test_a_damaged_record_of_headers_is_made_again(tree, monkeypatch):
     tree.compiled()
     entry = program_cache._entry(tree.source, tree.target)
     for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
-        cache_store.reset()
-        cache_store.put(entry.base, data)
+        reset_store()
+        current_store().put(entry.base, data)
         assert tree.compiled().origin == "disk"
 
 
@@ -531,7 +531,7 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
     assert len(ran) == in_children
     for source, program in zip(sources, programs, strict=True):
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
-    cache_store.reset()
+    reset_store()
     assert [program.origin for program in program_cache.all_compiled(sources, TARGET)] == ["disk", "disk"]
 
 

@@ -13,7 +13,7 @@ from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvc
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import diagnostics as compile_failure
 from numba.cuda.cudadrv.external_code.formats import cxx_names
 from numba.cuda.cudadrv.external_code.link import missing_symbol, signatures
@@ -68,7 +68,7 @@ def test_source_that_does_not_compile_is_saved_and_shown():
     error = failure_of(Linked("broken", cuda.CUSource(code)))
     assert Path(error.source_path).read_text() == code
     assert f"source: {error.source_path}" in str(error)
-    assert os.path.realpath(error.source_path).startswith(os.path.realpath(cache_store.store().settings.directory))
+    assert os.path.realpath(error.source_path).startswith(os.path.realpath(current_store().settings.directory))
     assert "    return SYNTAX;" in str(error)
     assert "SYNTAX" in error.log
     assert error.__cause__ is not None
@@ -233,13 +233,13 @@ def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
 
     build(kernel_calling(Linked("f", answer).function))
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "verify")
-    cache_store.reset()
+    reset_store()
     try:
         error = failure_of(Linked("f", answer), error=TypingError)
         build(kernel_calling(Linked("f").function))
     finally:
         monkeypatch.undo()
-        cache_store.reset()
+        reset_store()
     assert "changes its answer between calls\n  got: first CUDA C++ source" in str(error)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Code libraries that come out of a pickle: linked already, with the callbacks of the objects that they name."""
+"""Code libraries that can be pickled with the external code that they link, and those that were unpickled."""
 
 from __future__ import annotations
 
@@ -20,28 +20,37 @@ from ..protocol.asked_call import with_answer
 from ..protocol.call_sites import CallSite
 
 
-def states_of(library: LinkingCodeLibrary) -> dict[str, Any]:
-    """What a library with external code is pickled as.
+class PicklableLibrary(LinkingCodeLibrary):
+    """A code library that is pickled with its linked code.
 
-    Beside what numba-cuda keeps of every library (LLVM IR, PTX, cubins) these are the paths and the code that were
-    named explicitly, and the call sites with the objects that are called there.
+    A library without external code is pickled as numba-cuda's own class, so that what numba-cuda caches of it can be
+    loaded where this project is not installed.
     """
-    library.llvm_strs  # noqa: B018  (with canonical names, which depend on the entries)
-    without_entries = object.__new__(type(library))
-    without_entries.__dict__.update(vars(library), _linking_files=())
-    entries = library._entries
-    target = library._own_target()
-    from ..reports.facts import facts_of
 
-    facts = {cc: dataclasses.replace(facts_of(library, cc), restored=True) for cc in library._cubin_cache}
-    return {
-        **CUDACodeLibrary._reduce_states(without_entries),
-        "entries": entries,
-        "with_callbacks": tuple(_has_callbacks(entry, target) for entry in entries),
-        "target": target,
-        "facts": pickle.dumps(facts),  # for whoever asks for a report
-        "symbols": {symbol: [tuple(site) for site in sites] for symbol, sites in library._symbols.items()},
-    }
+    def _reduce_class(self) -> type:
+        return RestoredLibrary if self.brings_external_code else CUDACodeLibrary
+
+    def _reduce_states(self) -> dict[str, Any]:
+        """Return what numba-cuda keeps of every library (LLVM IR, PTX, cubins), and what else `RestoredLibrary` needs:
+        the paths and the code that were named explicitly, and the call sites with the objects that are called there."""
+        if not self.brings_external_code:
+            states: dict[str, Any] = super()._reduce_states()
+            return states
+        self.llvm_strs  # noqa: B018  (makes the names canonical, which depend on the entries)
+        without_entries = object.__new__(type(self))
+        without_entries.__dict__.update(vars(self), _linking_files=())
+        target = self._own_target()
+        from ..reports.facts import facts_of
+
+        facts = {cc: dataclasses.replace(facts_of(self, cc), restored=True) for cc in self._cubin_cache}
+        return {
+            **CUDACodeLibrary._reduce_states(without_entries),
+            "entries": self._entries,
+            "with_callbacks": tuple(_has_callbacks(entry, target) for entry in self._entries),
+            "target": target,
+            "facts": pickle.dumps(facts),  # unpickled only for a report
+            "symbols": {symbol: [tuple(site) for site in sites] for symbol, sites in self._symbols.items()},
+        }
 
 
 def _has_callbacks(entry: Any, target: Target) -> bool:
@@ -51,10 +60,10 @@ def _has_callbacks(entry: Any, target: Target) -> bool:
     return any(getattr(part, name, None) for part in parts for name in ("setup_callback", "teardown_callback"))
 
 
-class RestoredLibrary(LinkingCodeLibrary):
-    """A library that was linked when it was pickled. It is linked anew only for another compute capability.
+class RestoredLibrary(PicklableLibrary):
+    """A library that was linked before it was pickled. It is linked again only for another compute capability.
 
-    Callbacks are no code that can be stored. The objects at the call sites that had some are asked for them again.
+    Callbacks cannot be stored. The objects whose answers had some are asked for them again.
     """
 
     _with_callbacks: tuple[bool, ...] = ()
@@ -64,7 +73,7 @@ class RestoredLibrary(LinkingCodeLibrary):
         return pickle.loads(self._pickled_facts).get(cc)
 
     def get_cubin(self, cc: Any = None) -> Any:
-        """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
+        """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
         cc = self._ensure_cc(cc)
         if cc not in self._cubin_cache:
             return super().get_cubin(cc)
@@ -81,7 +90,7 @@ class RestoredLibrary(LinkingCodeLibrary):
         return self._cubin_cache[cc]
 
     def get_cufunc(self) -> Any:
-        """The loaded kernel. numba-cuda runs the setup callbacks of kernels that it compiles, here it would not."""
+        """Return the loaded kernel. numba-cuda runs setup callbacks only for kernels that it has just compiled."""
         cufunc = super().get_cufunc()
         self._set_up(cufunc.module)
         return cufunc
