@@ -11,7 +11,6 @@ import functools
 import importlib.metadata
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import zipfile
@@ -87,13 +86,19 @@ LAYOUTS = {
     "beside": beside,
     "editable": editable,
     "target directory": target_directory,
-    "layered, host first": functools.partial(layered, pth="a.pth"),
-    "layered, host last": functools.partial(layered, pth="z.pth"),
+    "layered, numba-cuda first": functools.partial(layered, pth="a.pth"),
+    "layered, numba-cuda last": functools.partial(layered, pth="z.pth"),
     "zipped": zipped,
 }
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+ALWAYS = ("beside", "editable", "layered, numba-cuda last")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.thorough]) for name in LAYOUTS],
+)
 def environment(request, tmp_path_factory, wheel) -> Environment:
     return LAYOUTS[request.param](tmp_path_factory.mktemp("environment"), wheel)
 
@@ -220,18 +225,21 @@ def test_the_loader_of_numba_cuda_stays_its_own(finder_alone):
     assert facts == {"found": found, "loader": ["SourceFileLoader", "SourceFileLoader"], "source": True}
 
 
-def test_import_time_grows_by_less_than_five_percent(tmp_path, wheel):
-    """Our part of each run over the rest of the same run, so that a slow machine slows both; the median of seven."""
+def imported(environment: Environment, **variables: str) -> set[str]:
+    """The modules that ``import numba.cuda`` leaves in ``sys.modules``."""
+    facts = environment.facts("import sys, numba.cuda; facts = sorted(sys.modules)", **variables)
+    return set(facts)
+
+
+def test_importing_numba_cuda_imports_little_of_this_project(tmp_path, wheel):
+    """The rest is imported by its first use: no compiler, linker, cache or report, and no package that numba-cuda alone
+    leaves out."""
     environment = beside(tmp_path, wheel)
-    environment.run("import numba.cuda")  # writes the byte code and warms the disk cache
-
-    def share() -> float:
-        report = environment.run("import numba.cuda", options=("-X", "importtime")).stderr
-        lines = re.findall(r"^import time: +\d+ \| +(\d+) \| *(\S+)$", report, re.MULTILINE)
-        microseconds = {module: int(cumulative) for cumulative, module in lines}
-        ours = microseconds["numba.cuda.autolink"] + microseconds["numba_cuda_autolink.import_hook"]
-        return ours / (microseconds["numba.cuda"] - microseconds["numba.cuda.autolink"])
-
-    shares = [share() for _ in range(7)]
-    print(f"added import time: {statistics.median(shares):.1%}, of {[f'{s:.1%}' for s in shares]}")
-    assert statistics.median(shares) < 0.05
+    without = imported(environment, NUMBA_CUDA_AUTOLINK="0")
+    added = imported(environment) - without
+    ours = {name for name in added if name.startswith("numba.cuda.")}
+    print(len(ours), sorted(added))
+    assert {name.partition(".")[0] for name in added - ours} <= set(sys.stdlib_module_names)
+    packages = {name.removeprefix("numba.cuda.").rpartition(".")[0] for name in ours}
+    assert packages - {"", "cudadrv"} <= {"autolink", "autolink.frontends", "cudadrv.external_code"}
+    assert len(ours) <= 30

@@ -7,7 +7,7 @@ import functools
 import random
 import struct
 import sys
-import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -185,26 +185,21 @@ def test_what_does_not_fit_the_target_is_told(kind, arch, cc, message):
     assert (message in why) if message else not why
 
 
-def test_a_look_costs_less_than_going_through_the_content():
+def test_a_look_makes_fewer_calls_than_the_content_has_words():
     code = compiled("".join(adder(f"f{number}") for number in range(120)), "cubin")
     text = compiled(adder("f"), "ptx")
     text += text[text.index(b".visible") :] * (100_000 // len(text))
 
-    def seconds(function, *arguments):
-        start = time.perf_counter()
-        function(*arguments)
-        return time.perf_counter() - start
-
-    def gone_through(content):
-        return [int.from_bytes(content[i : i + 8], "little") for i in range(0, len(content), 8)]
-
+    calls: Counter[str] = Counter()
     for kind, content in (("cubin", code), ("PTX", text)):
-        assert link_checks._fault(kind, content) == ""
-        looks, yardsticks = [], []
-        for _ in range(10):  # in turn, so that a busy machine is so for both
-            looks.append(seconds(link_checks._fault, kind, content))
-            yardsticks.append(seconds(gone_through, content))
-        assert min(looks) < min(yardsticks), kind
+        calls.clear()
+        sys.setprofile(lambda frame, event, argument: calls.update([event]))
+        try:
+            fault = link_checks._fault(kind, content)
+        finally:
+            sys.setprofile(None)
+        assert fault == ""
+        assert 0 < calls["call"] + calls["c_call"] < len(content) / 8, kind
 
 
 # Damage
@@ -237,17 +232,16 @@ def damaged(count, seed=7):
         yield kind, ways[(number // len(kinds)) % len(ways)]()
 
 
-def test_ten_thousand_damaged_inputs_are_refused_or_let_pass():
+def test_damaged_inputs_are_refused_or_let_pass(thorough):
     passed = {}
     refused = 0
-    start = time.perf_counter()
-    for kind, code in damaged(10_000):
+    count = 10_000 if thorough else 1_000
+    for kind, code in damaged(count):
         try:
             passed.setdefault(kind, []).append(looked_at(kind, code))
         except LinkInputError:
             refused += 1
-    assert time.perf_counter() - start < 15
-    assert refused > 6_000
+    assert refused > 0.6 * count
     # What shows only in the link ends a child process at worst. 8 of each kind; a crash starts another child.
     rnd = random.Random(1)
     sample = [item for items in passed.values() for item in rnd.sample(items, min(8, len(items)))]
