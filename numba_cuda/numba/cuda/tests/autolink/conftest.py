@@ -31,8 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return the number of processes for ``-n auto``: one for a chosen file or test, else at most four."""
-    if config.args != config.getini("testpaths"):
+    """Return the number of worker processes for ``-n auto``: none for one file or test, otherwise at most four."""
+    if len(config.args) == 1 and (config.args[0].endswith(".py") or "::" in config.args[0]):
         return 0
     return min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
