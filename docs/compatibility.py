@@ -99,7 +99,7 @@ CORNERS = [
 CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
 
 #: What the front end can break: its seams, typing, lowering, and kernels that it caches.
-FRONT_END_TESTS = ("protocol", "compiling", "device_callable", "kernel_cache", "test_ahead_of_time.py")
+FRONT_END_TESTS = ("frontends", "protocol", "compiling", "device_callable", "kernel_cache", "test_ahead_of_time.py")
 #: What CUDA's libraries and headers can break: compiling, linking, reading code, and one example.
 CUDA_TESTS = (
     "external_code/compile",

@@ -21,14 +21,14 @@ OURS = SourceTree(
 )
 
 
-def listed(found) -> str:
-    """What was found, a line each, so that a failure shows all of it."""
-    return "\n".join(map(str, found))
+def assert_empty(found) -> None:
+    """Fail with a line for each thing in *found*."""
+    assert not found, "\n" + "\n".join(map(str, found))
 
 
 class TestOurs:
     def test_every_module_is_on_the_map_of_its_package(self):
-        assert listed(OURS.map_faults()) == ""
+        assert_empty(OURS.map_faults())
 
     def test_there_is_no_package_above_ours(self):
         """Its ``__init__.py`` would shadow numba-cuda's own package."""
@@ -36,22 +36,22 @@ class TestOurs:
         assert [str(folder) for folder in above if (folder / "__init__.py").exists()] == []
 
     def test_no_files_import_each_other(self):
-        assert listed(circles(OURS.imports())) == ""
+        assert_empty(circles(OURS.imports()))
 
     def test_no_packages_import_each_other(self):
-        assert listed(circles(OURS.imports_of_units([AUTOLINK, EXTERNAL_CODE]))) == ""
+        assert_empty(circles(OURS.imports_of_units([AUTOLINK, EXTERNAL_CODE])))
 
     def test_external_code_knows_nothing_of_autolink(self):
         lower = {name: targets for name, targets in OURS.imports().items() if name.startswith(EXTERNAL_CODE)}
         assert {name: targets for name, targets in lower.items() if any(t.startswith(AUTOLINK) for t in targets)} == {}
 
     def test_private_names_stay_in_their_package(self):
-        assert listed(OURS.private_names_across_packages()) == ""
+        assert_empty(OURS.private_names_across_packages())
 
     def test_parameter_lists_of_the_link_are_short(self):
         functions = list(OURS.functions(f"{EXTERNAL_CODE}.link"))
         assert len(functions) > 20
-        assert listed([(module, f.name) for module, f in functions if len(parameters(f)) > 5]) == ""
+        assert_empty([(module, f.name) for module, f in functions if len(parameters(f)) > 5])
 
     def test_no_module_has_the_name_of_a_public_function(self):
         """Importing ``autolink.build`` as a module would put it in the place of the function."""

@@ -98,11 +98,11 @@ class SourceTree:
                         names[alias.asname or alias.name] = target
                     elif _private(alias.name) and self.modules[target].package != module.package:
                         found.append(f"{module.path.name}:{node.lineno}: {alias.name} of {target}")
-            for node in _nodes(module.tree):
-                if isinstance(node, ast.Attribute) and _private(node.attr):
-                    target = names.get(ast.unparse(node.value), "")
+            for use in _nodes(module.tree):
+                if isinstance(use, ast.Attribute) and _private(use.attr):
+                    target = names.get(ast.unparse(use.value), "")
                     if target and self.modules[target].package != module.package:
-                        found.append(f"{module.path.name}:{node.lineno}: {node.attr} of {target}")
+                        found.append(f"{module.path.name}:{use.lineno}: {use.attr} of {target}")
         return found
 
     def functions(self, package: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
