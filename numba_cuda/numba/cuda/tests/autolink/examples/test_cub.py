@@ -27,7 +27,7 @@ def functions_of(linked):
 
 
 def shared_memory(linked):
-    """Bytes of static shared memory of a kernel, beside what the driver keeps for itself."""
+    """Bytes of static shared memory of a kernel, without what the driver reserves."""
     sizes = [section["sh_size"] for section in elf(linked.code).iter_sections() if ".nv.shared._Z" in section.name]
     return sum(sizes) - 1024 * bool(sizes)  # of compute capability 9.0
 
@@ -127,7 +127,7 @@ class TestLinked:
 
 
 class TestIsLinkable:
-    """As library authors are told to check it."""
+    """Checked as the documentation recommends to library authors."""
 
     @pytest.mark.parametrize(
         ("method", "argtypes"),

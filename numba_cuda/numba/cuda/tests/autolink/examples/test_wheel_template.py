@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 import pytest
-from environments import with_host
+from environments import with_numba_cuda
 from numba.cuda.cudadrv.external_code import toolkit
 from repository import BENCHMARKS, EXAMPLES, PROJECT, module
 
@@ -53,7 +53,7 @@ def hook():
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """An environment with all that is installed here, numba-cuda and this project, but without the template."""
-    environment = with_host(tmp_path_factory.mktemp("environment"))
+    environment = with_numba_cuda(tmp_path_factory.mktemp("environment"))
     folder = tmp_path_factory.mktemp("project")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*build, "--wheel-dir", folder, PROJECT], check=True, timeout=120)
@@ -150,7 +150,7 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         (
             "int first(const float (&x)[3]) {",
@@ -167,8 +167,8 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
         ("float* first(float* x) {", "first: its result has the type 'float *', expected a number"),
     ],
 )
-def test_a_build_says_what_cannot_be_called(code, told, hook):
-    with pytest.raises(RuntimeError, match=re.escape(told)):
+def test_a_build_says_what_cannot_be_called(code, message, hook):
+    with pytest.raises(RuntimeError, match=re.escape(message)):
         hook.declared(f'extern "C" __device__ {code} }}', ["first"])
 
 

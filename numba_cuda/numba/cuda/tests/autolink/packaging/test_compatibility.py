@@ -110,12 +110,12 @@ class TestResult:
         assert result.failed == {"test_a.test_two[x]": "assert 1 == 2 and more", "test_a.test_five": "setup"}
         assert result.summary() == "1 passed, 2 failed"
 
-    def test_versions_are_told_for_either_cuda(self, result):
+    def test_versions_are_found_for_both_cudas(self, result):
         assert result.versions == {name: f"1.{i}" for i, name in enumerate(compatibility.LISTED)}
 
 
 class TestPage:
-    def test_tells_what_passed_what_failed_and_what_was_not_run(self, result):
+    def test_shows_what_passed_what_failed_and_what_was_not_run(self, result):
         page = compatibility.page([result])
         rows = [line for line in page.splitlines() if "|" in line]
         assert any("1 passed, 2 failed | not run | not run | not run |" in row for row in rows)
@@ -123,7 +123,7 @@ class TestPage:
         assert "| needs a GPU | 2 |" in page
         assert "abc1234" in page and "2026-01-31" in page
 
-    def test_tells_of_gpus(self, result):
+    def test_names_gpus(self, result):
         result.gpu = "Some GPU"
         page = compatibility.page([result])
         assert "| 1 passed, 2 failed (GPU) |" in page and "GPU: Some GPU." in page
@@ -134,7 +134,7 @@ class TestPage:
         assert "| 1 passed | not run" in page and "failed |" not in page
         assert re.search(r"## Failed tests\n\nNone\.\n", page)
 
-    def test_the_one_in_the_repository_is_made_of_the_results(self):
+    def test_the_page_in_the_repository_is_generated_from_the_results(self):
         results = compatibility.kept()
         assert {result.combination for result in results} <= set(COMBINATIONS)
         assert (DOCS / "compatibility.md").read_text() == compatibility.page(results)
