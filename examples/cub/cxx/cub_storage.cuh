@@ -58,8 +58,8 @@ template <int Slots>
 __device__ unsigned char* thread_bytes(int thread) {
     using all = typename last_reserved<0, Slots>::type;
     static_assert(all::lane * 32 * all::warps <= most_static,
-                  "the warp primitives of this kernel need more than 48 KB of shared memory: use fewer items per
-                  thread," " a smaller type, or a smaller block");
+                  "the warp primitives of this kernel need more than 48 KB of shared memory: use fewer items per thread,"
+                  " a smaller type, or a smaller block");
     __shared__ alignas(16) unsigned char bytes[all::lane * 32 * all::warps];
     return bytes + thread * all::lane;
 }
@@ -69,8 +69,8 @@ __device__ unsigned char* thread_bytes(int thread) {
 template <class Storage>
 struct block_need {
     static_assert(sizeof(Storage) <= most_static,
-                  "this primitive needs more than 48 KB of shared memory: use fewer items per thread, a smaller type,
-                  or" " a smaller block");
+                  "this primitive needs more than 48 KB of shared memory: use fewer items per thread, a smaller type, or"
+                  " a smaller block");
     static_assert(alignof(Storage) <= 16, "the storage is aligned to 16 bytes");
     static constexpr int bytes = sizeof(Storage);
 };
