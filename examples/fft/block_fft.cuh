@@ -7,9 +7,10 @@
 // order, where stride = size / elements. Nothing is scaled: a forward and then an inverse transform give `size` times
 // the input.
 //
-// The algorithm is Stockham's FFT: size = R1 * R2 * ..., where each factor is at most `elements`. For each j < size / R,
-// a pass of radix R takes the elements j, j + size / R, ..., which thread j % stride already holds, so a pass runs in
-// registers. Between passes the threads exchange elements through shared memory; after the last pass all are in place.
+// The algorithm is Stockham's FFT: size = R1 * R2 * ..., where each factor is at most `elements`. For each
+// j < size / R, a pass of radix R takes the elements j, j + size / R, ..., which thread j % stride already holds, so a
+// pass runs in registers. Between passes the threads exchange elements through shared memory; after the last pass all
+// are in place.
 //
 // The file needs no header and compiles as C++17, so tests compile it for the CPU too.
 #pragma once
@@ -60,8 +61,8 @@ __device__ constexpr complex<double> unit_root(int q, int turn) {
 
 __device__ constexpr int log2(int n) { return n == 1 ? 0 : 1 + log2(n / 2); }
 
-// For a pass of radix R over sub-transforms of length Ns: w^k, w^2k, w^4k, ... for all k < Ns, where w has order Ns * R.
-// The other powers are products of these, at most three, which needs fewer loads than a table of all powers.
+// For a pass of radix R over sub-transforms of length Ns: w^k, w^2k, w^4k, ... for all k < Ns, where w has order
+// Ns * R. The other powers are products of these, at most three, which needs fewer loads than a table of all powers.
 template <class T, int Ns, int R>
 struct twiddle_table {
     complex<T> value[log2(R)][Ns];

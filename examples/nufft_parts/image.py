@@ -31,7 +31,7 @@ ELLIPSES = [
 
 
 def phantom(size, finer=4):
-    """Return the head in `size` by `size` pixels, with row 0 at the bottom. A pixel is the mean of `finer`**2 points."""
+    """Return the head in `size` by `size` pixels, row 0 at the bottom. A pixel is the mean of `finer`**2 points."""
     side = 2 * (np.arange(size * finer) + 0.5) / (size * finer) - 1 - 1 / size
     y, x = np.meshgrid(side, side, indexing="ij")
     image = np.zeros_like(x)

@@ -26,8 +26,8 @@ class Plan:
         f[k0, k1] = sum over j of  c[j] exp(sign i (k0 x[j] + k1 y[j]))
         c[j] = sum over k0, k1 of  f[k0, k1] exp(sign i (k0 x[j] + k1 y[j]))
 
-    Frequency ``k0 = -(modes[0] // 2), ...`` is row ``k0 + modes[0] // 2`` of `f`, and `k1` likewise numbers the columns.
-    In one dimension there are no `k1` and `y`. As in FINUFFT, nothing is scaled.
+    Frequency ``k0 = -(modes[0] // 2), ...`` is row ``k0 + modes[0] // 2`` of `f`, and likewise `k1` for the columns. In
+    one dimension there are no `k1` and `y`. As in FINUFFT, nothing is scaled.
 
     Parameters
     ----------

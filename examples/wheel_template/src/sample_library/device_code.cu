@@ -1,5 +1,5 @@
-// Device functions for kernels. Kernels can call every extern "C" __device__ function by its name. Numbers are passed by
-// value, and arrays as pointers.
+// Device functions for kernels. Kernels can call every extern "C" __device__ function by its name. Numbers are passed
+// by value, and arrays as pointers.
 
 // Return 0 below lower, 1 above upper, and a smooth transition between.
 extern "C" __device__ float smooth_step(float lower, float upper, float x) {
