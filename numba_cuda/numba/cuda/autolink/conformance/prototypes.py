@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Prototypes of device functions as PTX shows them, both where they are called and where they are defined.
+"""What a call passes to a symbol, and what the symbol's definition takes: both as PTX declares it.
 
-PTX shows the C ABI: sizes, structs and their alignment.
+The C ABI shows there: sizes, structs and their alignment.
 """
 
 from __future__ import annotations

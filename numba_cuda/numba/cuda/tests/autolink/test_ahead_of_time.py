@@ -139,7 +139,7 @@ def test_without_a_gpu_the_compute_capability_must_be_given(monkeypatch):
         autolink.build(kernel, "void(int32[::1])")
 
 
-@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize("lto", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_two_processes_build_the_same_bytes(lto, tmp_path):
     """Device functions in a diamond, several sources, ``link=`` and declared links: no order may vary."""
     program = tmp_path / "program.py"

@@ -120,10 +120,10 @@ def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
     entries = [_entry(source, target) for source in sources]
     slow = [entry for entry in dict.fromkeys(entries) if entry.is_slow()] if len(entries) > 1 else []
     if len(slow) > 1:
-        from .jobs import compile_beside, most_jobs
+        from .jobs import compile_in_free_process, most_jobs
 
         if (jobs := min(len(slow), most_jobs())) > 1:
-            return _compiled_at_a_time(entries, slow, jobs, compile_beside)
+            return _compiled_at_a_time(entries, slow, jobs, compile_in_free_process)
     return [
         entry.program(_fetched(number, entry, compile_unit, left=len(entries) - number - 1))
         for number, entry in enumerate(entries)
@@ -296,9 +296,9 @@ class _Entry:
         if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _TELLS_HEADERS:
             return _packed(compile_(self.unit))
         began = time.time_ns()
-        from . import jobs as compile_jobs
+        from . import jobs
 
-        compiled = compile_jobs.compile_elsewhere(self.unit, traces=True)
+        compiled = jobs.compile_in_child(self.unit, traces=True)
         data = _packed(compiled)
         with self._lock:
             if compiled.headers and self._find_headers(compiled.headers):

@@ -184,7 +184,7 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     text = Path(trial.trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     assert call in text
-    child.write_text(text.replace(call, "            os.abort()\n" + call))
+    child.write_text(text.replace(call, "            __import__('os').abort()\n" + call))
     cubin.write_bytes(compiled(adder("f"), "cubin"))
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -466,6 +466,7 @@ class TestEveryExample:
         FFT = example("fft").FFT
         check_linkable(FFT(128), "complex64[::1]", "complex64[::1]", others=[FFT(256)])
 
+    @pytest.mark.thorough
     def test_cub(self):
         cub = example("cub_block_sum")
         check_linkable(cub.BlockSum(128), "int32", others=[cub.BlockSum(64)])

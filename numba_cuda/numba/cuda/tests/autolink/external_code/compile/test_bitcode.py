@@ -161,7 +161,7 @@ class TestLibdevice:
             assert b"__nv_fast_sinf" in program.code
             assert b"__nv_fast_cosf" not in program.code
 
-    @pytest.mark.parametrize("lto", [True, False])
+    @pytest.mark.parametrize("lto", [True, pytest.param(False, marks=pytest.mark.thorough)])
     def test_all_of_it_for_ptx_that_calls_it(self, lto):
         linked = build(kernel_of(sine(), lto=lto), "void(float32[::1])")
         assert [planned.input.kind.name for planned in linked.inputs] == ["PTX", "LLVM bitcode"]

@@ -19,7 +19,7 @@ from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import jobs as compile_jobs
+from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc
 from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
@@ -340,7 +340,7 @@ MACRO_INCLUDES = {
 
 @pytest.mark.parametrize("kind", MACRO_INCLUDES)
 def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    monkeypatch.setattr(jobs, "compile_in_child", None)
     tree.write("second/deep/two.h", MACRO_INCLUDES[kind] + "#define TWO 2\n")
     tree.settle()
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
@@ -349,7 +349,7 @@ def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
 
 
 def test_a_header_that_an_option_names(tree, monkeypatch):
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    monkeypatch.setattr(jobs, "compile_in_child", None)
     tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
     tree.defines.append(("THIRD", '"three.h"'))
     tree.settle()
@@ -406,11 +406,18 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 @pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads")
 @pytest.mark.parametrize(
     "header",
-    ["cub/block/block_radix_sort.cuh", "cuda/std/complex", "cuda_fp16.h", "cooperative_groups.h", "cuda/barrier"],
+    [
+        "cuda/std/complex",
+        "cuda_fp16.h",
+        *(
+            pytest.param(header, marks=pytest.mark.thorough)
+            for header in ("cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
+        ),
+    ],
 )
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
-    compiled = compile_jobs.compile_elsewhere(TranslationUnit.of(tree.source, TARGET), traces=True)
+    compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
     entry = program_cache._entry(tree.source, TARGET)
     known = entry.known()
     assert known is not None, entry._text.scan()
@@ -518,17 +525,17 @@ def cub_sources(count):
     ]
 
 
-@pytest.mark.parametrize(("jobs", "elsewhere"), [("2", 1), ("1", 0)])
+@pytest.mark.parametrize(("most", "in_children"), [("2", 1), pytest.param("1", 0, marks=pytest.mark.thorough)])
 @pytest.mark.counted
-def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, jobs, elsewhere):
-    monkeypatch.setenv(compile_jobs.JOBS, jobs)
+def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most, in_children):
+    monkeypatch.setenv(jobs.JOBS, most)
     ran = []
-    host = compile_jobs.compile_elsewhere
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", lambda unit, **how: ran.append(unit) or host(unit, **how))
+    compile_in_child = jobs.compile_in_child
+    monkeypatch.setattr(jobs, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how))
     sources = cub_sources(2)
     programs = program_cache.all_compiled(sources, TARGET)
     assert [program.origin for program in programs] == ["built", "built"]
-    assert len(ran) == elsewhere
+    assert len(ran) == in_children
     for source, program in zip(sources, programs, strict=True):
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
     reset_store()
@@ -541,18 +548,24 @@ def test_an_error_in_another_process_is_as_here(tree):
     with pytest.raises(CompileError) as here:
         compile_unit(unit)
     with pytest.raises(CompileError) as there:
-        compile_jobs.compile_elsewhere(unit)
+        jobs.compile_in_child(unit)
     assert here.value.log == there.value.log
 
 
-def test_a_process_that_does_not_answer(tree, monkeypatch):
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", r"the process ended \(SIGKILL\)"),
+        ("raise SystemExit('no room')", r"the process ended \(exit code 1\): no room"),
+        ("def answer(*_): raise OSError('no room')", "no room"),
+    ],
+)
+def test_a_process_that_does_not_answer(tree, tmp_path, monkeypatch, body, message):
     unit = TranslationUnit.of(tree.source, TARGET)
-    monkeypatch.setattr(compile_jobs, "_START", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(CompileError, match="ended by SIGKILL"):
-        compile_jobs.compile_elsewhere(unit)
-    monkeypatch.setattr(compile_jobs, "_START", "raise SystemExit('no room')")
-    with pytest.raises(CompileError, match="failed: no room"):
-        compile_jobs.compile_elsewhere(unit)
+    (tmp_path / "child.py").write_text(body)
+    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "child.py"))
+    with pytest.raises(CompileError, match=f"NVRTC in a child process: {message}$"):
+        jobs.compile_in_child(unit)
 
 
 PROCESS = """
@@ -571,9 +584,10 @@ print(json.dumps([[program.origin for program in programs], [program.code.hex() 
 """
 
 
-def test_sixteen_processes_build_twenty_programs_once_each(tree):
+def test_many_processes_build_twenty_programs_once_each(tree, thorough):
     processes = [
-        subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True) for _ in range(16)
+        subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True)
+        for _ in range(16 if thorough else 4)
     ]
     answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert all(codes == answers[0][1] for _, codes in answers)
