@@ -88,12 +88,12 @@ def cxx_type(numba_type: Any) -> str:
 
 
 def numba_type_named(name: str) -> Any:
-    """Return the Numba type that *name* means in the signatures of ``cuda.jit``, such as ``"float32[::1]"``.
+    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``.
 
     Raises
     ------
     CABIError
-        If it means none.
+        If there is no such type.
     """
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
@@ -105,7 +105,7 @@ def numba_type_named(name: str) -> Any:
 
 
 def numba_type_of(given: Any) -> Any:
-    """*given*, a Numba type, its name, or what NumPy calls a dtype, as a Numba type; None is void."""
+    """Return the Numba type of a Numba type, its name, or a NumPy dtype or scalar class; None is void."""
     if given is None:
         return types.none
     if isinstance(given, str):
