@@ -100,7 +100,7 @@ def numba_type_named(name: str) -> Any:
     except Exception as error:
         raise CABIError(f"{name!r} is not the name of a Numba type: {type(error).__name__}: {error}") from None
     if not isinstance(found, types.Type):
-        raise CABIError(f"{name!r} is not the name of a Numba type: it is {type(found).__name__} {found!r}")
+        raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")
     return found
 
 
@@ -149,7 +149,7 @@ def ctype(numba_type: Any) -> CType:
 
 
 _ADVICE = {
-    types.Optional: ": a value that may be None cannot be passed; pass it in a branch where it is not None",
+    types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
     types.UnicodeType: ": only strings that are constants can be arguments; they are not passed",
 }
 

@@ -57,8 +57,8 @@ class Extern:
             raise TypeError(f"Extern's symbol must be a str, not {type(symbol).__name__}")
         if not _SYMBOL.fullmatch(symbol):
             raise ValueError(
-                f"Extern's symbol must be a C identifier, not {symbol!r}"
-                " (of an array type, put the dtype into the name: f'f_{x.dtype}')"
+                f"Extern's symbol must be a C identifier, not {symbol!r}\n"
+                "  what to do: for an array type, put its dtype into the name: f'f_{x.dtype}'"
             )
         self.symbol = symbol
         self.returns = _returnable(returns)
