@@ -18,7 +18,7 @@ from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.target import split_cc
-from numba.cuda.cudadrv.external_code.toolkit_missing import why_missing
+from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import cc_without_device, without_device
 from .protocol.call_sites import CallSite

@@ -22,7 +22,7 @@ from ..compile.programs import Program, SourceError
 from ..formats.structure import misfit
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
-from ..toolkit_missing import why_missing
+from ..toolkit import why_missing
 from . import device_runtime, explain
 from .duplicates import defined_twice
 from .errors import LinkError, Part
