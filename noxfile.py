@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The compatibility matrix: all tests with every combination of docs/compatibility.py.
+"""The compatibility matrix: the tests with the combinations of versions in docs/compatibility.py.
 
-nox                                               all of them, then the page of the documentation with what came out
-nox -t ci                                         what .ci/run runs: the corners, and nvmath-python
-nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      one; nox --list lists them
-nox -s page                                       the page again, with the results that are in build/compatibility
+nox                                               all tests with all of them, then the page of the documentation
+nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      all tests with one of them; nox --list lists them
+nox -s corners                                    what .ci/run runs: parts of the tests in the corners of the matrix
+nox -s page                                       the page alone, from the results in build/compatibility
 
-Pythons that are not found are skipped. What follows ``--`` goes to pytest.
+``tests`` runs the long trials too. Pythons that are not installed are skipped. Arguments after ``--`` go to pytest; the
+page does not count such a run.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -28,43 +28,56 @@ from compatibility import COMBINATIONS, Combination, Result
 
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["tests", "page"]
 
 
 @nox.session
 @nox.parametrize(
     "python, combination",
-    [nox.param(c.python, c, id=str(c), tags=["ci"] if c in compatibility.CHECKED else []) for c in COMBINATIONS],
+    [nox.param(c.python, c, id=str(c)) for c in COMBINATIONS],
 )
 def tests(session: nox.Session, combination: Combination) -> None:
-    """All tests with one combination."""
+    """Run all tests with one combination."""
     result = Result(combination, commit=_commit(), gpu=_gpu())
     start = time.monotonic()
     junit = Path(session.create_tmp()).resolve() / "junit.xml"
     try:
-        session.install(f".[cu{combination.cuda_major},test]", *combination.requirements())
+        _install(session, combination)
         result.add_versions(session.run("python", "-m", "pip", "list", "--format=json", silent=True))
         session.log(", ".join(f"{name} {version}" for name, version in result.versions.items()))
-        command = ["python", "-m", "pytest", f"--junitxml={junit}", *session.posargs]
-        options = {"PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "-n auto --dist worksteal -q")}
-        session.run(*command, env=options, success_codes=[0, 1])  # 1: tests failed, which are in the file
+        command = ["python", "-m", "pytest", "-q", "--thorough", f"--junitxml={junit}", *session.posargs]
+        session.run(*command, success_codes=[0, 1])  # 1: tests failed, and the file names them
     except CommandFailed as failure:
         result.failed["installation or pytest"] = str(failure.reason)
     if junit.exists():
         result.add_tests(junit)
     result.seconds = round(time.monotonic() - start)
-    result.save()
+    if not session.posargs:
+        result.save()
     if result.failed:
         session.error(result.summary())
 
 
+@nox.session
+@nox.parametrize("python, combination", [nox.param(c.python, c, id=str(c)) for c in compatibility.CHECKED])
+def corners(session: nox.Session, combination: Combination) -> None:
+    """Run the part of the tests that a change can break with one combination, in their short form."""
+    _install(session, combination)
+    session.run("python", "-m", "pytest", "-q", *compatibility.part_of(combination), *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def page(session: nox.Session) -> None:
-    """docs/compatibility.md, from the results."""
+    """Write docs/compatibility.md from the results."""
     compatibility.write_page()
 
 
+def _install(session: nox.Session, combination: Combination) -> None:
+    session.install(f".[cu{combination.cuda_major},test]", *combination.requirements())
+
+
 def _commit() -> str:
-    """What is tested, as git names it; CI's copy of the tree has no history."""
+    """Return git's name of the tested commit. CI's copy of the tree has no history."""
     command = ["git", "describe", "--always", "--dirty"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
 

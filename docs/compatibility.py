@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests run with, and the page that tells how they went: ``nox`` runs them and writes compatibility.md."""
+"""The compatibility matrix: its combinations of versions, the results of the tests, and the page compatibility.md."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from typing import Any
 PAGE = Path(__file__).resolve().parent / "compatibility.md"
 DATA = PAGE.with_suffix(".json")
 RESULTS = PAGE.parents[1] / "build" / "compatibility"
+TESTS = PAGE.parents[1] / "numba_cuda" / "numba" / "cuda" / "tests" / "autolink"
 
 NEWEST = "newest"
 NUMBA_CUDA = ("0.30.2", NEWEST)
 CUDA = ("12", "13")
 PYTHON = ("3.10", "3.11", "3.12", "3.13")
-#: With one Python alone: the versions of numba-cuda between, and older CUDA libraries.
+#: With one Python only: the versions of numba-cuda in between, and older CUDA libraries.
 BETWEEN = ("0.30.3",)
 OLD_CUDA = ("12.8", "13.0", "13.4")
 ONE_PYTHON = "3.12"
 
-#: What pip does not find out by itself.
+#: Constraints that the packages' own metadata lack.
 REQUIREMENTS = {
     # With the oldest numba-cuda the oldest of everything else that numba-cuda-autolink names.
     "0.30.2": ("cuda-core==1.0.0", "numba<0.66"),
     "0.30.3": ("numba<0.66",),
 }
-#: Libraries that examples wrap; without them the tests of these examples are skipped.
+#: Libraries that examples wrap. Without them the tests of these examples are skipped.
 WRAPPED = {
     "12": ("nvidia-curand-cu12",),
     "13": ("nvidia-curand",),
@@ -42,8 +43,8 @@ WRAPPED = {
 NVMATH_CUDA = "13.4"
 NVMATH = ("nvmath-python==1.0.0", "nvidia-libmathdx-cu13==0.4.1.15")
 
-#: Whose versions the page tells.
-TOLD = (
+#: The distributions whose versions the page lists.
+LISTED = (
     "numba-cuda",
     "cuda-core",
     "numba",
@@ -69,7 +70,7 @@ class Combination:
         return self.cuda.split(".")[0]
 
     def requirements(self) -> list[str]:
-        """What pip is to install besides the package itself with its extra for this CUDA."""
+        """Return what pip installs besides the package itself and its extra for this CUDA."""
         found = [*REQUIREMENTS.get(self.numba_cuda, ()), *WRAPPED[self.cuda_major]]
         if self.numba_cuda != NEWEST:
             found.append(f"numba-cuda=={self.numba_cuda}")
@@ -87,39 +88,63 @@ COMBINATIONS = [
     *(Combination(numba_cuda, cuda, ONE_PYTHON) for numba_cuda in BETWEEN for cuda in CUDA),
     *(Combination(NEWEST, cuda, ONE_PYTHON) for cuda in OLD_CUDA),
 ]
-#: Of the ends of the three axes, every two of different axes meet in one of these.
+#: Any two ends of different axes (numba-cuda, CUDA, Python) meet in one of these.
 CORNERS = [
     Combination(NUMBA_CUDA[0], CUDA[0], PYTHON[-1]),
     Combination(NUMBA_CUDA[0], CUDA[-1], PYTHON[0]),
     Combination(NUMBA_CUDA[-1], CUDA[0], PYTHON[0]),
     Combination(NUMBA_CUDA[-1], CUDA[-1], PYTHON[-1]),
 ]
-#: What continuous integration runs.
+#: The combinations that continuous integration tests, each with the part of the tests that `part_of` names.
 CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
+
+#: What the front end can break: its seams, typing, lowering, and kernels that it caches.
+FRONT_END_TESTS = ("frontends", "protocol", "compiling", "device_callable", "kernel_cache", "test_ahead_of_time.py")
+#: What CUDA's libraries and headers can break: compiling, linking, reading code, and one example.
+CUDA_TESTS = (
+    "external_code/compile",
+    "external_code/formats",
+    "external_code/headers",
+    "external_code/inputs",
+    "external_code/link",
+    "examples/test_examples.py::TestRunsAsAReaderRunsIt::test_where_it_is[own_cu_file.py]",
+)
+
+
+def part_of(combination: Combination) -> list[str]:
+    """Return the arguments for pytest that choose what continuous integration tests with a combination.
+
+    The oldest numba-cuda runs what a front end can break, the newest what CUDA can break, and the combination that has
+    nvmath-python the tests of what wraps it. Python's versions meet both parts.
+    """
+    if combination.cuda == NVMATH_CUDA:
+        return ["-k", "nvmath", str(TESTS / "examples"), str(TESTS / "conformance")]
+    names = FRONT_END_TESTS if combination.numba_cuda == NUMBA_CUDA[0] else CUDA_TESTS
+    return [str(TESTS / name) for name in names]
 
 
 @dataclass
 class Result:
-    """How the tests went with one combination.
+    """The result of all tests with one combination.
 
     Attributes
     ----------
     commit : str
-        What was tested.
+        The tested commit.
     date : str
         The day, as in 2026-01-31.
     versions : dict
-        The version of each distribution in `TOLD`.
+        The version of each distribution in `LISTED`.
     passed : int
-        How many tests passed.
+        The number of tests that passed.
     skipped : dict
-        How many tests were skipped, by reason.
+        The number of skipped tests for each reason.
     failed : dict
-        What each failed test said, by its name. The installation or pytest as a whole can be among them.
+        The message of each failed test by its name. A failed installation, or pytest itself, is listed the same way.
     seconds : int
-        How long it took, with the installation.
+        The duration, with the installation.
     gpu : str
-        The GPU that there was; empty for none.
+        The name of the GPU; empty without one.
     """
 
     combination: Combination
@@ -133,12 +158,12 @@ class Result:
     gpu: str = ""
 
     def add_versions(self, pip_list: str) -> None:
-        """Note the versions in what ``pip list --format=json`` printed."""
+        """Take the versions from the output of ``pip list --format=json``."""
         found = {entry["name"].lower().removesuffix("-cu12"): entry["version"] for entry in json.loads(pip_list)}
-        self.versions = {name: found[name] for name in TOLD}
+        self.versions = {name: found[name] for name in LISTED}
 
     def add_tests(self, junit: Path) -> None:
-        """Count the tests in a file that pytest's ``--junitxml`` wrote."""
+        """Count the tests in a file written by pytest's ``--junitxml``."""
         reasons: Counter[str] = Counter()
         for test in xml.etree.ElementTree.parse(junit).iter("testcase"):
             name = f"{test.get('classname', '').rpartition('.tests.autolink.')[2]}.{test.get('name')}"
@@ -153,17 +178,17 @@ class Result:
         self.skipped = dict(reasons.most_common())
 
     def summary(self) -> str:
-        """One line: how many tests passed, and failed."""
+        """Return one line with the numbers of passed and failed tests."""
         return f"{self.passed} passed" + (f", {len(self.failed)} failed" if self.failed else "")
 
     def save(self) -> None:
-        """Keep it for the page."""
+        """Save the result for `write_page`."""
         RESULTS.mkdir(parents=True, exist_ok=True)
         _file_of(self.combination).write_text(json.dumps(asdict(self), indent=1))
 
 
 def read(record: dict[str, Any]) -> Result:
-    """The result that `dataclasses.asdict` made a record of."""
+    """Return the result of which *record* is the `dataclasses.asdict`."""
     return Result(**{**record, "combination": Combination(**record["combination"])})
 
 
@@ -172,23 +197,23 @@ def _file_of(combination: Combination) -> Path:
 
 
 def kept() -> list[Result]:
-    """The results that the page in the repository tells of, in the order of `COMBINATIONS`."""
+    """Return the results behind the page in the repository, in the order of `COMBINATIONS`."""
     return [read(record) for record in json.loads(DATA.read_text())]
 
 
 def write_page() -> None:
-    """Put the results of new runs in place of older ones, and write compatibility.md from them."""
+    """Replace older results by those of new runs, and write compatibility.md from all of them."""
     results = {result.combination: result for result in kept()}
     for combination in COMBINATIONS:
         if (file := _file_of(combination)).exists():
             results[combination] = read(json.loads(file.read_text()))
-    told = [results[combination] for combination in COMBINATIONS if combination in results]
-    DATA.write_text(json.dumps([asdict(result) for result in told], indent=1) + "\n")
-    PAGE.write_text(page(told))
+    shown = [results[combination] for combination in COMBINATIONS if combination in results]
+    DATA.write_text(json.dumps([asdict(result) for result in shown], indent=1) + "\n")
+    PAGE.write_text(page(shown))
 
 
 def page(results: list[Result]) -> str:
-    """The text of compatibility.md."""
+    """Return the text of compatibility.md."""
     by_combination = {result.combination: result for result in results}
     rows = []
     for numba_cuda, cuda in dict.fromkeys((c.numba_cuda, c.cuda) for c in COMBINATIONS):
@@ -208,11 +233,13 @@ def page(results: list[Result]) -> str:
 _INTRODUCTION = """\
 # Compatibility
 
-All tests, with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and every Python; and with
-one Python the versions of numba-cuda between, and older CUDA libraries. The oldest numba-cuda goes with the oldest
-cuda-core. `nox` in a checkout runs them and writes this page, here from runs on {dates}, on Linux. Continuous
-integration runs four corners of the table, in which each two ends of different axes meet, and CUDA {nvmath_cuda}, with
-which the examples for nvmath-python are tested.
+All tests with the oldest and the newest numba-cuda, the newest libraries of CUDA 12 and 13, and every supported Python;
+with one Python also the versions of numba-cuda in between and older CUDA libraries. The oldest numba-cuda runs with the
+oldest supported cuda-core. `nox` in a checkout runs them all and writes this page, here from runs on {dates}, on Linux.
+
+Each change is tested in four corners of the table, in which any two ends of different axes meet, and with CUDA
+{nvmath_cuda}, for which the examples that use nvmath-python are built: with the oldest numba-cuda what a front end can
+break, with the newest what CUDA can break. These shorter runs are not in the table.
 """
 
 
@@ -227,7 +254,7 @@ def _cell(combination: Combination, results: dict[Combination, Result]) -> str:
 
 def _gpus(results: list[Result]) -> str:
     names = _listed(result.gpu for result in results if result.gpu)
-    return f"GPU: {names}. Where it is not said, there was none, and the tests that launch kernels were skipped.\n"
+    return f"GPU: {names}. Runs without the mark had no GPU and skipped the tests that launch kernels.\n"
 
 
 def _not_green(results: list[Result]) -> str:
@@ -236,7 +263,7 @@ def _not_green(results: list[Result]) -> str:
         for result in results
         for name, message in result.failed.items()
     ]
-    return "## What failed\n\n" + "\n".join(lines or ["Nothing."]) + "\n"
+    return "## Failed tests\n\n" + "\n".join(lines or ["None."]) + "\n"
 
 
 def _skipped(results: list[Result]) -> str:
@@ -248,7 +275,7 @@ def _skipped(results: list[Result]) -> str:
         [reason, str(max(found)) if min(found) == max(found) else f"{min(found)} to {max(found)}", str(len(found))]
         for reason, found in sorted(counts.items(), key=lambda item: -max(item[1]))
     ]
-    return "## What was skipped\n\n" + _table(["reason", "tests", "combinations"], rows)
+    return "## Skipped tests\n\n" + _table(["reason", "tests", "combinations"], rows)
 
 
 def _versions(results: list[Result]) -> str:
@@ -257,10 +284,10 @@ def _versions(results: list[Result]) -> str:
         if result.versions:
             rows.setdefault((result.combination.numba_cuda, result.combination.cuda), []).append(result)
     cells = [
-        [*row, *(_listed(r.versions[name] for r in same) for name in TOLD), _listed(r.commit for r in same)]
+        [*row, *(_listed(r.versions[name] for r in same) for name in LISTED), _listed(r.commit for r in same)]
         for row, same in rows.items()
     ]
-    return "## The versions\n\n" + _table(["numba-cuda", "CUDA", *TOLD, "this project's commit"], cells)
+    return "## Versions\n\n" + _table(["numba-cuda", "CUDA", *LISTED, "this project's commit"], cells)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -21,12 +21,13 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..ahead_of_time import _isolated_device_functions as isolated_device_functions
-from ..compilation import asking, without_device
-from ..kernel_cache.fingerprint import fingerprint
-from ..protocol.asking import Answer, _asked, _hook_errors
-from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
+from ..compilation import without_device
+from ..frontends.numba_cuda import isolated_device_functions
+from ..protocol.answers import Answer
+from ..protocol.asking import ask_afresh, link_key
+from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import HookError
+from ..value_fingerprint import fingerprint
 
 TIMEOUT = 300.0  # seconds
 _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # which imports this module
@@ -73,22 +74,14 @@ def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
         As `ask`.
     """
     code = tuple(tuple(map(ToldCode.of, fresh(callee, argtypes, target).inputs())) for target in targets)
-    value = key_value(callee, argtypes, targets[0])
+    value = link_key(callee, argtypes, targets[0])
     return Told(code, None if value is None else fingerprint(value).hex())
 
 
 def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     """The object's answer, whatever it answered before. As in a build, the hook can compile for the target."""
-    with without_device(target.cc), isolated_device_functions(), _hook_errors(callee, argtypes):
-        return Answer(_asked(callee, argtypes, target))
-
-
-def key_value(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
-    """Its link key, ``None`` if it has none."""
-    if callee.link_key is None:
-        return None
-    with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
-        return callee.link_key(*argtypes)
+    with without_device(target.cc), isolated_device_functions():
+        return ask_afresh(callee, argtypes, target)
 
 
 def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> Told:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests marked ``gpu`` launch kernels; where there is no GPU they are skipped, and say why."""
+"""Which tests run, and where they leave what they build.
+
+Tests marked ``gpu`` launch kernels and are skipped where there is no GPU. Tests marked ``thorough`` repeat what another
+test does with more inputs: they run with ``--thorough``, which ``nox`` and the weekly workflow pass.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +24,38 @@ _cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests
 os.environ.setdefault("NUMBA_CUDA_AUTOLINK_CACHE_DIR", _cache_directory.name)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough", action="store_true", help="also run the long trials: every type, every size, all random draws"
+    )
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return the number of worker processes for ``-n auto``: none for one file or test, otherwise at most four."""
+    if len(config.args) == 1 and (config.args[0].endswith(".py") or "::" in config.args[0]):
+        return 0
+    return min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+@pytest.fixture(scope="session")
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether a test with many trials makes all of them."""
+    return bool(request.config.getoption("--thorough"))
+
+
 @pytest.fixture(autouse=True)
 def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A test marked ``counted`` counts what is asked for or built, which verify mode asks for and builds again."""
     if not request.node.get_closest_marker("counted") or os.environ.get(_MODE) != "verify":
         yield
         return
-    from numba.cuda.cudadrv.external_code.cache import store as cache_store
+    from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
     monkeypatch.setenv(_MODE, "1")
-    cache_store.reset()
+    reset_store()
     yield
     monkeypatch.undo()
-    cache_store.reset()
+    reset_store()
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +100,11 @@ def why_no_gpu() -> str | None:
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--thorough"):
+        long = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in set(long)]
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = why_no_gpu() if marked else None
     if reason is not None:

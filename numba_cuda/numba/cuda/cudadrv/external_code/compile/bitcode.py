@@ -15,8 +15,8 @@ import llvmlite
 from cuda import pathfinder
 
 from .. import toolkit
-from ..cache import store as cache_store
 from ..cache.key import CacheKey
+from ..cache.store import current_store
 from ..child_process import ChildError, ChildProcess
 from ..inputs import kinds
 from ..inputs.kinds import Kind
@@ -54,7 +54,7 @@ def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | N
             ("llvmlite", llvmlite.__version__),
         ),
     )
-    fetched = cache_store.fetch(key, lambda: _compiled(bitcode, target, kept))
+    fetched = current_store().fetch(key, lambda: _compiled(bitcode, target, kept))
     kind, _, code = fetched.data.partition(b"\0")
     return Program(code, _KINDS[kind.decode()], fetched.origin, fetched.seconds)
 
@@ -63,7 +63,7 @@ def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
     """Return the visible functions that *bitcode* defines; ``None`` if llvmlite's LLVM cannot read it."""
     key = CacheKey("symbols", bitcode.name, (("bitcode", bitcode.code), ("llvmlite", llvmlite.__version__)))
     try:
-        names = cache_store.fetch(key, functools.partial(_in_child, "names", bitcode.code)).data.decode()
+        names = current_store().fetch(key, functools.partial(_in_child, "names", bitcode.code)).data.decode()
     except ChildError:
         return None
     return tuple(names.splitlines())

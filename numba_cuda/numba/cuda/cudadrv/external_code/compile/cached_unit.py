@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import cuda.core
 
-from ..cache import store as cache_store
 from ..cache.key import CacheKey
-from ..cache.store import Fetched
+from ..cache.store import Fetched, current_store
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..headers.watch import HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
@@ -71,7 +70,7 @@ class CachedUnit:
         known = self.known()
         if known is None:
             return True
-        store = cache_store.store()
+        store = current_store()
         return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not store.has(known.key)
 
     def fetched(self, compile_: Compile) -> Fetched:
@@ -81,7 +80,7 @@ class CachedUnit:
         if known is None:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
         try:
-            fetched = cache_store.fetch(
+            fetched = current_store().fetch(
                 _reproducible(known.key), functools.partial(self._compiled, compile_, known.manifest)
             )
         except _HeaderEditedError as edited:
@@ -104,7 +103,7 @@ class CachedUnit:
 
     def _recorded_headers_hold(self) -> bool:
         """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
-        if self._watch is None and (data := cache_store.get(self.base_key)) is not None:
+        if self._watch is None and (data := current_store().get(self.base_key)) is not None:
             try:
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
             except (ValueError, KeyError, TypeError, IndexError):
@@ -116,7 +115,7 @@ class CachedUnit:
             self._watch = None
             return False
         if self._watch.manifest is not before:
-            cache_store.put(self.base_key, self._watch.manifest.packed())  # files were touched, or are older now
+            current_store().put(self.base_key, self._watch.manifest.packed())  # files were touched, or are older now
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
@@ -129,7 +128,7 @@ class CachedUnit:
         if manifest is None:
             return False
         self._watch = HeaderWatch(manifest, fixed_include_paths())
-        cache_store.put(self.base_key, manifest.packed())
+        current_store().put(self.base_key, manifest.packed())
         return True
 
     @functools.cached_property
@@ -169,7 +168,7 @@ class CachedUnit:
             if compiled.headers and self._find_headers(compiled.headers):
                 known = self._current()
                 if known is not None and dataclasses.replace(known.manifest, recorded=began).is_settled:
-                    cache_store.put(known.key, data)
+                    current_store().put(known.key, data)
         return data
 
 
@@ -211,6 +210,6 @@ def _base_key(unit: TranslationUnit) -> CacheKey:
 
 def _reproducible(key: CacheKey) -> CacheKey:
     """Return, in verify mode, the key of what is identical to the byte when it is compiled again."""
-    if not cache_store.store().settings.verify or "working directory" in dict(key.parts):
+    if not current_store().settings.verify or "working directory" in dict(key.parts):
         return key
     return dataclasses.replace(key, parts=(*key.parts, ("working directory", working_directory())))

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .. import progress
-from ..cache import store as cache_store
-from ..cache.store import Fetched, Origin
+from ..cache.store import Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
@@ -155,7 +154,7 @@ class _Units:
         # Inputs that differ only in their names are equal, but compile to different code.
         question = (source, source.name, target, toolkit_include_paths(), working_directory())
         with self._lock:
-            store = cache_store.store()
+            store = current_store()
             if store is not self._store:
                 self._store = store
                 self._units.clear()

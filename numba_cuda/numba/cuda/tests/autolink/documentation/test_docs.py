@@ -14,13 +14,18 @@ from repository import DOCS
 
 GENERATED = {"errors.md"}  # made by running its code, which test_errors.py does
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED)
+LONG = {"ahead_of_time.md", "caching.md", "tutorial_library_authors.md"}  # .ci/run runs them in its documentation step
 
 
 def named(path):
     return path.stem
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.thorough] if page.name in LONG else []) for page in PAGES],
+    ids=map(named, PAGES),
+)
 def test_blocks_run_and_print_what_the_page_says(page, tmp_path):
     run_page(page, tmp_path, gpu=False)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The compatibility matrix covers what the project says it supports, and its page tells what came of it."""
+"""The compatibility matrix covers what the project says it supports, and its page shows the results."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import json
 import re
+from pathlib import Path
 
 import pytest
 from repository import DOCS, PROJECT, module
@@ -52,8 +53,29 @@ class TestCombinations:
     def test_continuous_integration_runs_the_corners_and_nvmath(self):
         assert set(CORNERS) < set(compatibility.CHECKED) <= set(COMBINATIONS)
         assert any(set(compatibility.NVMATH) <= set(c.requirements()) for c in compatibility.CHECKED)
-        assert "-t ci" in (PROJECT / ".ci" / "run").read_text()
-        assert '["ci"] if c in compatibility.CHECKED' in (PROJECT / "noxfile.py").read_text()
+        assert "-s corners" in (PROJECT / ".ci" / "run").read_text()
+
+
+class TestParts:
+    """What continuous integration runs of the tests with each of its combinations."""
+
+    def test_both_parts_meet_both_ends_of_cuda_and_python(self):
+        for part in compatibility.FRONT_END_TESTS, compatibility.CUDA_TESTS:
+            chosen = [str(compatibility.TESTS / name) for name in part]
+            met = [combination for combination in CORNERS if compatibility.part_of(combination) == chosen]
+            assert {combination.cuda for combination in met} == {compatibility.CUDA[0], compatibility.CUDA[-1]}
+            assert {combination.python for combination in met} == {compatibility.PYTHON[0], compatibility.PYTHON[-1]}
+
+    def test_what_they_name_is_there(self):
+        for combination in compatibility.CHECKED:
+            paths = [argument.partition("::")[0] for argument in compatibility.part_of(combination) if "/" in argument]
+            assert paths
+            assert [path for path in paths if not Path(path).exists()] == []
+
+    def test_with_nvmath_the_tests_of_it_run(self):
+        (combination,) = set(compatibility.CHECKED) - set(CORNERS)
+        assert compatibility.part_of(combination)[:2] == ["-k", "nvmath"]
+        assert "def test_nvmath" in (compatibility.TESTS / "examples" / "test_examples.py").read_text()
 
 
 JUNIT = """<testsuites><testsuite>
@@ -74,7 +96,7 @@ def result(tmp_path, monkeypatch):
     (tmp_path / "junit.xml").write_text(JUNIT)
     counted = Result(combination, commit="abc1234", date="2026-01-31", seconds=60)
     counted.add_tests(tmp_path / "junit.xml")
-    installed = [{"name": name, "version": f"1.{i}"} for i, name in enumerate(compatibility.TOLD)]
+    installed = [{"name": name, "version": f"1.{i}"} for i, name in enumerate(compatibility.LISTED)]
     installed[-1]["name"] += "-cu12"
     counted.add_versions(json.dumps(installed))
     counted.save()
@@ -88,12 +110,12 @@ class TestResult:
         assert result.failed == {"test_a.test_two[x]": "assert 1 == 2 and more", "test_a.test_five": "setup"}
         assert result.summary() == "1 passed, 2 failed"
 
-    def test_versions_are_told_for_either_cuda(self, result):
-        assert result.versions == {name: f"1.{i}" for i, name in enumerate(compatibility.TOLD)}
+    def test_versions_are_found_for_both_cudas(self, result):
+        assert result.versions == {name: f"1.{i}" for i, name in enumerate(compatibility.LISTED)}
 
 
 class TestPage:
-    def test_tells_what_passed_what_failed_and_what_was_not_run(self, result):
+    def test_shows_what_passed_what_failed_and_what_was_not_run(self, result):
         page = compatibility.page([result])
         rows = [line for line in page.splitlines() if "|" in line]
         assert any("1 passed, 2 failed | not run | not run | not run |" in row for row in rows)
@@ -101,7 +123,7 @@ class TestPage:
         assert "| needs a GPU | 2 |" in page
         assert "abc1234" in page and "2026-01-31" in page
 
-    def test_tells_of_gpus(self, result):
+    def test_names_gpus(self, result):
         result.gpu = "Some GPU"
         page = compatibility.page([result])
         assert "| 1 passed, 2 failed (GPU) |" in page and "GPU: Some GPU." in page
@@ -110,9 +132,9 @@ class TestPage:
         result.failed.clear()
         page = compatibility.page([result])
         assert "| 1 passed | not run" in page and "failed |" not in page
-        assert re.search(r"## What failed\n\nNothing\.\n", page)
+        assert re.search(r"## Failed tests\n\nNone\.\n", page)
 
-    def test_the_one_in_the_repository_is_made_of_the_results(self):
+    def test_the_page_in_the_repository_is_generated_from_the_results(self):
         results = compatibility.kept()
         assert {result.combination for result in results} <= set(COMBINATIONS)
         assert (DOCS / "compatibility.md").read_text() == compatibility.page(results)

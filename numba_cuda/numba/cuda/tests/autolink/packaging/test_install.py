@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The wheel, and every way of installing it that should work.
+"""The wheel, and every way of installing it.
 
-Each layout is a virtual environment of its own. numba-cuda is copied into it, file by file as its RECORD says, and
-all other packages are linked from the running environment, so nothing is downloaded.
+Each layout is a virtual environment. numba-cuda is copied into it, file by file according to its RECORD, and all other
+packages are linked from the running environment, so that nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import functools
 import importlib.metadata
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from environments import HOST, Environment, bare, copy_numba_cuda, with_host
+from environments import FOLDER, Environment, bare, copy_numba_cuda, with_numba_cuda
 from repository import PROJECT
 
 HOOK = ("numba_cuda_autolink", "numba_cuda_autolink.pth")
@@ -40,75 +39,81 @@ def names(wheel) -> list[str]:
 
 @pytest.fixture(scope="module")
 def modules(names) -> list[str]:
-    """The importable modules of the wheel, under the names they are imported by."""
-    files = [n for n in names if n.startswith(HOST) and n.endswith(".py") and not n.endswith("/__main__.py")]
+    """The importable modules of the wheel by their names in ``numba.cuda``."""
+    files = [n for n in names if n.startswith(FOLDER) and n.endswith(".py") and not n.endswith("/__main__.py")]
     return [re.sub(r"(/__init__)?\.py$", "", n).split("/", 1)[1].replace("/", ".") for n in files]
 
 
-def beside(folder, wheel):
-    environment = with_host(folder)
+def same_directory(folder, wheel):
+    environment = with_numba_cuda(folder)
     environment.pip(wheel)
     return environment
 
 
 def editable(folder, wheel):
-    environment = with_host(folder)
+    environment = with_numba_cuda(folder)
     environment.pip("--no-build-isolation", "--editable", PROJECT)
-    return Environment(environment.python, environment.site, environment.site, home=PROJECT)
+    return Environment(environment.python, environment.site, environment.site, autolink=PROJECT)
 
 
 def target_directory(folder, wheel):
-    """Ours in a directory of its own, as ``pip install --target`` leaves it."""
-    environment = with_host(folder)
-    home = folder / "target"
-    environment.pip("--target", home, wheel)
-    (environment.site / "target.pth").write_text(f"import site; site.addsitedir({str(home)!r})\n")
-    return Environment(environment.python, environment.site, environment.site, home)
+    """This project in a directory of its own, as ``pip install --target`` puts it there."""
+    environment = with_numba_cuda(folder)
+    target = folder / "target"
+    environment.pip("--target", target, wheel)
+    (environment.site / "target.pth").write_text(f"import site; site.addsitedir({str(target)!r})\n")
+    return Environment(environment.python, environment.site, environment.site, target)
 
 
 def layered(folder, wheel, pth):
-    """numba-cuda in a layer below ours, whose redirector starts before or after our finder."""
+    """numba-cuda in a layer below this project; its redirector starts before or after the import hook."""
     environment = bare(folder)
-    host = folder / "layer"
-    copy_numba_cuda(host)
-    (environment.site / pth).write_text(f"import site; site.addsitedir({str(host)!r})\n")
+    below = folder / "layer"
+    copy_numba_cuda(below)
+    (environment.site / pth).write_text(f"import site; site.addsitedir({str(below)!r})\n")
     environment.pip(wheel)
-    return Environment(environment.python, environment.site, host, environment.site)
+    return Environment(environment.python, environment.site, below, environment.site)
 
 
 def zipped(folder, wheel):
-    """Ours as a zip file in ``sys.path``: the wheel itself."""
-    environment = with_host(folder)
+    """This project as a zip file in ``sys.path``: the wheel itself."""
+    environment = with_numba_cuda(folder)
     (environment.site / "zipped.pth").write_text(f"{wheel}\nimport numba_cuda_autolink.import_hook\n")
-    return Environment(environment.python, environment.site, environment.site, home=wheel)
+    return Environment(environment.python, environment.site, environment.site, autolink=wheel)
 
 
 LAYOUTS = {
-    "beside": beside,
+    "same directory": same_directory,
     "editable": editable,
     "target directory": target_directory,
-    "layered, host first": functools.partial(layered, pth="a.pth"),
-    "layered, host last": functools.partial(layered, pth="z.pth"),
+    "layered, numba-cuda first": functools.partial(layered, pth="a.pth"),
+    "layered, numba-cuda last": functools.partial(layered, pth="z.pth"),
     "zipped": zipped,
 }
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+ALWAYS = ("same directory", "editable", "layered, numba-cuda last")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.thorough]) for name in LAYOUTS],
+)
 def environment(request, tmp_path_factory, wheel) -> Environment:
     return LAYOUTS[request.param](tmp_path_factory.mktemp("environment"), wheel)
 
 
-WHICH_ARE_LOADED = """
+LOADED_MODULES = """
 import sys
 import numba.cuda
-facts["host"] = numba.cuda.__file__
+facts["numba.cuda"] = numba.cuda.__file__
 facts["loaded"] = [name for name in MODULES if name in sys.modules]
 """
 
 
 def test_importing_numba_cuda_activates(environment, modules):
-    facts = environment.facts(f"MODULES = {modules}" + WHICH_ARE_LOADED)
-    assert facts["host"] == str(environment.host / HOST / "__init__.py")
+    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES)
+    assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
     assert "numba.cuda.autolink" in facts["loaded"]
 
 
@@ -119,37 +124,37 @@ def test_every_module_comes_from_where_it_was_installed(environment, modules):
         facts["files"] = [importlib.import_module(name).__file__ for name in {modules}]
         """
     )
-    assert [file for file in facts["files"] if not file.startswith(str(environment.home / HOST))] == []
+    assert [file for file in facts["files"] if not file.startswith(str(environment.autolink / FOLDER))] == []
     assert len(facts["files"]) > 5
 
 
-def test_the_variable_keeps_this_project_out(environment, modules):
-    facts = environment.facts(f"MODULES = {modules}" + WHICH_ARE_LOADED, NUMBA_CUDA_AUTOLINK="0")
-    assert facts == {"host": str(environment.host / HOST / "__init__.py"), "loaded": []}
+def test_the_environment_variable_turns_this_project_off(environment, modules):
+    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
+    assert facts == {"numba.cuda": str(environment.numba_cuda / FOLDER / "__init__.py"), "loaded": []}
 
 
-def test_python_started_in_the_repository_root(environment, modules):
-    facts = environment.facts(f"MODULES = {modules}" + WHICH_ARE_LOADED, cwd=PROJECT)
-    assert facts["host"] == str(environment.host / HOST / "__init__.py")
+def test_python_can_start_in_the_repository_root(environment, modules):
+    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, cwd=PROJECT)
+    assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
     assert "numba.cuda.autolink" in facts["loaded"]
 
 
-def test_names_in_the_wheel_never_meet_those_of_numba_cuda(names):
+def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_cuda(names):
     theirs = {str(file) for file in importlib.metadata.files("numba-cuda") or ()}
-    assert f"{HOST}/__init__.py" in theirs
+    assert f"{FOLDER}/__init__.py" in theirs
     assert theirs.isdisjoint(names)
 
 
 def test_the_wheel_holds_these_packages_and_nothing_else(names):
-    ours = ("numba_cuda_autolink/", f"{HOST}/autolink/", f"{HOST}/cudadrv/external_code/")
+    ours = ("numba_cuda_autolink/", f"{FOLDER}/autolink/", f"{FOLDER}/cudadrv/external_code/")
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
     assert others == ["numba_cuda_autolink.pth"]
     assert {f"{package}__init__.py" for package in ours} <= set(names)
 
 
 def with_import_hook(folder: Path) -> Environment:
-    """numba-cuda with our import hook, and no ``numba.cuda.autolink`` to find."""
-    environment = with_host(folder)
+    """numba-cuda with the import hook, and without a ``numba.cuda.autolink``."""
+    environment = with_numba_cuda(folder)
     package, pth = HOOK
     shutil.copytree(PROJECT / package, environment.site / package)
     shutil.copy(PROJECT / pth, environment.site)
@@ -171,7 +176,7 @@ def finder_alone(tmp_path_factory) -> Environment:
 )
 def test_if_this_project_cannot_be_imported_numba_cuda_can_and_warns_once(finder_alone, tmp_path, init, shown):
     if init is not None:
-        package = tmp_path / HOST / "autolink"
+        package = tmp_path / FOLDER / "autolink"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(init)
     code = """
@@ -198,7 +203,7 @@ def test_without_numba_cuda_python_starts_and_numba_imports(tmp_path, wheel):
 
 def test_a_broken_numba_cuda_fails_with_its_own_error(tmp_path):
     environment = with_import_hook(tmp_path)
-    (environment.site / HOST / "__init__.py").write_text("raise OSError('torn')")
+    (environment.site / FOLDER / "__init__.py").write_text("raise OSError('torn')")
     done = environment.run("import numba; print('numba'); import numba.cuda")
     assert (done.returncode, done.stdout) == (1, "numba\n")
     assert done.stderr.endswith("OSError: torn\n")
@@ -216,22 +221,25 @@ def test_the_loader_of_numba_cuda_stays_its_own(finder_alone):
         """,
         NUMBA_CUDA_AUTOLINK="0",
     )
-    found = str(finder_alone.host / HOST / "__init__.py")
+    found = str(finder_alone.numba_cuda / FOLDER / "__init__.py")
     assert facts == {"found": found, "loader": ["SourceFileLoader", "SourceFileLoader"], "source": True}
 
 
-def test_import_time_grows_by_less_than_five_percent(tmp_path, wheel):
-    """Our part of each run over the rest of the same run, so that a slow machine slows both; the median of seven."""
-    environment = beside(tmp_path, wheel)
-    environment.run("import numba.cuda")  # writes the byte code and warms the disk cache
+def imported(environment: Environment, **variables: str) -> set[str]:
+    """The modules that ``import numba.cuda`` leaves in ``sys.modules``."""
+    facts = environment.facts("import sys, numba.cuda; facts = sorted(sys.modules)", **variables)
+    return set(facts)
 
-    def share() -> float:
-        report = environment.run("import numba.cuda", options=("-X", "importtime")).stderr
-        lines = re.findall(r"^import time: +\d+ \| +(\d+) \| *(\S+)$", report, re.MULTILINE)
-        microseconds = {module: int(cumulative) for cumulative, module in lines}
-        ours = microseconds["numba.cuda.autolink"] + microseconds["numba_cuda_autolink.import_hook"]
-        return ours / (microseconds["numba.cuda"] - microseconds["numba.cuda.autolink"])
 
-    shares = [share() for _ in range(7)]
-    print(f"added import time: {statistics.median(shares):.1%}, of {[f'{s:.1%}' for s in shares]}")
-    assert statistics.median(shares) < 0.05
+def test_importing_numba_cuda_imports_little_of_this_project(tmp_path, wheel):
+    """The rest is imported by its first use: no compiler, linker, cache or report, and no package that numba-cuda alone
+    leaves out."""
+    environment = same_directory(tmp_path, wheel)
+    without = imported(environment, NUMBA_CUDA_AUTOLINK="0")
+    added = imported(environment) - without
+    ours = {name for name in added if name.startswith("numba.cuda.")}
+    print(len(ours), sorted(added))
+    assert {name.partition(".")[0] for name in added - ours} <= set(sys.stdlib_module_names)
+    packages = {name.removeprefix("numba.cuda.").rpartition(".")[0] for name in ours}
+    assert packages - {"", "cudadrv"} <= {"autolink", "autolink.frontends", "cudadrv.external_code"}
+    assert len(ours) <= 30

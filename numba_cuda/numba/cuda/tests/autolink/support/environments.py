@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Virtual environments with numba-cuda and this project, made without downloading anything."""
+"""Virtual environments with numba-cuda and this project, created without downloading anything."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-HOST = "numba_cuda/numba/cuda"
+#: The folder of the package ``numba.cuda``, in numba-cuda and in this project.
+FOLDER = "numba_cuda/numba/cuda"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment: its interpreter, its site-packages, and where numba-cuda and this project lie."""
+    """A virtual environment: its interpreter, its site-packages, and the directories that numba-cuda and this
+    project are installed in."""
 
     python: Path
     site: Path
-    host: Path
-    home: Path
+    numba_cuda: Path
+    autolink: Path
 
     def run(self, code: str, cwd: Path | None = None, options: tuple[str, ...] = (), **variables: str):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "NUMBA", "PYTEST", "PIP_"))}
@@ -38,7 +40,7 @@ class Environment:
         )
 
     def facts(self, code: str, **where):
-        """What *code* leaves in ``facts``, from a process that must end well and print nothing to stderr."""
+        """Return what *code* leaves in ``facts``, from a process that must succeed and print nothing to stderr."""
         done = self.run(f"facts = {{}}\n{textwrap.dedent(code)}\nimport json; print(json.dumps(facts))", **where)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return json.loads(done.stdout)
@@ -49,7 +51,7 @@ class Environment:
 
 
 def bare(folder: Path) -> Environment:
-    """An environment with neither numba-cuda nor this project, but with links to all other installed packages."""
+    """Return an environment without numba-cuda and this project, but with links to all other installed packages."""
     venv.create(folder, with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
     for installed in map(Path, sys.path):
@@ -58,18 +60,19 @@ def bare(folder: Path) -> Environment:
                 theirs = not entry.name.lstrip("_").startswith("numba_cuda") and entry.name != "__pycache__"
                 if theirs and entry.suffix != ".pth" and not (site / entry.name).exists():
                     (site / entry.name).symlink_to(entry)
-    return Environment(folder / "bin" / "python", site, host=site, home=site)
+    return Environment(folder / "bin" / "python", site, numba_cuda=site, autolink=site)
 
 
 def copy_numba_cuda(target: Path) -> None:
-    """Copy the installed numba-cuda, but for its tests."""
+    """Copy the installed numba-cuda without its tests."""
     for file in importlib.metadata.files("numba-cuda") or ():
-        if not str(file).startswith(("..", f"{HOST}/tests/")):
+        if not str(file).startswith(("..", f"{FOLDER}/tests/")):
             (target / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file.locate(), target / file)
 
 
-def with_host(folder: Path) -> Environment:
+def with_numba_cuda(folder: Path) -> Environment:
+    """Return an environment with numba-cuda and without this project."""
     environment = bare(folder)
     copy_numba_cuda(environment.site)
     return environment

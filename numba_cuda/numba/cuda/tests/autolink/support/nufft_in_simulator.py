@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Run by test_nufft.py where Numba simulates: nonuniform FFTs small enough for that, and their errors, as JSON lines.
 
-The first argument is the folder of the examples.
+The first argument is the folder of the examples; ``--thorough`` after it adds the cases that take seconds each.
 """
 
 import json
@@ -15,6 +15,8 @@ from nufft_parts import direct
 from nufft_parts.plan import Plan
 
 RNG = np.random.default_rng(7)
+THOROUGH = sys.argv[2:] == ["--thorough"]
+SHORT = ("one dimension, sign -1", "two passes, odd", "edges", "no more modes than a window")
 
 
 def vector(shape, dtype=np.complex128):
@@ -31,6 +33,8 @@ SOME = 3
 
 
 def check(name, kind, modes, coordinates, eps=1e-9, times=1, **options):
+    if not THOROUGH and name not in SHORT:
+        return
     plan = Plan(kind, modes, eps, **options).set_points(*coordinates)
     data = vector(len(coordinates[0]) if kind == 1 else modes, plan.dtype)
     for _ in range(times):  # later times find the grid as the first left it

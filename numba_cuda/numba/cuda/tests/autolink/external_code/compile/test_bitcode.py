@@ -11,7 +11,7 @@ from cuda import pathfinder
 from numba import cuda, float32, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.compile import bitcode as bitcode_compile
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
@@ -161,7 +161,7 @@ class TestLibdevice:
             assert b"__nv_fast_sinf" in program.code
             assert b"__nv_fast_cosf" not in program.code
 
-    @pytest.mark.parametrize("lto", [True, False])
+    @pytest.mark.parametrize("lto", [True, pytest.param(False, marks=pytest.mark.thorough)])
     def test_all_of_it_for_ptx_that_calls_it(self, lto):
         linked = build(kernel_of(sine(), lto=lto), "void(float32[::1])")
         assert [planned.input.kind.name for planned in linked.inputs] == ["PTX", "LLVM bitcode"]
@@ -191,11 +191,11 @@ class TestWhatIsTaken:
         origins, codes = [], set()
         for new_process in True, False, True:
             if new_process:
-                cache_store.reset()
+                reset_store()
             program = bitcode_compile.compiled(link_input(bitcode()), TARGETS[0])
             origins.append(program.origin)
             codes.add(program.code)
-        cache_store.reset()
+        reset_store()
         assert origins == ["built", "memory", "disk"]
         assert len(codes) == 1
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The layout of the source tree: every module is on the map of its package, imports run one way, and names stay where
+they belong. The rules themselves are tried on small trees, where each of them can fail."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from layout import SourceTree, circles, mapped, parameters
+from numba.cuda import autolink
+from repository import PROJECT
+
+CUDA = PROJECT / "numba_cuda" / "numba" / "cuda"
+AUTOLINK = "numba.cuda.autolink"
+EXTERNAL_CODE = "numba.cuda.cudadrv.external_code"
+START = "numba_cuda_autolink"
+
+OURS = SourceTree(
+    {AUTOLINK: CUDA / "autolink", EXTERNAL_CODE: CUDA / "cudadrv" / "external_code", START: PROJECT / START}
+)
+
+
+def assert_empty(found) -> None:
+    """Fail with a line for each thing in *found*."""
+    assert not found, "\n" + "\n".join(map(str, found))
+
+
+class TestOurs:
+    def test_every_module_is_on_the_map_of_its_package(self):
+        assert_empty(OURS.map_faults())
+
+    def test_there_is_no_package_above_ours(self):
+        """Its ``__init__.py`` would shadow numba-cuda's own package."""
+        above = [CUDA.parents[1], CUDA.parent, CUDA, CUDA / "cudadrv"]
+        assert [str(folder) for folder in above if (folder / "__init__.py").exists()] == []
+
+    def test_no_files_import_each_other(self):
+        assert_empty(circles(OURS.imports()))
+
+    def test_no_packages_import_each_other(self):
+        assert_empty(circles(OURS.imports_of_units([AUTOLINK, EXTERNAL_CODE])))
+
+    def test_external_code_knows_nothing_of_autolink(self):
+        lower = {name: targets for name, targets in OURS.imports().items() if name.startswith(EXTERNAL_CODE)}
+        assert {name: targets for name, targets in lower.items() if any(t.startswith(AUTOLINK) for t in targets)} == {}
+
+    def test_private_names_stay_in_their_package(self):
+        assert_empty(OURS.private_names_across_packages())
+
+    def test_parameter_lists_of_the_link_are_short(self):
+        functions = list(OURS.functions(f"{EXTERNAL_CODE}.link"))
+        assert len(functions) > 20
+        assert_empty([(module, f.name) for module, f in functions if len(parameters(f)) > 5])
+
+    def test_no_module_has_the_name_of_a_public_function(self):
+        """Importing ``autolink.build`` as a module would put it in the place of the function."""
+        functions = {name for name in autolink.__all__ if not isinstance(getattr(autolink, name), type(autolink))}
+        assert "build" in functions
+        for package in AUTOLINK, START:
+            inside = {name.removeprefix(f"{package}.") for name in OURS.modules}
+            assert inside & {*functions, "load"} == set()
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Makes the tree of a package ``p`` from the texts of its files."""
+
+    def make(files: dict[str, str]) -> SourceTree:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        return SourceTree({"p": tmp_path})
+
+    return make
+
+
+MAP = '''"""A package.
+
+=======  ===========
+``a``    the first
+``q``    a package; ``a`` is named here too
+         and ``b`` in a second line
+=======  ===========
+
+``c`` is named below.
+"""
+'''
+
+
+class TestMaps:
+    def test_rows_are_read_from_the_table_alone(self):
+        assert mapped(MAP) == ["a", "q"]
+
+    def test_a_map_is_right(self, tree):
+        assert tree({"__init__.py": MAP, "a.py": "", "q/__init__.py": ""}).map_faults() == []
+
+    @pytest.mark.parametrize(
+        ("files", "fault"),
+        [
+            ({"b.py": ""}, "p: b is not on the map"),
+            ({"q/c.py": ""}, "p.q: c is not on the map"),
+            ({"__init__.py": MAP.replace("``a`` ", "``b`` ")}, "p: b is on the map, but not there"),
+            ({"__init__.py": MAP.replace("``q`` ", "``a`` ")}, "p: a is on the map 2 times"),
+            ({"__init__.py": ""}, "p: a is not on the map"),
+        ],
+    )
+    def test_a_fault_is_found(self, tree, files, fault):
+        assert fault in tree({"__init__.py": MAP, "a.py": "", "q/__init__.py": "", **files}).map_faults()
+
+
+class TestImports:
+    @pytest.mark.parametrize("statement", ["import p.b", "from . import b", "from p import b", "from .b import name"])
+    @pytest.mark.parametrize("inside", ["", "def f():\n    "])
+    def test_two_files_that_import_each_other_are_a_circle(self, tree, statement, inside):
+        files = {"__init__.py": "", "a.py": f"{inside}{statement}\n", "b.py": "from . import a\n"}
+        assert circles(tree(files).imports()) == [["p.a", "p.b"]]
+
+    def test_a_circle_of_three(self, tree):
+        files = {"a.py": "import p.b", "b.py": "from .q import c", "q/__init__.py": "", "q/c.py": "from ..a import x"}
+        assert circles(tree({"__init__.py": "", **files}).imports()) == [["p.a", "p.b", "p.q.c"]]
+
+    def test_imports_for_type_checkers_alone_are_none(self, tree):
+        files = {"a.py": "if TYPE_CHECKING:\n    from . import b\nelse:\n    b = None\n", "b.py": "from . import a"}
+        assert circles(tree({"__init__.py": "", **files}).imports()) == []
+
+    def test_packages_can_import_each_other_where_files_do_not(self, tree):
+        files = {"q/a.py": "from ..r import b", "r/b.py": "", "r/c.py": "from ..q import d", "q/d.py": ""}
+        found = tree({"__init__.py": "", "q/__init__.py": "", "r/__init__.py": "", **files})
+        assert circles(found.imports()) == []
+        assert circles(found.imports_of_units(["p"])) == [["p.q", "p.r"]]
+
+
+class TestPrivateNames:
+    @pytest.mark.parametrize(
+        ("code", "found"),
+        [
+            ("from ..q.a import _x", ["b.py:1: _x of p.q.a"]),
+            ("from ..q import a\na._x", ["b.py:2: _x of p.q.a"]),
+            ("from ..q import a as other\nother._x()", ["b.py:2: _x of p.q.a"]),
+            ("import p.q.a\np.q.a._x", ["b.py:2: _x of p.q.a"]),
+            ("from ..q import a\na.x, a.__name__, self._x", []),
+            ("from .c import _x", []),
+            ("from . import c\nc._x", []),
+        ],
+    )
+    def test_are_found_in_other_packages(self, tree, code, found):
+        files = {"__init__.py": "", "q/__init__.py": "", "q/a.py": "_x = 1", "r/__init__.py": "", "r/c.py": "_x = 1"}
+        assert tree({**files, "r/b.py": code}).private_names_across_packages() == found
+
+
+def test_parameters_are_all_but_self_and_cls(tree):
+    found = tree({"__init__.py": "class A:\n    def f(self, a, /, b, *c, d=1, **e): ...\ndef g(): ...\n"})
+    assert {function.name: parameters(function) for _, function in found.functions("p")} == {
+        "f": ["a", "b", "d", "c", "e"],
+        "g": [],
+    }
