@@ -111,7 +111,7 @@ def test_nothing_is_said_to_a_pipe():
 
 
 def slow_steps():
-    with progress.step("building"), progress.step("compiling one.cu", left=2):
+    with progress.step("building"), progress.step("compiling one.cu", remaining=2):
         time.sleep(0.5)
 
 

@@ -19,8 +19,7 @@ from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc
-from numba.cuda.cudadrv.external_code.compile import programs as program_cache
+from numba.cuda.cudadrv.external_code.compile import cached_unit, jobs, nvrtc, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -85,10 +84,10 @@ class Tree:
             )
         )
 
-    def compiled(self) -> program_cache.Program:
+    def compiled(self) -> programs.Program:
         """As a new process would have it. What comes of it is what a compiler makes of it now."""
         reset_store()
-        program = program_cache.compiled(self.source, self.target)
+        program = programs.compiled(self.source, self.target)
         unit = TranslationUnit.of(self.source, self.target)
         with working_directory(self.compiled_in):  # which is written into LTO-IR
             assert program.code == compile_unit(unit).code
@@ -243,7 +242,7 @@ CHANGES = {
     "the register cap": (MISS, retarget(max_registers=32)),
     "fastmath, which is for the kernel's own code": (HIT, retarget(fastmath=True)),
     # Versions
-    "NVRTC": (MISS, patch(program_cache, "nvrtc_build", lambda: "99.0")),
+    "NVRTC": (MISS, patch(cached_unit, "nvrtc_build", lambda: "99.0")),
     "cuda.core": (MISS, patch(cuda.core, "__version__", "99.0")),
 }
 
@@ -303,7 +302,7 @@ def test_a_header_that_is_gone_is_missed_as_the_compiler_says(tree):
     tree.compiled()
     (tree.folder / "second/deep/three.h").unlink()
     with pytest.raises(CompileError, match=r'cannot open source file "three.h"'):
-        program_cache.compiled(tree.source, tree.target)
+        programs.compiled(tree.source, tree.target)
 
 
 @pytest.mark.parametrize("kind", ["next", "linked", "pre-included", "after a comment", "digraph", "spliced"])
@@ -373,7 +372,7 @@ def test_a_header_that_only_a_compile_can_tell(tree):
 
 @pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
 def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
-    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
         "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n"
@@ -385,7 +384,7 @@ def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
 
 def test_headers_that_provide_for_other_compilers_without_has_include(tree, monkeypatch):
     """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
-    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
         '#include "three.h"\n#ifndef __has_include\n#  define __has_include(x) 0\n#endif\n'
@@ -400,7 +399,7 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
     tree.code += f"\n__device__ const char *when() {{ return {macro}; }}"
     for _ in range(2):
         reset_store()
-        assert program_cache.compiled(tree.source, tree.target).origin == "built"
+        assert programs.compiled(tree.source, tree.target).origin == "built"
 
 
 @pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads")
@@ -418,9 +417,9 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
     compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
-    entry = program_cache._entry(tree.source, TARGET)
-    known = entry.known()
-    assert known is not None, entry._text.scan()
+    unit = programs._units.of(tree.source, TARGET)
+    known = unit.known()
+    assert known is not None, unit._text.scan()
     assert compiled.headers
     assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
 
@@ -437,8 +436,8 @@ def test_a_header_that_is_edited_during_the_compile(tree, monkeypatch):
         return compiled
 
     with monkeypatch.context() as patches:
-        patches.setattr(program_cache, "compile_unit", compile_and_edit)
-        assert program_cache.compiled(tree.source, tree.target).origin == "built"
+        patches.setattr(programs, "compile_unit", compile_and_edit)
+        assert programs.compiled(tree.source, tree.target).origin == "built"
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
@@ -451,7 +450,7 @@ def test_a_header_that_was_written_just_now_is_read_again(tree, monkeypatch):
 
 def test_in_memory_too_a_change_is_seen_at_once(tree):
     def origin():
-        return program_cache.compiled(tree.source, tree.target).origin
+        return programs.compiled(tree.source, tree.target).origin
 
     assert [origin(), origin()] == ["built", "memory"]
     change(3, "THREE 3", "THREE 4")(tree)
@@ -467,26 +466,26 @@ def test_warnings_are_given_by_a_cached_program_too(tree):
     for origin in ("built", "disk"):
         reset_store()
         with pytest.warns(UserWarning, match="mind the gap"):
-            assert program_cache.compiled(tree.source, tree.target).origin == origin
+            assert programs.compiled(tree.source, tree.target).origin == origin
 
 
 def test_a_damaged_record_of_headers_is_made_again(tree, monkeypatch):
     tree.compiled()
-    entry = program_cache._entry(tree.source, tree.target)
+    unit = programs._units.of(tree.source, tree.target)
     for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
         reset_store()
-        current_store().put(entry.base, data)
+        current_store().put(unit.base_key, data)
         assert tree.compiled().origin == "disk"
 
 
 def test_a_fingerprint_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc.Program", None)
-    before = program_cache.fingerprint(tree.source, tree.target)
-    assert program_cache.fingerprint(tree.source, tree.target) == before
+    before = programs.fingerprint(tree.source, tree.target)
+    assert programs.fingerprint(tree.source, tree.target) == before
     change(3, "THREE 3", "THREE 4")(tree)
-    assert program_cache.fingerprint(tree.source, tree.target) != before
+    assert programs.fingerprint(tree.source, tree.target) != before
     no_text = LinkInput(kinds.CUDA, b"\xff\xfe")
-    assert program_cache.fingerprint(no_text, tree.target) != program_cache.fingerprint(no_text, tree.target)
+    assert programs.fingerprint(no_text, tree.target) != programs.fingerprint(no_text, tree.target)
 
 
 def test_why_it_missed(tree, monkeypatch, capsys):
@@ -506,7 +505,7 @@ def test_two_sources_of_one_text_and_different_names(tree):
     first = tree.source
     second = dataclasses.replace(first, name="g.cu")
     assert first == second
-    codes = [program_cache.compiled(source, TARGET).code for source in (first, second)]
+    codes = [programs.compiled(source, TARGET).code for source in (first, second)]
     assert codes[0] != codes[1]
 
 
@@ -533,13 +532,13 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
     compile_in_child = jobs.compile_in_child
     monkeypatch.setattr(jobs, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how))
     sources = cub_sources(2)
-    programs = program_cache.all_compiled(sources, TARGET)
-    assert [program.origin for program in programs] == ["built", "built"]
+    compiled = programs.all_compiled(sources, TARGET)
+    assert [program.origin for program in compiled] == ["built", "built"]
     assert len(ran) == in_children
-    for source, program in zip(sources, programs, strict=True):
+    for source, program in zip(sources, compiled, strict=True):
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
     reset_store()
-    assert [program.origin for program in program_cache.all_compiled(sources, TARGET)] == ["disk", "disk"]
+    assert [program.origin for program in programs.all_compiled(sources, TARGET)] == ["disk", "disk"]
 
 
 def test_an_error_in_another_process_is_as_here(tree):
@@ -573,13 +572,13 @@ import json, sys
 from numba.cuda import autolink
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.compile import programs as program_cache
+from numba.cuda.cudadrv.external_code.compile.programs import compiled
 
 sources = [
     from_item(autolink.CUDASource(f'extern "C" __device__ int f{n}() {{ return {n}; }}', name=f"f{n}.cu"))
     for n in range(20)
 ]
-programs = [program_cache.compiled(source, Target((9, 0), lto=True)) for source in sources]
+programs = [compiled(source, Target((9, 0), lto=True)) for source in sources]
 print(json.dumps([[program.origin for program in programs], [program.code.hex() for program in programs]]))
 """
 
