@@ -437,11 +437,7 @@ CASES = (
         "On some damage nvJitLink does not report an error: the process ends. Code that you do not trust can be tried"
         " in a child process first. Here it is refused; where the child is killed, `trial.signal` says by what.",
         """
-        from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-        from numba.cuda.cudadrv.external_code.link import trial as link_trial
-
-        doubtful = from_item("scale.ltoir")
-        trial = link_trial.try_link([doubtful], autolink.Target((9, 0), lto=True))
+        trial = autolink.testing.try_link(["scale.ltoir"], (9, 0))
         said = f"ok: {trial.ok}\\nculprit: {trial.culprit.name}\\nmessage: {trial.message}"
         """,
         "Make or fetch the file anew.",

@@ -19,7 +19,7 @@ from cuda.core import Program, ProgramOptions
 
 
 class CompileError(RuntimeError):
-    """NVRTC refused a source; ``log`` is what it printed."""
+    """NVRTC refused a CUDA C++ source; ``log`` is what it printed."""
 
     def __init__(self, name: str, log: str):
         self.log = log.replace("\0", "")
