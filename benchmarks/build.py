@@ -247,15 +247,15 @@ def cached_start(bench, rounds):
 
 
 def import_with_many_entries(bench, rounds, entries):
-    from numba.cuda.cudadrv.external_code.cache import store as cache_store
     from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+    from numba.cuda.cudadrv.external_code.cache.store import current_store
 
     bench.forget()
     os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = str(bench.folder / "autolink")
     times = {}
     for label, count in (("empty", 0), ("full", entries)):
         for number in range(count):
-            cache_store.put(CacheKey("program", f"entry{number}", (("number", str(number)),)), b"x" * 1000)
+            current_store().put(CacheKey("program", f"entry{number}", (("number", str(number)),)), b"x" * 1000)
         text = (
             "import time, json; t = time.perf_counter(); import numba.cuda; print(json.dumps(time.perf_counter() - t))"
         )

@@ -72,17 +72,17 @@ def _newer(code: bytes) -> bytes:
 
 
 def _verify() -> None:
-    from numba.cuda.cudadrv.external_code.cache import store as cache_store
+    from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
     os.environ["NUMBA_CUDA_AUTOLINK_CACHE"] = "verify"
-    cache_store.reset()
+    reset_store()
 
 
 def _verify_no_more() -> None:
-    from numba.cuda.cudadrv.external_code.cache import store as cache_store
+    from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
     del os.environ["NUMBA_CUDA_AUTOLINK_CACHE"]
-    cache_store.reset()
+    reset_store()
 
 
 FRAME = """

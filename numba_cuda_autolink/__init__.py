@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What of numba-cuda-autolink needs no Numba. The rest is the package ``numba.cuda.autolink``.
+"""The parts of numba-cuda-autolink that need no Numba. The rest is the package ``numba.cuda.autolink``.
 
 =================  ==============================================================================================
-``import_hook``    found by Python at its start: importing ``numba.cuda`` activates the project
+``import_hook``    installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``  the script ``numba-cuda-autolink``
 =================  ==============================================================================================
 """
+
+
+def __getattr__(name: str) -> str:
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import metadata
+
+    try:
+        return metadata.version("numba-cuda-autolink")
+    except metadata.PackageNotFoundError as error:
+        raise AttributeError("numba-cuda-autolink is not installed, so that its __version__ is not known") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The script ``numba-cuda-autolink``. Where Numba cannot be imported, ``doctor`` says why all the same."""
+"""The script ``numba-cuda-autolink``. Its ``doctor`` also works where Numba cannot be imported."""
 
 import importlib.util
 import os
@@ -7,9 +7,9 @@ import sys
 
 
 def main():
-    """Run the command line."""
+    """Run the command line and return the exit code."""
     try:
-        from numba.cuda.autolink.commands import main as run
+        from numba.cuda.autolink.commands.command_line import main as run
     except Exception as error:
         doctor = _doctor()
         if sys.argv[1:2] == ["doctor"] and doctor is not None:
@@ -21,14 +21,14 @@ def main():
 
 
 def _doctor():
-    """The module, without the packages that it lies in."""
+    """Return the module of ``doctor``, loaded without the packages that contain it."""
     for entry in sys.path:
-        path = os.path.join(entry, "numba_cuda", "numba", "cuda", "autolink", "commands", "doctor.py")
+        path = os.path.join(entry, "numba_cuda", "numba", "cuda", "autolink", "commands", "doctor_command.py")
         if os.path.isfile(path):
             spec = importlib.util.spec_from_file_location("numba_cuda_autolink_doctor", path)
             assert spec is not None and spec.loader is not None
             module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module  # which its dataclasses ask for
+            sys.modules[spec.name] = module  # dataclasses look their module up there
             spec.loader.exec_module(module)
             return module
     return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The import hook, which ``numba_cuda_autolink.pth`` installs when Python starts.
 
-- It finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) when they are in
-  a different ``sys.path`` entry than numba-cuda: an editable install, a layered virtual environment.
+- It finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) where they are in
+  another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
 """
@@ -16,18 +16,18 @@ _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages 
 
 
 class Finder:
-    """The first entry of ``sys.meta_path``; ``path`` is the ``__path__`` of the package that is asked for a module."""
+    """The first entry of ``sys.meta_path``."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name == "numba.cuda":
-            return cls._find_host(name, path, target)
+            return cls._find_numba_cuda(name, path, target)
         if not f"{name}.".startswith(_DOTTED):
             return None
         from importlib.machinery import PathFinder
 
-        # numba-cuda's redirector, later in sys.meta_path, would call itself without end for the submodules of a
-        # package that lies outside of numba-cuda's own directory: the ordinary lookup is done here.
+        # numba-cuda's redirector, later in sys.meta_path, would recurse without end for the submodules of a package
+        # outside numba-cuda's own directory. So the ordinary lookup is done here.
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             for entry in sys.path:
@@ -39,7 +39,7 @@ class Finder:
         return spec
 
     @classmethod
-    def _find_host(cls, name, path, target):
+    def _find_numba_cuda(cls, name, path, target):
         if sys.meta_path[0] is not cls:
             sys.meta_path.remove(cls)
             sys.meta_path.insert(0, cls)
@@ -54,7 +54,7 @@ class Finder:
 
 
 class Activator:
-    """The loader of ``numba.cuda``, followed by activation; it leaves the original loader in the module."""
+    """Loads ``numba.cuda``, leaves its original loader in the module, and activates the project."""
 
     def __init__(self, loader):
         self._loader = loader

@@ -6,55 +6,38 @@ the code to link, through ``__numba_cuda_link__(*argtypes)``.
 
 Public names:
 
+- `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`: a base class for objects that have no Numba typing.
-- `CUDASource`: CUDA C++ source with its own include paths, macros and options.
-- `Bitcode`: LLVM bitcode.
-- `Prebuilt`: device code that a package brings, built ahead of time for several architectures.
-- `current_target`, `Target`: what code is wanted, for a hook to read.
-- `build`, `LinkedKernel`: finished kernels with no GPU at hand.
-- `report`, `Report`: what calls brought, how it was linked, and what came of it, as text, HTML, JSON or a graph.
+- `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
+  device code that a package ships, built ahead of time for several architectures.
+- `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
+- `build`, `LinkedKernel`: finished kernels, built without a GPU.
+- `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
 - `cache`: the cache on disk.
-- `testing`: `check_linkable`, a conformance check for objects with linkable code.
+- `testing`: for tests of objects with linkable code, without a GPU.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
+- `CallError`, `HookError`, `CABIError`, `CompileError`, `LinkError`, `LinkInputError`, `PrebuiltError`, `TrialError`,
+  `NotLinkableError`, `MissingSeamError`, `CacheMismatchError`, `CacheWarning`: every error and warning to catch.
 
-How data flows, and which module does what:
+Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
-=====================  ===============================================================================
-``callsites``          which objects the calls of a typed function reach
-``protocol``           asks an object for its code, once per signature and target
-``passes``             when: once types are final, and while lowering
-``library``            what a function needs linked, travelling with it to the kernel
-``canonical``          names that do not depend on what was compiled before
-``alignment``          the alignment of arrays that external code gets pointers to
-``cudadrv.link_*``     link inputs (``link_formats``, ``link_checks``: what their headers tell; ``cubin_tables``),
-                       the plan of a link, its symbols (``link_definitions``, ``link_signatures``,
-                       ``cxx_names``), running it, saying what went wrong (``link_explain``,
-                       ``link_errors``, ``compile_failure``, ``toolkit_missing``), and trying it in a
-                       child process (``link_trial``)
-``cudadrv.cache_*``    the store of what was built; ``cache`` shows and clears it
-``cudadrv.program_cache``  CUDA C++ compiled once: ``cuda_source``, ``cuda_compile``, ``nvrtc_call``, ``batching`` and
-                       ``compile_jobs`` compile it, ``header_scan``, ``header_macros``, ``headers`` and ``file_state``
-                       tell whether a header changed; ``toolkit`` tells builds of the CUDA libraries apart
-``cudadrv.bitcode_*``  LLVM bitcode compiled once (``bitcode_child`` in a process of its own); ``compile_input``
-                       compiles either
-``stored_answers``     what objects with a link key returned before, in whichever process
-``kernel_cache``       ``@cuda.jit(cache=True)`` with external code: ``kernel_files``, ``kernel_record`` (what a kernel
-                       was made of), ``reachable`` (the objects that it reaches), ``fingerprint``,
-                       ``code_fingerprint``, ``declared`` and ``restored``
-``call_graph``         by which functions a kernel gets to its call sites
-``reports``            what was built, to be read: a package with a map of its own
-``cudadrv.progress``   what a slow build is doing, in a terminal
-``target``             what code is wanted; ``prebuilt`` chooses among what a package brings
-``ahead_of_time``      building without a GPU
-``errors``             errors at call sites
-``install``            every seam with numba-cuda
-``commands``           the command line: a package with a map of its own
-``testing``            `check_linkable`, for library authors' tests; ``conformance`` does the checking
-``device_callable``    the base class, on the public protocol alone, as a third party's would be, with
-                       ``extern`` (which C function a call means), ``cabi`` (C types and layouts),
-                       ``call_arguments``, ``callable_types``, ``callable_attributes``, ``constants``,
-                       ``callable_lowering`` and, for the simulator, ``simulation``
-=====================  ===============================================================================
+===================  ===============================================================================================
+``frontends``        every seam with numba-cuda
+``compilation``      the compilation in progress and its target
+``compiling``        what compiling adds: the passes that ask, the code library that links, canonical names
+``protocol``         the call sites of a function, the objects asked there, and their answers
+``device_callable``  the base class of called objects, its C ABI and its lowering
+``prebuilt``         device code that a package ships: what fits the target
+``kernel_cache``     ``@cuda.jit(cache=True)`` with external code
+``cache``            the cache on disk, for users: its size, clearing it, why something was built again
+``ahead_of_time``    building finished kernels without a GPU
+``kernel_report``    the report of a kernel
+``reports``          what a report holds, and its forms: text, HTML, JSON, a graph
+``testing``          helpers for tests of objects with linkable code
+``conformance``      the checks of `testing.check_linkable`
+``commands``         the command line
+``__main__``         ``python -m numba.cuda.autolink``
+===================  ===============================================================================================
 """
 
 from __future__ import annotations
@@ -63,23 +46,31 @@ import importlib
 import os
 from typing import Any
 
-_WHERE = {
-    "Bitcode": "numba.cuda.cudadrv.external_code.inputs.bitcode",
-    "CUDASource": "numba.cuda.cudadrv.external_code.inputs.cuda_source",
-    "DeviceCallable": "numba.cuda.autolink.device_callable.objects",
-    "Extern": "numba.cuda.autolink.device_callable.extern",
-    "LinkedKernel": "numba.cuda.autolink.ahead_of_time",
-    "Prebuilt": "numba.cuda.autolink.prebuilt",
-    "Report": "numba.cuda.autolink.reports.records",
-    "Target": "numba.cuda.cudadrv.external_code.target",
-    "activate": "numba.cuda.autolink.frontends.numba_cuda",
-    "build": "numba.cuda.autolink.ahead_of_time",
-    "current_target": "numba.cuda.autolink.compilation",
-    "cxx_type": "numba.cuda.autolink.device_callable.c_abi",
-    "deactivate": "numba.cuda.autolink.frontends.numba_cuda",
-    "device_method": "numba.cuda.autolink.device_callable.objects",
-    "report": "numba.cuda.autolink.reports.collect",
+# Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
+_NAMES = {
+    "autolink.ahead_of_time": ("LinkedKernel", "build"),
+    "autolink.compilation": ("current_target",),
+    "autolink.conformance.records": ("NotLinkableError",),
+    "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
+    "autolink.device_callable.extern": ("Extern",),
+    "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
+    "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
+    "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
+    "autolink.protocol.errors": ("CallError", "HookError"),
+    "autolink.protocol.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
+    "autolink.kernel_report": ("report",),
+    "autolink.reports.report_class": ("Report",),
+    "cudadrv.external_code.cache.settings": ("CacheWarning",),
+    "cudadrv.external_code.cache.store": ("CacheMismatchError",),
+    "cudadrv.external_code.compile.nvrtc": ("CompileError",),
+    "cudadrv.external_code.inputs.bitcode": ("Bitcode",),
+    "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
+    "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
+    "cudadrv.external_code.link.errors": ("LinkError",),
+    "cudadrv.external_code.link.trial": ("TrialError",),
+    "cudadrv.external_code.target": ("ComputeCapability", "Target"),
 }
+_WHERE = {name: module for module, names in _NAMES.items() for name in names}
 _SUBMODULES = ("cache", "testing")
 __all__ = sorted([*_WHERE, *_SUBMODULES])
 
@@ -87,10 +78,14 @@ __all__ = sorted([*_WHERE, *_SUBMODULES])
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        from numba_cuda_autolink import __version__
+
+        return __version__
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        value = getattr(importlib.import_module(_WHERE[name]), name)
+        value = getattr(importlib.import_module(f"numba.cuda.{_WHERE[name]}"), name)
     except ImportError as error:
         from numba.cuda.core import config
 
@@ -104,7 +99,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_SUBMODULES})
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 def _start() -> None:

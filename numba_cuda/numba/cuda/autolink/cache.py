@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache on disk, for users: how large it is, removing from it, and why something was built again.
+"""The cache on disk, for users: how large it is, how to empty it, and why something was built again.
 
 The environment variables that it follows are read when the cache is first used:
 
 ======================================  ==============================================================
 ``NUMBA_CUDA_AUTOLINK_CACHE_DIR``       its directory; by default in the platform's cache folder
-``NUMBA_CUDA_AUTOLINK_CACHE``           ``0``: nothing on disk; ``verify``: build again what is found,
-                                        and raise an error if that is not the same
+``NUMBA_CUDA_AUTOLINK_CACHE``           ``0``: nothing on disk; ``verify``: rebuild what is found, and
+                                        raise an error if the two differ
 ``NUMBA_CUDA_AUTOLINK_CACHE_SIZE``      how large it may grow, such as ``500M`` or ``2G``; 1 GiB
-``NUMBA_CUDA_AUTOLINK_LOG=cache``       print each hit, each miss, and what it missed by
+``NUMBA_CUDA_AUTOLINK_LOG=cache``       print each hit, and each miss with its reason, to stderr
 ======================================  ==============================================================
+
+The same messages go to the logger ``numba_cuda_autolink.cache``: hits and misses at the level ``DEBUG``, kernels that
+cannot be cached at ``INFO``.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
-from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, store
+from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, current_store
 
 __all__ = [
     "CacheInfo",
@@ -38,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class KindInfo:
-    """The entries of one kind: ``"program"``, ``"link"``, ...; ``"?"`` for those that cannot be read."""
+    """The entries of one kind: ``"program"``, ``"link"``, ``"kernel"``, ...; ``"?"`` if they cannot be read."""
 
     kind: str
     entries: int
@@ -50,7 +53,7 @@ class KindInfo:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What is in the cache on disk, and its settings. Sizes are in bytes."""
+    """The content of the cache on disk, and its settings. Sizes are in bytes."""
 
     directory: str
     enabled: bool
@@ -71,7 +74,7 @@ class CacheInfo:
 
 @dataclass(frozen=True)
 class History:
-    """Cached entries, latest first. As text, earliest first: their parts, and what changed from one to the next."""
+    """Cached entries, latest first. Printed, earliest first: their parts, and what changed from one to the next."""
 
     name: str
     entries: tuple[StoredEntry, ...]
@@ -94,8 +97,8 @@ class History:
 
 
 def info() -> CacheInfo:
-    """Count what is on disk."""
-    cache = store()
+    """Return how much is in the cache on disk."""
+    cache = current_store()
     kinds: dict[str, tuple[int, int]] = {}
     for entry in cache.disk.entries():
         count, size = kinds.get(entry.kind, (0, 0))
@@ -112,19 +115,19 @@ def info() -> CacheInfo:
 
 
 def clear() -> int:
-    """Remove everything from the cache, on disk and in this process. Returns how many entries were on disk.
+    """Remove everything from the cache, on disk and in this process. Return how many entries were removed from disk.
 
     Raises
     ------
     OSError
         If the directory's files cannot be removed.
     """
-    return store().clear()
+    return current_store().clear()
 
 
 def prune(max_bytes: int | None = None) -> int:
-    """Remove the entries that were not used for longest, until the rest takes no more than *max_bytes*, by default
-    the cap. Returns how many are gone.
+    """Remove the least recently used entries until the rest takes at most *max_bytes*, by default the size limit.
+    Return how many were removed.
 
     Raises
     ------
@@ -133,17 +136,19 @@ def prune(max_bytes: int | None = None) -> int:
     OSError
         If the directory's files cannot be removed.
     """
-    cache = store()
+    cache = current_store()
     if max_bytes is None:
         max_bytes = cache.settings.max_bytes
     if max_bytes < 0:
-        raise ValueError(f"prune(max_bytes={max_bytes}): a size in bytes is not negative")
+        raise ValueError(f"prune(max_bytes={max_bytes}): a size in bytes cannot be negative")
     return cache.disk.prune(max_bytes)
 
 
 def why(name: str, kind: str | None = None) -> History:
-    """The entries on disk whose name contains *name*, of one *kind* or of all: printed, they show what changed."""
-    found = [entry for entry in store().disk.entries() if name in entry.name and (kind is None or kind == entry.kind)]
+    """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed."""
+    found = [
+        entry for entry in current_store().disk.entries() if name in entry.name and (kind is None or kind == entry.kind)
+    ]
     return History(name, tuple(sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)))
 
 

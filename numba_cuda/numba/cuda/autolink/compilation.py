@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What code is wanted: the target of the compilation in progress.
+"""The compilation in progress on this thread, and its target.
 
-A kernel and the device functions that it calls are compiled by nested runs of the compiler, but there is one link,
-and its target is the kernel's. So the outermost compilation sets the target, and everything compiled inside it sees
-that one.
+A kernel and the device functions that it calls are compiled by nested runs of the compiler, but they are linked once,
+for the kernel's target. So the outermost compilation sets the target, and everything compiled inside it uses that one.
 """
 
 from __future__ import annotations
@@ -12,20 +11,31 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.target import Target
+
+if TYPE_CHECKING:
+    from numba.cuda import types
 
 
 @dataclass
 class Compilation:
-    """An outermost compilation: its target, and the objects that typing met in it, by their Numba types."""
+    """An outermost compilation.
+
+    Attributes
+    ----------
+    target:
+        What it compiles for.
+    objects:
+        The objects with linkable code that typing has resolved so far, by their Numba types.
+    """
 
     target: Target
-    objects: dict[Any, list[Any]] = field(default_factory=dict)
+    objects: dict[types.Type, list[Any]] = field(default_factory=dict)
 
-    def met(self, numba_type: Any, obj: Any) -> None:
-        """Remember that *obj* was given the type *numba_type*."""
+    def note_object(self, numba_type: types.Type, obj: Any) -> None:
+        """Remember that *obj* has the type *numba_type*."""
         known = self.objects.setdefault(numba_type, [])
         if not any(obj is other for other in known):
             known.append(obj)
@@ -33,7 +43,7 @@ class Compilation:
 
 class _State(threading.local):
     compilation: Compilation | None = None
-    asked_for: Target | None = None
+    hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
 
 
@@ -41,13 +51,13 @@ _state = _State()
 
 
 def compilation() -> Compilation | None:
-    """The outermost compilation in progress on this thread, if any."""
+    """Return the outermost compilation in progress on this thread, or None."""
     return _state.compilation
 
 
 @contextlib.contextmanager
 def compiling(target: Target) -> Iterator[None]:
-    """Run a compilation for *target*; inside another one, that one's target stays."""
+    """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
     if _state.compilation is not None:
         yield
         return
@@ -60,18 +70,18 @@ def compiling(target: Target) -> Iterator[None]:
 
 @contextlib.contextmanager
 def asking(target: Target) -> Iterator[None]:
-    """Ask a hook for code for *target*; what the hook itself compiles is a compilation of its own."""
-    outer = _state.compilation, _state.asked_for
-    _state.compilation, _state.asked_for = None, target
+    """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
+    outer = _state.compilation, _state.hook_target
+    _state.compilation, _state.hook_target = None, target
     try:
         yield
     finally:
-        _state.compilation, _state.asked_for = outer
+        _state.compilation, _state.hook_target = outer
 
 
 @contextlib.contextmanager
 def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
-    """Compile for *cc* instead of the current GPU, which need not exist."""
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist."""
     outer = _state.cc
     _state.cc = cc
     try:
@@ -81,25 +91,25 @@ def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
 
 
 def cc_without_device() -> tuple[int, int, str] | None:
-    """The compute capability set by `without_device`, if any."""
+    """Return the compute capability set by `without_device`, or None."""
     return _state.cc
 
 
 def current_target() -> Target:
-    """The target that code is wanted for.
+    """Return the `Target` that code is compiled for now.
 
-    Known while a ``__numba_cuda_link__`` or ``__numba_cuda_call__`` runs, with or without a GPU.
+    To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. No GPU is needed.
 
     Raises
     ------
     RuntimeError
-        Outside of a compilation.
+        Outside a compilation.
     """
-    if _state.asked_for is not None:
-        return _state.asked_for
+    if _state.hook_target is not None:
+        return _state.hook_target
     if _state.compilation is not None:
         return _state.compilation.target
     raise RuntimeError(
-        "current_target() is known only while a kernel is being compiled: call it in __numba_cuda_link__ or"
-        " __numba_cuda_call__"
+        "current_target() has a value only while a kernel is being compiled\n"
+        "  what to do: call it in __numba_cuda_link__ or __numba_cuda_call__"
     )

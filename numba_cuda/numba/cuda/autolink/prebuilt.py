@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ class Prebuilt:
     """A folder of device code, of which `code` chooses what fits.
 
     The folder has a ``manifest.json``: ``{"toolkit": [12, 9], "files": [{"name": "code.sm_90.cubin", "kind": "cubin",
-    "architecture": 90}, {"name": "code.cu", "kind": "source"}, ...]}``. ``toolkit`` is the version of the NVRTC that
-    built it all: an nvJitLink of that version or later links it.
+    "architecture": 90}, {"name": "code.cu", "kind": "source"}, ...]}``. ``architecture`` is anything without a suffix
+    that `ComputeCapability.parse` accepts. ``toolkit`` is the version of the NVRTC that built it all: an nvJitLink of
+    that version or later links it.
 
     Parameters
     ----------
@@ -112,8 +114,7 @@ class Prebuilt:
         raise PrebuiltError(self._why_nothing(target))
 
     def _in_order(self, target: Target) -> Iterator[PrebuiltFile]:
-        major, minor = target.compute_capability
-        wanted = 10 * major + minor
+        wanted = 10 * target.compute_capability.major + target.compute_capability.minor
         sources = [file for file in self.files if file.kind == "source"] if target.nvrtc_version else []
         if target.debug or target.lineinfo:
             yield from sources
@@ -150,7 +151,11 @@ class Prebuilt:
 
 
 def _file(entry: dict[str, Any]) -> PrebuiltFile:
-    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), int(entry.get("architecture", 0)))
+    built_for = ComputeCapability.parse(entry.get("architecture", "0.0"))
+    if built_for.suffix:
+        raise ValueError(f"the architecture of {entry['name']!r} has the suffix {built_for.suffix!r}, expected none")
+    architecture = 10 * built_for.major + built_for.minor
+    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), architecture)
     if file.kind not in _KINDS:
         raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, not one of {', '.join(_KINDS)}")
     return file

@@ -1,37 +1,74 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""For the tests of libraries whose objects are called in kernels: `check_linkable`."""
+"""For tests of objects with linkable code, and of kernels that call them: without a GPU.
+
+`check_linkable` checks an object thoroughly. `ask` returns what an object links, `compile_cached` compiles a kernel
+through the disk cache as a launch does, and `try_link` links code in a child process.
+"""
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from numba.cuda.core import config
 
 from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 
-__all__ = ["Check", "Linkable", "LinkedCode", "NotLinkableError", "check_linkable"]
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+    from numba.cuda.cudadrv.external_code.link.trial import Trial
+    from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    from .protocol.hooks import LinkItem
+
+__all__ = [
+    "Check",
+    "LinkInput",
+    "Linkable",
+    "LinkedCode",
+    "NotLinkableError",
+    "Trial",
+    "ask",
+    "check_linkable",
+    "compile_cached",
+    "try_link",
+]
+
+# Imported when they are first used: the simulator has no linker.
+_LAZY = {
+    "LinkInput": "numba.cuda.cudadrv.external_code.inputs.link_input",
+    "Trial": "numba.cuda.cudadrv.external_code.link.trial",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
 
 
 def check_linkable(
     obj: Any,
     *argtypes: Any,
-    cc: tuple[Any, ...] = (9, 0),
+    cc: ComputeCapabilityLike = (9, 0),
     lto: bool | None = None,
     others: Iterable[Any] = (),
     other_process: bool = True,
 ) -> Linkable:
     """Check that *obj* does what an object with linkable code should when a kernel calls it with *argtypes*.
 
-    It is asked and linked as the compiler would do it, without a GPU. Checked is that it
+    The object is asked and linked as the compiler does it, without a GPU. The checks are that it
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
     - returns code that links, for this signature;
-    - defines the symbols that the call wants, with the parameters that the call passes, where these can be seen: in
-      PTX, LTO-IR and CUDA C++ (not that an ``int`` is no ``float``: both are 32 bits);
+    - defines the symbols that the call references, with the parameters that the call passes, where these can be seen:
+      in PTX, LTO-IR and CUDA C++ (an ``int`` for a ``float`` goes unnoticed: both are 32 bits);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
-    - has a ``__numba_cuda_link_key__``, if it has one, that is made of values, is the same in another process, and is
-      another one where the code is;
+    - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
+      wherever the code does;
     - links alone, and in a kernel that calls it twice, with LTO and without.
 
     In a test::
@@ -45,37 +82,215 @@ def check_linkable(
     ----------
     obj:
         What kernels call: a `DeviceCallable` or a method of one, a ``declare_device`` function with the hook, or any
-        object with the hook that Numba knows how to call.
+        other object with the hook that Numba can call.
     *argtypes:
         The types of the call's arguments: Numba types, their names (``"float32[::1]"``) or dtypes. Types of constants
-        (``types.literal(2)``, ``types.none``) stand for these constants, and other objects than types that kernels can
-        use (another `DeviceCallable`, a tuple of such) for themselves.
+        (``types.literal(2)``, ``types.none``) stand for these constants. Objects that kernels can use and that are not
+        types (another `DeviceCallable`, a tuple of them) stand for themselves.
     cc:
-        The compute capability, ``(9, 0)`` or ``(9, 0, "a")``.
+        What `ComputeCapability.parse` accepts.
     lto:
-        Link with LTO alone (``True``), without alone (``False``) or both ways (``None``).
+        ``True``: link with LTO only. ``False``: without LTO only. ``None``: both ways.
     others:
-        Objects to be told apart from this one by their symbols, and their link keys, where their code differs: objects
-        that are called with the same *argtypes*, or tuples of an object and its own argument types.
+        Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
+        called with the same *argtypes*, or tuples of an object and its own argument types.
     other_process:
-        Whether to ask it in another process too, which takes seconds. It gets there by pickle or cloudpickle.
+        Whether to ask the object in another process too, which takes seconds. It is sent there by pickle or
+        cloudpickle.
 
     Returns
     -------
     Linkable
-        What was checked, and what it links.
+        What was checked, and what the object links.
 
     Raises
     ------
     NotLinkableError
-        An `AssertionError` that lists what is not as it should be: got, expected, and what to do.
+        An `AssertionError` that lists each failed check: got, expected, and what to do.
     TypeError, ValueError
-        If *argtypes* are no types, or this toolkit does not know *cc*.
+        If *argtypes* are not types, or this toolkit does not know *cc*.
     RuntimeError
         In the simulator.
     """
-    if config.ENABLE_CUDASIM:
-        raise RuntimeError("check_linkable() links for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
+    _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
 
     return run_checks(obj, argtypes, cc, (True, False) if lto is None else (lto,), tuple(others), other_process)
+
+
+def ask(
+    obj: object, *argtypes: Any, cc: ComputeCapabilityLike = (9, 0), lto: bool = True
+) -> tuple[LinkInput, ...] | None:
+    """Return what *obj* links for a call with arguments of the types *argtypes*, asked as the compiler asks.
+
+    In a test::
+
+        def test_scale_brings_one_source():
+            (source,) = ask(Scale(2), "float32", cc=(9, 0))
+            assert str(source.kind) == "CUDA C++ source"
+            assert b"scale_2_float32" in source.code
+
+    Parameters
+    ----------
+    obj:
+        What kernels call.
+    *argtypes:
+        The types of the call's arguments, in order: Numba types, their names (``"float32[::1]"``) or dtypes.
+    cc:
+        What `ComputeCapability.parse` accepts.
+    lto:
+        Whether the kernel that calls the object is linked with LTO.
+
+    Returns
+    -------
+    tuple of LinkInput, or None
+        Each has a ``kind`` (``str(kind)`` is ``"LTO-IR"``, ``"CUDA C++ source"``, ...), a ``name`` and the ``code``
+        (bytes). ``None`` where nothing has a hook: neither *obj* nor, of a bound method, its owner.
+
+    Raises
+    ------
+    HookError
+        If the hook raises, or returns what cannot be linked.
+    TypeError, ValueError
+        If *argtypes* are not types, or do not fit the parameters of a `DeviceCallable`.
+    RuntimeError
+        In the simulator.
+    """
+    _refuse_simulator("ask")
+    from numba.cuda.cudadrv.external_code.target import Target
+
+    from .ahead_of_time import isolated_device_functions
+    from .compilation import without_device
+    from .device_callable.arguments import CallArguments
+    from .device_callable.objects import BoundDeviceMethod, DeviceCallable
+    from .protocol import asking
+    from .protocol.callee import find_callee
+
+    given = tuple(map(_argument_type, argtypes))
+    callee = find_callee(obj)
+    if callee is None:
+        return None
+    if isinstance(obj, (DeviceCallable, BoundDeviceMethod)):  # with the types of defaults, as in a call
+        given = CallArguments.bind(obj.__numba_cuda_call__, given, {}).types
+    target = Target(cc, lto=lto)
+    with without_device(target.cc), isolated_device_functions():
+        return asking.ask(callee, given, target).inputs()
+
+
+def compile_cached(
+    kernel: CUDADispatcher, signature: Any, cc: ComputeCapabilityLike
+) -> tuple[bytes, Literal["loaded", "built"]]:
+    """Load *kernel* from the disk cache, or build and save it, as its first launch in a new process does.
+
+    The disk cache is looked at each time, whatever this process compiled before. In a test::
+
+        def test_the_kernel_is_cached():
+            assert compile_cached(kernel, "void(float32[::1])", "9.0")[1] == "built"
+            assert compile_cached(kernel, "void(float32[::1])", "9.0")[1] == "loaded"
+
+    Parameters
+    ----------
+    kernel:
+        What ``cuda.jit(cache=True)`` made.
+    signature:
+        What ``cuda.jit`` takes: ``"void(float32[::1])"`` or ``(float32[::1],)``.
+    cc:
+        What `ComputeCapability.parse` accepts. A launch on a GPU of 9.0 or later builds for ``"9.0a"``, with suffix.
+
+    Returns
+    -------
+    code : bytes
+        The linked cubin.
+    how : ``"loaded"`` or ``"built"``
+
+    Raises
+    ------
+    TypeError, ValueError
+        If *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are not what they should be.
+    numba.core.errors.TypingError, LinkError
+        If the kernel does not compile or link.
+    RuntimeError
+        In the simulator.
+    """
+    _refuse_simulator("compile_cached")
+    from numba.cuda import types
+    from numba.cuda.core import sigutils
+    from numba.cuda.core.caching import NullCache
+    from numba.cuda.cudadrv.external_code.target import Target
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    from .ahead_of_time import isolated_device_functions
+    from .compilation import without_device
+
+    if not isinstance(kernel, CUDADispatcher) or isinstance(kernel._cache, NullCache):
+        raise TypeError(
+            f"compile_cached() takes a @cuda.jit(cache=True) kernel, not {type(kernel).__name__} {kernel!r}"
+        )
+    argtypes, return_type = sigutils.normalize_signature(signature)
+    if return_type not in (None, types.void):
+        raise TypeError(f"a kernel returns nothing, but the signature says {return_type}")
+    target = Target(cc)
+    # As a new process has it: nothing compiled yet.
+    options = {**kernel.targetoptions, "link": list(kernel.targetoptions.get("link") or ())}
+    fresh = CUDADispatcher(kernel.py_func, targetoptions=options)
+    fresh.enable_caching()
+    with without_device(target.cc), isolated_device_functions():
+        compiled = fresh.compile(argtypes)
+        code = bytes(compiled._codelibrary.get_cubin(target.cc).code)
+    return code, "loaded" if fresh.stats.cache_hits[argtypes] else "built"
+
+
+def try_link(
+    items: Iterable[LinkItem | LinkInput], target: Target | ComputeCapabilityLike, *, timeout: float = 60.0
+) -> Trial:
+    """Link *items* for *target* in a child process, and say which of them is at fault if the link fails.
+
+    Some damage inside of finished code makes nvJitLink crash: then only the child process ends.
+
+    Parameters
+    ----------
+    items:
+        What a ``__numba_cuda_link__`` may return: linkable code, paths; or what `ask` returns.
+    target:
+        A `Target`; or a compute capability, for a link with LTO.
+    timeout:
+        In seconds, for each of the links that are tried.
+
+    Raises
+    ------
+    LinkInputError
+        If an item cannot be linked at all.
+    CompileError
+        If a source does not compile.
+    TrialError
+        If no child process can be started.
+    RuntimeError
+        In the simulator.
+    """
+    _refuse_simulator("try_link")
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+    from numba.cuda.cudadrv.external_code.link import trial
+    from numba.cuda.cudadrv.external_code.target import Target
+
+    if isinstance(items, (str, os.PathLike)):
+        raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
+    inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
+    return trial.try_link(inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout)
+
+
+def _argument_type(given: Any) -> Any:
+    """Return the Numba type that *given* stands for; types of constants stay what they are."""
+    from numba.cuda import types
+
+    from .device_callable.c_abi import numba_type_named, numba_type_of
+
+    if isinstance(given, str):
+        return numba_type_named(given)
+    return given if isinstance(given, types.Type) else numba_type_of(given)
+
+
+def _refuse_simulator(name: str) -> None:
+    if config.ENABLE_CUDASIM:
+        raise RuntimeError(
+            f"testing.{name}() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not"
+        )

@@ -11,7 +11,7 @@ _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.Do
 
 
 def align_arrays(builder: Any) -> None:
-    """Give the local and shared arrays of the function that is being built the alignment that C++ relies on, in bytes.
+    """Align the local and shared arrays of the function that *builder* builds as C++ expects.
 
     Numba aligns complex numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8.
     """
@@ -26,10 +26,10 @@ def align_arrays(builder: Any) -> None:
 
 
 def _cxx_alignment(element: Any) -> int:
-    """The alignment in bytes of what Numba keeps as *element* in memory, where it may be more than Numba's; or 0."""
+    """Return the alignment in bytes of an array element of LLVM type *element*, or 0 where Numba's is right."""
     if isinstance(element, llvm.LiteralStructType):
         return _COMPLEX.get(tuple(element.elements), 0)
     if isinstance(element, llvm.ArrayType) and element.element == llvm.IntType(8):
-        # A record: the size of a struct is a multiple of its alignment.
+        # A record. The size of a struct is a multiple of its alignment.
         return min(16, element.count & -element.count)
     return 0

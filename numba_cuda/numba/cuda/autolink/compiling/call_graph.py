@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The call graph: by which functions a kernel gets to its call sites.
+"""The call graph: the functions through which a kernel reaches its call sites.
 
-Each code library keeps its `Calls`: what is below it, and where in the source it is called. That costs something only
-where a library is linked into another.
+Each code library keeps its `Calls`: what it calls, and where in the source. That costs time only where a library is
+linked into another.
 """
 
 from __future__ import annotations
@@ -13,13 +13,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..protocol.call_sites import CallSite
+from .library_walk import callees_first
+from .ordered_set import OrderedSet
 
 
 class Calls:
-    """What one compiled function calls: other compiled functions, by their libraries, and objects, by call sites."""
+    """What one compiled function calls: other compiled functions, and objects that provide linkable code.
+
+    Attributes
+    ----------
+    sites:
+        The call sites of objects, in order.
+    filename, line:
+        Where the function's source begins.
+    lines:
+        For the library of each function called, the line of the first call.
+    """
 
     def __init__(self) -> None:
-        self.sites: list[CallSite] = []
+        self.sites = OrderedSet()
         self.filename: str | None = None
         self.line: int | None = None
         self.lines: dict[Any, int | None] = {}
@@ -27,7 +39,7 @@ class Calls:
 
     @contextlib.contextmanager
     def being_lowered(self, lowering: Any) -> Iterator[None]:
-        """*lowering* is at the place of what is added now."""
+        """Take the lines of what is added inside the ``with`` block from *lowering*."""
         loc = lowering.func_ir.loc
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         try:
@@ -36,19 +48,18 @@ class Calls:
             self._lowering = None
 
     def add(self, library: Any) -> None:
-        """*library* is called; its place is that of the first call."""
+        """Note a call of the function with *library*."""
         if library not in self.lines:
             self.lines[library] = getattr(getattr(self._lowering, "loc", None), "line", None)
 
     def add_site(self, site: CallSite) -> None:
-        """An object is called."""
-        if site not in self.sites:
-            self.sites.append(site)
+        """Note a call of an object."""
+        self.sites.add(site)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A place in a chain of calls: the line of *function* where the next one is called."""
+    """A link in a chain of calls: the line of *function* that calls the next one."""
 
     function: str
     filename: str | None
@@ -60,7 +71,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Function:
-    """A compiled function, and where its source begins."""
+    """A compiled function, and the line where its source begins."""
 
     name: str
     filename: str | None
@@ -69,7 +80,7 @@ class Function:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A call between two functions, by their indices, and the line of the first one."""
+    """A call between two functions, by their indices, and the line of the first such call."""
 
     caller: int
     callee: int
@@ -78,12 +89,12 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class CallGraph:
-    """The functions by which a kernel gets to its call sites.
+    """The functions through which a kernel reaches its call sites.
 
     Attributes
     ----------
     functions:
-        The kernel, and the functions below it that call sites are in or under, in order of first use.
+        The kernel, and the functions below it that contain call sites or lead to them, in order of first use.
     calls:
         The calls between them.
     """
@@ -93,18 +104,15 @@ class CallGraph:
 
 
 def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:
-    """The call graph of the library *kernel*; and for each of its call sites the shortest chain of calls to it, from
-    the kernel to the call itself, and the index of the function that it is in."""
-    lead_somewhere: dict[Any, bool] = {}
+    """Return the call graph of the library *kernel*, and for each of its call sites a chain of calls and an index.
 
-    def leads_somewhere(library: Any) -> bool:
-        known = lead_somewhere.get(library)
-        if known is None:
-            calls = _calls(library)
-            lead_somewhere[library] = known = bool(calls.sites) | any([leads_somewhere(below) for below in calls.lines])
-        return known
-
-    leads_somewhere(kernel)
+    The chain is the shortest one from the kernel to the call itself; the index is that of the function that contains
+    the call site.
+    """
+    leads_to_site: dict[Any, bool] = {}
+    for library in callees_first(kernel, lambda library: _calls(library).lines):
+        calls = _calls(library)
+        leads_to_site[library] = bool(calls.sites) or any(leads_to_site.get(below) for below in calls.lines)
     numbers = {kernel: 0}
     chains: dict[Any, tuple[Frame, ...]] = {kernel: ()}
     edges = []
@@ -116,7 +124,7 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
             here = Frame(library.name, site.filename, site.line)
             sites.setdefault(site, ((*chains[library], here), numbers[library]))
         for below, line in calls.lines.items():
-            if not lead_somewhere[below]:
+            if not leads_to_site[below]:
                 continue
             if below not in numbers:
                 numbers[below] = len(numbers)

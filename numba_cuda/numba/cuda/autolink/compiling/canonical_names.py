@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Canonical names: the same functions get the same LLVM IR, whatever was compiled before them.
 
-Numba tells functions apart by a number that counts all functions of the process, which stands in their mangled names as
-an ABI tag (``B2v7``). Counting anew, in the order in which the functions of one kernel appear, makes its code depend
-on nothing but itself.
+Numba tells functions apart by a number that counts all functions of the process. Their mangled names contain it as an
+ABI tag (``B2v7``). Renumbering the functions of one kernel in the order in which they appear makes its code independent
+of what was compiled before.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 
 class CanonicalNames:
-    """Renames the functions of one kernel, in its modules' texts and wherever its names are used."""
+    """Renames the functions of one kernel, in the texts of its modules and wherever its names are used."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def modules(self, texts: Sequence[str]) -> list[str]:
-        """The texts of the kernel's LLVM modules, in their order, with canonical names."""
+        """Return the *texts* of the kernel's LLVM modules, in the same order, with canonical names."""
         return [_MODULE_ID.sub('; ModuleID = "module"', self.name(text)) for text in texts]
 
     def name(self, name: str) -> str:
-        """*name*, or any text with names in it, with canonical names."""
+        """Return *name*, or any text that contains names, with canonical names."""
         return _UNIQUE_ID.sub(self._renumbered, name)
 
     def _renumbered(self, found: re.Match[str]) -> str:

@@ -1,97 +1,49 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The code library: what a compiled function needs linked travels with it to the kernel."""
+"""The code library: a compiled function takes what it needs linked along, up to the kernel."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import re
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
-from numba.cuda.cudadrv.external_code.target import Target, split_cc
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ..compilation import cc_without_device, compilation
-from ..protocol.asking import ask
+from ..protocol.asked_call import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
-from ..protocol.callee import HOOK
 from ..protocol.errors import HookError
 from .call_graph import Calls
+from .library_walk import callees_first
+from .linking_files import Entry, LinkingFiles
 from .ordered_set import OrderedSet
 
-# What it takes to link takes milliseconds to import, and is imported where it is needed: a kernel that is linked
-# already starts without.
+# The linker's modules take milliseconds to import. They are imported where they are used, so that a kernel that is
+# already linked starts without them.
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 
     from .canonical_names import CanonicalNames
 
 _WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
-_POINTER = re.compile(r"[%\w.\"]+\*+")
 _OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
-
-
-class SymbolSite(NamedTuple):
-    """A call that wants a symbol: its LLVM prototype, and which call it is, for messages."""
-
-    prototype: str
-    call: str
-
-    @property
-    def untyped(self) -> str:
-        """The prototype without what its pointers point to, in which calls of one function may differ."""
-        return _POINTER.sub("i8*", self.prototype)
-
-
-class LinkingFiles(OrderedSet):
-    """What one function needs linked, in order of first use: what was named explicitly, and call sites.
-
-    To numba-cuda, which knows paths and ``LinkableCode``, it is a set of those: call sites stand for what they were
-    answered, for the target that the function was compiled for.
-    """
-
-    def __init__(self, target: Callable[[], Target]):
-        super().__init__()
-        self._target = target
-
-    @property
-    def entries(self) -> tuple[Any, ...]:
-        """Paths, ``LinkableCode`` objects and `CallSite` objects, in order."""
-        return tuple(self._items)
-
-    def update(self, items: Iterable[Any]) -> None:
-        """Add each of *items*; of another function's files, its entries."""
-        super().update(items.entries if isinstance(items, LinkingFiles) else items)
-
-    def __iter__(self) -> Iterator[Any]:
-        for entry in self._items:
-            if isinstance(entry, CallSite):
-                for link_input in ask(entry.callee, entry.argtypes, self._target()).inputs():
-                    yield link_input.as_linkable()
-            else:
-                yield entry
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    @classmethod
-    def _from_iterable(cls, items: Iterable[Any]) -> OrderedSet:
-        return OrderedSet(items)
 
 
 class LinkingCodeLibrary(CUDACodeLibrary):
     """A code library that links what called objects provide.
 
-    Modules and libraries keep the order of first use and are there once, so that the same program gives the same code.
+    Modules and libraries keep the order of first use, and each is contained once, so that the same program gives the
+    same code.
     """
 
     _canonical_names: CanonicalNames | None = None
@@ -104,7 +56,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
         self._symbols: dict[str, list[SymbolSite]] = {}
-        # By compute capability, what was to be linked when its link began.
+        # By compute capability, the fingerprints of the inputs when their link began.
         self._linked: dict[Any, tuple[bytes, ...]] = {}
         # How each link went, by compute capability and output.
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}
@@ -118,32 +70,30 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return self._target_for(self._ensure_cc(None))
 
     def _target_for(self, cc: tuple[Any, ...]) -> Target:
-        """The target of a link for *cc*."""
-        capability, suffix = split_cc(cc)
+        """Return the target of a link for *cc*."""
+        capability = ComputeCapability.parse(cc)
         base = self.target or Target(capability, lto=self._lto, max_registers=self._max_registers)
-        return Target(
-            capability, suffix, self._lto, base.debug, base.lineinfo, base.fastmath, self._max_registers or None
-        )
+        return Target(capability, "", self._lto, base.debug, base.lineinfo, base.fastmath, self._max_registers or None)
 
     def _ensure_cc(self, cc: Any) -> Any:
         return cc_without_device() if cc is None and cc_without_device() is not None else super()._ensure_cc(cc)
 
     # What travels with the function
 
-    def add_call_site(self, site: CallSite) -> None:
-        """Link what the object called at *site* provides."""
-        self._linking_files.add(site)
-        self.calls.add_site(site)
+    def add_call(self, call: AskedCall) -> None:
+        """Link what the called object provides."""
+        self._linking_files.add(call)
+        self.calls.add_site(call)
 
     def expect_search(self) -> None:
-        """If this is a kernel's library, numba-cuda next searches its PTX for functions that need more linked."""
+        """Prepare for numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked."""
         self._is_searched = True
 
     def get_asm_str(self, cc: Any = None) -> str:
-        """The PTX for *cc* (default: the current GPU).
+        """Return the PTX for *cc* (default: the current GPU).
 
-        To numba-cuda's search for undefined functions these alone: under LTO nobody reads the PTX, and to make it takes
-        longer than to make the LTO-IR. Where NRT may be linked, which is found by its form in PTX, that is made.
+        numba-cuda's search for undefined functions gets just their names: under LTO nothing else reads the PTX, which
+        takes longer to make than the LTO-IR. Where NRT may be linked, the search needs the PTX itself.
         """
         is_searched, self._is_searched = self._is_searched and cc is None, False
         is_kernel = self._entry_name is not None
@@ -162,18 +112,21 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def add_linking_file(self, path_or_obj: Any) -> None:
         super().add_linking_file(path_or_obj)
         if self._canonical_names is None:
-            # A kernel's PTX is made before ``link=`` is looked at; its names were not known to matter.
+            # numba-cuda made the kernel's PTX before it read ``link=``, without the canonical names that links need.
             self._llvm_strs = None
             self._ptx_cache.clear()
             self._ltoir_cache.clear()
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
-        """The call sites of linkable code in this function and all that it calls, in order of first use."""
+        """The call sites of linkable code in this function and all that it calls, in order of first use.
+
+        Each is an `AskedCall`, unless the kernel was loaded from a cache.
+        """
         return tuple(entry for entry in self._entries if isinstance(entry, CallSite))
 
     @property
-    def _entries(self) -> tuple[Any, ...]:
+    def _entries(self) -> tuple[Entry, ...]:
         files = self._linking_files
         return files.entries if isinstance(files, LinkingFiles) else tuple(files)
 
@@ -186,50 +139,35 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     self.note_symbol(symbol, site)
 
     def facts_before_pickling(self, cc: Any) -> Any:
-        """What was known of it, for reports, before it was pickled."""
+        """Return the facts for reports that were known before it was pickled, or None."""
         return None
 
     def note_symbol(self, symbol: str, site: SymbolSite) -> None:
-        """Remember that *symbol* is called at *site*: the first site of each prototype."""
+        """Remember that *symbol* is referenced at *site*: the first site of each prototype."""
         known = self._symbols.setdefault(symbol, [])
         if site.untyped not in (other.untyped for other in known):
             known.append(site)
 
     @property
-    def symbol_sites(self) -> dict[str, str]:
-        """For each symbol that this function, or one that it calls, declares: which call wanted it first."""
-        return {symbol: sites[0].call for symbol, sites in self._symbols.items()}
-
-    @property
-    def symbol_prototypes(self) -> dict[str, str]:
-        """For each of these symbols, the LLVM function type with which it is called."""
-        return {symbol: sites[0].prototype for symbol, sites in self._symbols.items()}
-
-    @property
     def modules(self) -> list[Any]:
-        """The LLVM modules of this library and all below it: each once, callers before callees, because NVVM links
-        only those functions that something before them called."""
-        ordered: list[Any] = []
-        visited = set()
+        """The LLVM modules of this library and all below it, each once, callers before callees.
 
-        def visit(library: Any) -> None:
-            if id(library) in visited:
-                return
-            visited.add(id(library))
+        NVVM links only functions that an earlier module called.
+        """
+        ordered: list[Any] = []
+        for library in callees_first(self, _called_last_first):
             if isinstance(library, LinkingCodeLibrary):
-                for below in reversed(tuple(library._linking_libraries)):
-                    visit(below)
                 ordered.append(library._module)
             else:
                 ordered.extend(reversed(list(library.modules)))
-
-        visit(self)
         return ordered[::-1]
 
     @property
     def llvm_strs(self) -> list[str]:
-        """The text of the modules: of a kernel with external code with canonical names, so that its links can be told
-        to be the same."""
+        """The text of the modules.
+
+        Those of a kernel with external code have canonical names, so that equal links are recognised.
+        """
         if self._llvm_strs is None and self._entries:
             from .canonical_names import CanonicalNames
 
@@ -237,24 +175,24 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             canonical = self._canonical_names.modules([str(module) for module in self.modules])
             if self._entry_name is not None:
                 self._entry_name = self._canonical_names.name(self._entry_name)
-            # With line information, Numba's modules and NVRTC's disagree on what to do when two say which version
-            # theirs has, which LTO takes for an error; to override settles it, the version being one.
+            # With line information, Numba's modules and NVRTC's have different rules for merging the flag of the debug
+            # information's version, which LTO takes for an error. The version is the same: the flag may be overridden.
             self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in canonical]
         texts: list[str] = super().llvm_strs
         return texts
 
     def rename_entry(self, name: str) -> None:
-        """Let the kernel be called *name* in its code.
+        """Give the kernel the entry name *name*.
 
         Raises
         ------
         ValueError
-            If something else in it is called so.
+            If something else in its code has that name.
         """
-        texts = self.llvm_strs  # which may rename it too
+        texts = self.llvm_strs  # canonical names may change the entry name
         if self._entry_name is not None:
             if any(f'@"{name}"' in text for text in texts):
-                raise ValueError(f"the kernel cannot be called {name!r}: something that it calls or reads is")
+                raise ValueError(f"entry name {name!r} is taken by something that the kernel calls or reads")
             self._llvm_strs = [text.replace(self._entry_name, name) for text in texts]
             self._entry_name = name
             self._ptx_cache.clear()
@@ -264,25 +202,25 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:
-        """What is linked into this kernel for *cc* (default: the current GPU), beside its own code.
+        """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code.
 
         Raises
         ------
         LinkError
-            If a file that was named explicitly is missing or of no known kind, or two functions call one symbol with
+            If a file that was named explicitly is missing or of an unknown kind, or two functions call one symbol with
             different prototypes, which the linker would not notice.
         """
         for symbol, sites in self._symbols.items():
             if len(sites) > 1:
                 raise _link_error(
-                    f"linking kernel {self.name!r}: {symbol!r} is called as functions with different prototypes\n"
+                    f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )
         target = self._target_for(self._ensure_cc(cc))
-        return LinkPlan.of(f"kernel {self.name!r}", target, self._brought(target))
+        return LinkPlan.of(f"kernel {self.name!r}", target, self._provided(target))
 
-    def _brought(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
+    def _provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         needs_nrt = False
         for entry in self._entries:
             for origin, link_input in self._inputs_of(entry, target):
@@ -293,40 +231,31 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if self.needs_cudadevrt:
             yield COOPERATIVE_LAUNCH, from_item(get_cudalib("cudadevrt", static=True))
 
-    def _inputs_of(self, entry: Any, target: Target) -> Iterator[tuple[str, LinkInput]]:
-        if not isinstance(entry, CallSite):
+    def _inputs_of(self, entry: Entry, target: Target) -> Iterator[tuple[str, LinkInput]]:
+        if isinstance(entry, CallSite):
             try:
-                link_input = from_item(entry)
-                if link_input.kind is kinds.CUDA:
-                    # As numba-cuda has it: messages have the file's name, headers are looked for in the working
-                    # directory first.
-                    link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
-                yield NAMED_EXPLICITLY, link_input
-            except LinkInputError as error:
-                raise _link_error(str(error)) from error
+                inputs = with_answer(entry, target).answer.inputs()
+            except HookError as error:
+                raise _link_error(error.describe(entry)) from error
+            except LinkInputError as error:  # of a file that was there when the object was asked
+                raise _link_error(f"{error}\n  returned by: {entry}") from error
+            for link_input in inputs:
+                yield str(entry), link_input
             return
         try:
-            answer = ask(entry.callee, entry.argtypes, target)
-        except HookError as error:
-            hook = f"{entry.callee}.{HOOK}"
-            raise _link_error(f"{hook} {error}\n  called at: {entry.place}") from error
-        for link_input in answer.inputs():
-            yield str(entry), link_input
+            link_input = from_item(entry)
+        except LinkInputError as error:
+            raise _link_error(str(error)) from error
+        if link_input.kind is kinds.CUDA:
+            # As numba-cuda has it: messages have the file's name, headers are looked for in the working directory
+            # first.
+            link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
+        yield NAMED_EXPLICITLY, link_input
 
     def get_cubin(self, cc: Any = None) -> Any:
-        """The linked cubin (a `cuda.core.ObjectCode`) for *cc*, and the callbacks of the module that it makes."""
-        if not self._entries and not self.needs_cudadevrt:
-            try:
-                code = super().get_cubin(cc)
-            except Exception:
-                if not self._symbols:
-                    raise
-            else:
-                links = sys.modules.get("numba.cuda.cudadrv.external_code.link.run")  # loaded where there was a link
-                if links is None or not links.passed_undefined(bytes(code.code), self._symbols):
-                    return code
-                self._cubin_cache.clear()
-            # A call wants a symbol that is nowhere: what follows fails, and says so.
+        """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
+        if not self._entries and not self.needs_cudadevrt and not self._undefined_sites():
+            return super().get_cubin(cc)
         cc = self._ensure_cc(cc)
         plan = self.plan(cc)
         self._setup_functions = list(plan.setup_callbacks)
@@ -334,30 +263,21 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
-            from numba.cuda.cudadrv.external_code.link import run as link_run
-
-            from ..kernel_cache.code_fingerprint import plan_fingerprints
+            from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
+            from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
 
             before = plan_fingerprints(plan)
-            linked = link_run.link(
-                plan,
-                self._own_code(plan.target),
-                self.symbol_sites,
-                prototypes=self.symbol_prototypes,
-                entry=self._entry_name or "",
-                # What is built ahead of time is loaded by others, who may set its variables.
-                calls=self._calls,
-                drop_unused_variables=(plan.is_all_asked_for and not plan.target.debug and cc_without_device() is None),
-            )
+            # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
+            drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
+            linked = link(plan, self._kernel_code(plan.target), LinkOptions(drop_unused_variables=drop))
             self._cubin_cache[cc] = linked.code
             self._linked[cc] = before
-            if linked.record is not None:
-                self.link_records[cc, "cubin"] = linked.record
+            self.link_records[cc, "cubin"] = linked.record
             self._linkerinfo_cache[cc] = linked.log
         return self._cubin_cache[cc]
 
     def get_lto_ptx(self, cc: Any = None) -> str:
-        """The PTX after link-time optimisation; inputs that take no part in it are left out with a warning."""
+        """Return the PTX after link-time optimisation; inputs that take no part in it are left out with a warning."""
         if not self._entries or not self._lto:
             return super().get_lto_ptx(cc)
         plan = self.plan(cc)
@@ -368,56 +288,49 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             else:
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
-        from numba.cuda.cudadrv.external_code.link import run as link_run
+        from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
 
-        linked = link_run.link(plan, self._own_code(plan.target), self.symbol_sites, output="ptx", calls=self._calls)
-        if linked.record is not None:
-            self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
+        linked = link(plan, self._kernel_code(plan.target), LinkOptions("ptx"))
+        self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
         return bytes(linked.code.code).decode()
 
-    def _calls(self) -> tuple[str, ...]:
-        """The functions that the code of this kernel calls and does not define."""
-        from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
-
-        return code_symbols.in_llvm(self.llvm_strs).wanted
-
-    def _own_code(self, target: Target) -> list[LinkInput]:
+    def _kernel_code(self, target: Target) -> KernelCode:
         if self._lto:
-            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=target.cc)), name=self.name)]
-        return [
-            LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
-            for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
-        ]
+            inputs = [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=target.cc)), name=self.name)]
+        else:
+            inputs = [
+                LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
+                for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
+            ]
+        return KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites())
 
-    # Serialisation: a library with no external code leaves no trace of this class, so that what numba-cuda caches of
-    # it can be loaded where this project is not installed.
+    def _undefined(self) -> tuple[str, ...]:
+        """Return the functions that this kernel calls and does not define."""
+        from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+
+        return undefined_functions(self.llvm_strs)
+
+    def _undefined_sites(self) -> dict[str, tuple[SymbolSite, ...]]:
+        """Return those of them that calls in Python reference, with the calls."""
+        if not self._symbols:
+            return {}
+        return {symbol: tuple(self._symbols[symbol]) for symbol in self._undefined() if symbol in self._symbols}
 
     @property
     def brings_external_code(self) -> bool:
-        """Whether it needs more linked than numba-cuda's own runtime, which numba-cuda can pickle."""
+        """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
         return any(entry is not NRT_LIBRARY for entry in self._entries)
 
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        from ..kernel_cache.code_fingerprint import plan_fingerprints
+        from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
 
         return any(plan_fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
 
-    def _reduce_class(self) -> type:
-        if not self.brings_external_code:
-            return CUDACodeLibrary
-        from ..kernel_cache.restored_library import RestoredLibrary
 
-        return RestoredLibrary
-
-    def _reduce_states(self) -> dict[str, Any]:
-        if not self.brings_external_code:
-            states: dict[str, Any] = super()._reduce_states()
-            return states
-        from ..kernel_cache.restored_library import states_of
-
-        return states_of(self)
+def _called_last_first(library: CUDACodeLibrary) -> Iterable[CUDACodeLibrary]:
+    return reversed(tuple(library._linking_libraries)) if isinstance(library, LinkingCodeLibrary) else ()
 
 
 def _link_error(message: str) -> Exception:

@@ -15,7 +15,7 @@ from .ordered_set import OrderedSet
 
 @dataclass(frozen=True)
 class Declaration:
-    """How a function was declared: what `numba.cuda.declare_device` was told beside its name and signature."""
+    """The arguments of `numba.cuda.declare_device`, besides name and signature."""
 
     link: tuple[Any, ...]
     use_cooperative: bool
@@ -26,7 +26,7 @@ _declarations: weakref.WeakKeyDictionary[Any, Declaration] = weakref.WeakKeyDict
 
 
 def declaration(function: Any) -> Declaration | None:
-    """How the function was declared; None of one that was declared before this project was active."""
+    """Return how *function* was declared, or None if that was before this project was active."""
     return _declarations.get(function)
 
 
@@ -36,7 +36,7 @@ def remember(function: Any, link: Any, use_cooperative: bool, abi: str) -> None:
 
 
 def reduce_function(function: Any) -> Any:
-    """How to pickle a declared function: by declaring it again, which is how Numba gets to know it."""
+    """Return what pickles a declared function: it is declared again, which makes it known to Numba."""
     declared = declaration(function)
     if declared is None:
         return copyreg.__newobj__, (type(function),), vars(function)  # type: ignore[attr-defined]
@@ -45,7 +45,7 @@ def reduce_function(function: Any) -> Any:
 
 
 def declare_again(name: str, signature: Any, declared: Declaration) -> Any:
-    """The function, declared in this process."""
+    """Declare an unpickled function in this process, and return it."""
     from numba import cuda
 
     return cuda.declare_device(
@@ -54,7 +54,7 @@ def declare_again(name: str, signature: Any, declared: Declaration) -> Any:
 
 
 class LinkingExternalLibrary(ExternalCodeLibrary):
-    """The code of a ``declare_device`` function, in the order in which it was given."""
+    """The code library of a ``declare_device`` function, which keeps the order in which code was given."""
 
     def __init__(self, codegen: Any, name: str):
         super().__init__(codegen, name)

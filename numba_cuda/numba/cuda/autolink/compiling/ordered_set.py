@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A set that keeps the order of insertion, so that the same program is linked in the same order."""
+"""An ordered set, so that the same program is linked in the same order."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class OrderedSet(MutableSet[Any]):
         return len(self._items)
 
     def add(self, item: Any) -> None:
-        """Add *item* at the end, unless it is there."""
+        """Add *item* at the end, unless it is contained already."""
         self._items[item] = None
 
     def discard(self, item: Any) -> None:
-        """Remove *item* if it is there."""
+        """Remove *item* if it is contained."""
         self._items.pop(item, None)
 
     def update(self, items: Iterable[Any]) -> None:

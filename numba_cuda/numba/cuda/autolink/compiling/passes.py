@@ -1,36 +1,44 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the compiler does for called objects: ask them once types are final, attach their code while lowering."""
+"""Compiler passes: called objects are asked once types are final, and their code is attached while lowering."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import Any
 
 from llvmlite import ir as llvm
+from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
+from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
 from numba.cuda.lowering import CUDALower
+from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
-from ..protocol.asking import ask
-from ..protocol.call_sites import CallSite, CallSites, called_with, callees_of_type
+from ..protocol.asked_call import AskedCall, with_answer
+from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from ..protocol.errors import CallError, HookError
 from .array_alignment import align_arrays
-from .code_library import LinkingCodeLibrary, SymbolSite
+from .code_library import LinkingCodeLibrary
 
 
-def _ask(site: CallSite, loc: Any) -> None:
+def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:
     in_progress = compilation()
     assert in_progress is not None
     try:
-        ask(site.callee, site.argtypes, in_progress.target)
+        return with_answer(site, in_progress.target)
     except HookError as error:
         raise CallError(error, site, loc) from error.__cause__
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class AskCallees(AnalysisPass):
-    """Ask every called object for its code, so that one that rejects a signature is a typing error at the call."""
+    """Ask every called object for its code, so that an object that rejects a signature is a typing error at the call.
+
+    The answers are remembered. Lowering takes them from there: it also meets calls that rewrites have introduced.
+    """
 
     _name = "ask_callees"
 
@@ -46,41 +54,43 @@ class AskCallees(AnalysisPass):
 
 
 class LinkingLower(CUDALower):
-    """Lowers a function and attaches to its code library what the objects that it calls provide."""
+    """Lowers a function, and attaches the code that its called objects provide to its code library."""
 
     def lower(self) -> Any:
-        """Lower the function; its library knows meanwhile where in the source that is."""
+        """Lower the function; meanwhile its library knows which source line is being lowered."""
         if not isinstance(self.library, LinkingCodeLibrary):
             return super().lower()
         with self.library.calls.being_lowered(self):
             return super().lower()
 
-    def lower_call(self, resty: Any, expr: Any) -> Any:
-        """Lower one call; remember which symbols it was that brought in."""
+    def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
+        """Lower one call, and note which symbols it declares."""
         signature = self.fndesc.calltypes[expr]
-        before = len(self.module.globals)
+        known = len(self.module.globals)
         outer, _lowering.call = _lowering.call, (self.typeof(expr.func.name), expr.loc)
         try:
             if compilation() is not None and isinstance(self.library, LinkingCodeLibrary):
                 for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
-                    _ask(site, expr.loc)
-                    self.library.add_call_site(site)
+                    self.library.add_call(_ask(site, expr.loc))
             result = super().lower_call(resty, expr)
         finally:
             _lowering.call = outer
-        if len(self.module.globals) > before:
-            self._note_symbols(before, expr, signature)
+        added = len(self.module.globals) - known
+        if added:
+            self._note_symbols(added, expr, signature)
         return result
 
     def lower_function_body(self) -> Any:
-        """Lower the body; external code may get a pointer to any array of a function with call sites below it."""
+        """Lower the body. Where it has call sites below it, its arrays get the alignment that C++ relies on."""
         entry_block_tail = super().lower_function_body()
         if isinstance(self.library, LinkingCodeLibrary) and self.library.call_sites:
             align_arrays(self.builder)
         return entry_block_tail
 
-    def _note_symbols(self, before: int, expr: Any, signature: Any) -> None:
-        for value in list(self.module.globals.values())[before:]:
+    def _note_symbols(self, added: int, expr: ir.Expr, signature: Signature) -> None:
+        """Note the declarations among the *added* newest globals of the module."""
+        newest = tuple(itertools.islice(reversed(self.module.globals.values()), added))
+        for value in reversed(newest):
             if isinstance(value, llvm.Function) and value.is_declaration:
                 arguments = ", ".join(map(str, signature.args))
                 place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
@@ -89,7 +99,9 @@ class LinkingLower(CUDALower):
 
 
 class _Lowering(threading.local):
-    call: tuple[Any, Any] | None = None
+    """The Numba type of the callee and the place of the call that is being lowered on this thread."""
+
+    call: tuple[types.Type, ir.Loc] | None = None
 
 
 _lowering = _Lowering()
@@ -107,10 +119,10 @@ class LinkingNativeLowering(CUDANativeLowering):
         return LinkingLower
 
 
-def attach_requested(context: Any, func_type: Any, signature: Any) -> None:
-    """Attach the code of an object whose implementation an intrinsic asks the target context for.
+def attach_requested(context: Any, func_type: types.Type, signature: Signature) -> None:
+    """Attach the code of an object whose implementation an intrinsic requests from the target context.
 
-    Such a call stands nowhere in the IR; its place is the call that the intrinsic is lowered for.
+    Such a call is not in the IR. Its place is that of the call for which the intrinsic is lowered.
     """
     if _lowering.call is None or _lowering.call[0] is func_type:
         return
@@ -119,6 +131,5 @@ def attach_requested(context: Any, func_type: Any, signature: Any) -> None:
         return
     loc = _lowering.call[1]
     for callee in callees_of_type(func_type):
-        site = CallSite(callee, called_with(signature), loc.filename, loc.line, library.name)
-        _ask(site, loc)
-        library.add_call_site(site)
+        site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
+        library.add_call(_ask(site, loc))

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `testing.check_linkable` does.
+"""The checks of `testing.check_linkable`, which `checks` runs in order. Each one adds to the findings.
 
-================  ===================================================================================
-``checks``        the checks, in their order
-``records``       what they come to
-``probe_kernel``  a kernel that calls the object
-``prototypes``    what a call passes to a symbol, and what the symbol's definition takes
-``link_keys``     what is asked of a link key
-``reproducibility``  asking the object in another process
-================  ===================================================================================
+=========================  ===================================================================================
+``checks``                 runs the checks in their order
+``findings``               what the checks have found so far
+``records``                the result: a record, or an error that lists what failed
+``probe_kernel``           a kernel that calls the object
+``subject``                an object that can be called and returns code, which the other checks examine
+``symbols``                the symbols that the call references, and those that the code defines
+``prototypes``             prototypes of device functions as PTX shows them: of a call, and of a definition
+``repetition``             whether the object returns the same code when it is asked again
+``reproducibility``        asks the object again, in this process and in another one
+``reproducibility_child``  the other process
+``comparison``             whether the symbols and link keys of other objects with other code differ
+``link_keys``              whether a link key consists of values
+``links``                  whether the code links
+=========================  ===================================================================================
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is asked of a link key: that it is made of values, so that it means the same in another process."""
+"""Whether a link key consists of values, which mean the same in another process."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..kernel_cache.fingerprint import plain, state
+from ..value_fingerprint import plain, state
 
 
 def without_value(key: Any) -> str | None:
-    """What of *key* has no value of its own (a lock, a handle, a plain ``object()``), as text; ``None`` if all has."""
+    """Return as text a part of *key* that has no value of its own, such as a lock or a plain ``object()``, or None."""
     return _without_value(key, [])
 
 
-def _without_value(value: Any, inside: list[int]) -> str | None:
+def _without_value(value: Any, enclosing: list[int]) -> str | None:
     if (
         plain(value)
         or callable(value)
         or isinstance(value, (os.PathLike, bytearray, memoryview))
-        or id(value) in inside
+        or id(value) in enclosing
     ):
         return None
-    inside = [*inside, id(value)]
+    enclosing = [*enclosing, id(value)]
     if isinstance(value, Mapping):
         parts = [part for pair in value.items() for part in pair]
     elif isinstance(value, (tuple, list, set, frozenset)):
@@ -38,4 +38,4 @@ def _without_value(value: Any, inside: list[int]) -> str | None:
         if not attributes or isinstance(attributes, type):
             return safe_repr(value)
         parts = list(attributes.values()) if isinstance(attributes, dict) else [attributes]
-    return next((found for part in parts if (found := _without_value(part, inside)) is not None), None)
+    return next((found for part in parts if (found := _without_value(part, enclosing)) is not None), None)

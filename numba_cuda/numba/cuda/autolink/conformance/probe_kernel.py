@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A kernel that calls an object and does nothing else."""
+"""A kernel that only calls an object."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.np import numpy_support
 
+from ..device_callable.c_abi import numba_type_named
+
 _numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of the call: a parameter of the kernel, which has a Numba ``type``, or a constant."""
+    """An argument of the call: a parameter of the kernel with its Numba ``type``, or a constant."""
 
     type: Any = None
     constant: Any = None
@@ -28,25 +30,19 @@ class Argument:
 
 
 def arguments(argtypes: Sequence[Any]) -> tuple[Argument, ...]:
-    """The arguments that *argtypes* stand for.
+    """Return the arguments that *argtypes* stand for.
 
     Raises
     ------
     TypeError
-        For a string that is no type.
+        If a string is not the name of a type.
     """
     return tuple(map(_argument, argtypes))
 
 
 def _argument(given: Any) -> Argument:
     if isinstance(given, str):
-        try:
-            named = eval(given, {}, dict(vars(types)))
-        except Exception as error:
-            raise TypeError(f"{given!r} is no Numba type: {type(error).__name__}: {error}") from error
-        if not isinstance(named, types.Type):
-            raise TypeError(f"{given!r} is no Numba type: it is {named!r}")
-        given = named
+        given = numba_type_named(given)
     if isinstance(given, types.Literal):
         return Argument(constant=given.literal_value)
     if isinstance(given, types.Type):
@@ -57,14 +53,14 @@ def _argument(given: Any) -> Argument:
 
 
 def probe_kernel(obj: Any, args: Sequence[Argument], calls: int = 1) -> Callable[..., None]:
-    """A Python function that calls *obj* as often as *calls* says, with *args*; its parameters are those that have a
+    """Return a Python function that makes that many *calls* of *obj* with *args*. Its parameters are the *args* with a
     type."""
     names = [f"{'a' if arg.type is not None else 'constant'}{number}" for number, arg in enumerate(args)]
     parameters = ", ".join(name for name, arg in zip(names, args, strict=True) if arg.type is not None)
     call = f"    obj({', '.join(names)})\n"
     source = f"def probe({parameters}):\n{call * calls}"
     file = f"<a kernel of check_linkable, {next(_numbers)}>"
-    # So that messages show the line.
+    # Error messages read the line from here.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     constants = {name: arg.constant for name, arg in zip(names, args, strict=True) if arg.type is None}
     namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
@@ -74,5 +70,5 @@ def probe_kernel(obj: Any, args: Sequence[Argument], calls: int = 1) -> Callable
 
 
 def signature(args: Sequence[Argument]) -> tuple[Any, ...]:
-    """The types of the kernel's parameters."""
+    """Return the types of the kernel's parameters."""
     return tuple(arg.type for arg in args if arg.type is not None)

@@ -7,84 +7,48 @@ The C ABI shows there: sizes, structs and their alignment.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from numba.cuda.cudadrv.external_code.compile import dispatch as compile_input
-from numba.cuda.cudadrv.external_code.formats import containers as link_formats
-from numba.cuda.cudadrv.external_code.formats import defined_symbols as link_symbols
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.compile import dispatch
+from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
+from numba.cuda.cudadrv.external_code.formats.pieces import Piece, pieces
+from numba.cuda.cudadrv.external_code.formats.ptx import Prototype, ptx_symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-
-_FUNCTION = re.compile(
-    r"\.func\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?", re.MULTILINE
-)
-_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+[\w$%]+(?:\[(\d+)\])?")
+from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.target import Target
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter or result: its size, and of a struct its alignment, in bytes."""
-
-    size: int
-    align: int | None = None
-
-    def __str__(self) -> str:
-        return f"{self.size} bytes" if self.align is None else f"a struct of {self.size} bytes aligned to {self.align}"
-
-
-@dataclass(frozen=True)
-class Prototype:
-    """What a function takes and returns."""
-
-    returns: Parameter | None
-    parameters: tuple[Parameter, ...]
-
-    def __str__(self) -> str:
-        takes = ", ".join(map(str, self.parameters)) or "nothing"
-        return f"takes {takes} and returns {self.returns or 'nothing'}"
-
-
-def of_ptx(text: str) -> dict[str, Prototype]:
-    """The prototypes of the functions that PTX declares or defines, as far as they can be read."""
-    found: dict[str, Prototype] = {}
-    for function in _FUNCTION.finditer(text):
-        returns, parameters = _parameters(function["returns"]), _parameters(function["parameters"])
-        if returns is not None and parameters is not None and len(returns) < 2:
-            found.setdefault(function["name"], Prototype(returns[0] if returns else None, parameters))
-    return found
-
-
-def _parameters(text: str | None) -> tuple[Parameter, ...] | None:
-    found = []
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
-        match = _PARAMETER.search(part)
-        if match is None:
-            return None
-        align, bits, count = match.groups()
-        size = int(bits) // 8
-        # Numbers of 1 and 2 bytes are passed in 4.
-        found.append(Parameter(max(size, 4)) if count is None else Parameter(size * int(count), int(align or 1)))
-    return tuple(found)
+def of_ptx(code: bytes) -> dict[str, Prototype]:
+    """Return the prototypes of the functions that PTX declares or defines, as far as they can be read."""
+    return {
+        symbol.name: symbol.prototype
+        for symbol in ptx_symbols(code)
+        if symbol.prototype is not None and symbol.prototype.is_known
+    }
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """What is known of the symbols that a call wants: which are ``defined``, the ``prototypes`` of these that show, and
-    whether some code does not let one see what it defines."""
+    """What code shows of the symbols that a call references.
+
+    Attributes
+    ----------
+    defined, prototypes:
+        The symbols that it defines, and the prototypes that can be read.
+    opaque:
+        Whether some of the code does not show what it defines.
+    """
 
     defined: frozenset[str]
     prototypes: dict[str, Prototype]
     opaque: bool
 
 
-def definitions(inputs: Iterable[LinkInput], wanted: tuple[str, ...], target: Any) -> Definitions:
-    """Which of the symbols *wanted* are defined by *inputs*, for *target*, and how.
+def definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Target) -> Definitions:
+    """Return which of the symbols *names* the code in *inputs* defines for *target*, and with which prototypes.
 
     Raises
     ------
@@ -97,33 +61,27 @@ def definitions(inputs: Iterable[LinkInput], wanted: tuple[str, ...], target: An
     for item in inputs:
         kind, code = item.kind, item.code
         if kind.is_compiled:
-            # To LTO-IR in any case, which shows more than a cubin.
-            program = compile_input.compiled(item, dataclasses.replace(target, lto=True))
+            # Always to LTO-IR, which shows more than a cubin.
+            program = dispatch.compiled(item, dataclasses.replace(target, lto=True))
             kind, code = program.kind, program.code
         if kind is kinds.LTO_IR:
-            symbols = code_symbols.in_ltoir(code, wanted, target.arch)
+            symbols = symbols_of_ltoir(code, names, target.arch)
             opaque = opaque or symbols is None
             here = set(symbols.defined) if symbols is not None else set()
-            text = code_symbols.ptx_with(code, tuple(sorted(here)), target.arch) if here else None
+            ptx = ptx_of_ltoir(code, tuple(sorted(here)), target.arch) if here else None
+            texts = [ptx] if ptx is not None else []
         else:
-            here = set(link_symbols.in_code(kind.name, code)) & set(wanted)
-            opaque = opaque or link_symbols.is_compressed(kind.name, code) or _has_ltoir(kind.name, code)
-            text = "\n".join(_ptx_in(kind.name, code))
+            here = set(defined_in(kind.name, code)) & set(names)
+            held = _pieces(kind.name, code)
+            opaque = opaque or any(piece.code is None or piece.kind == "LTO-IR" for piece in held)
+            texts = [piece.code for piece in held if piece.kind == "PTX" and piece.code is not None]
         defined |= here
-        found |= {name: prototype for name, prototype in of_ptx(text or "").items() if name in here}
+        found |= {name: prototype for ptx in texts for name, prototype in of_ptx(ptx).items() if name in here}
     return Definitions(frozenset(defined), found, opaque)
 
 
-def _ptx_in(kind: str, code: bytes) -> list[str]:
-    return [text.decode("utf-8", "replace") for piece, text in _pieces(kind, code) if piece == "PTX"]
-
-
-def _has_ltoir(kind: str, code: bytes) -> bool:
-    return any(piece == "LTO-IR" for piece, _ in _pieces(kind, code))
-
-
-def _pieces(kind: str, code: bytes) -> list[tuple[str, bytes]]:
+def _pieces(kind: str, code: bytes) -> list[Piece]:
     try:
-        return [(piece.kind, piece.code) for piece in link_formats.pieces(kind, code) if piece.code is not None]
-    except link_formats.FormatError:
+        return list(pieces(kind, code))
+    except FormatError:
         return []

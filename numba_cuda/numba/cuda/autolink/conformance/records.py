@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the checks come to: a record, or an error that lists what is wrong."""
+"""The result of the checks: a record, or an error that lists the checks that failed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from numba.cuda import types
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check that was passed, or ``skipped`` for the reason that this tells."""
+    """One check that passed; where it could not be made, ``skipped`` is the reason."""
 
     name: str
     skipped: str = ""
@@ -20,7 +21,7 @@ class Check:
 
 @dataclass(frozen=True)
 class LinkedCode:
-    """One piece of code that the object returned: its kind, name, size in bytes, and SHA-256 of all that it is."""
+    """One piece of code that the object returned: its kind, its name, its size in bytes, and its SHA-256 digest."""
 
     kind: str
     name: str
@@ -33,24 +34,24 @@ class LinkedCode:
 
 @dataclass(frozen=True)
 class Linkable:
-    """An object that is linkable as it was called.
+    """An object that is linkable in the call that was checked.
 
     Attributes
     ----------
     call:
         The call, as text.
     argtypes:
-        The types that the object was asked with: the call's, defaults included.
+        The Numba types that the object was asked about: those of the call, defaults included.
     symbols:
-        What the call wants defined.
+        The symbols that the call references.
     code:
-        What the object returned, for each of the links that were tried, without what is the same.
+        The code that the object returned for the links that were tried; the same code is listed once.
     checks:
-        What was checked, in order.
+        The checks, in order.
     """
 
     call: str
-    argtypes: tuple[Any, ...]
+    argtypes: tuple[types.Type, ...]
     symbols: tuple[str, ...]
     code: tuple[LinkedCode, ...]
     checks: tuple[Check, ...]
@@ -61,8 +62,8 @@ class Linkable:
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """A check that was not passed."""
+class FailedCheck:
+    """A check that failed: its name, the result, the expected result, and what to do."""
 
     name: str
     got: str
@@ -79,9 +80,12 @@ def _indented(text: str) -> str:
 
 
 class NotLinkableError(AssertionError):
-    """An object is not linkable as it was called; ``wrong`` are the checks that it did not pass."""
+    """An object is not linkable in the call that was checked.
 
-    def __init__(self, call: str, wrong: tuple[Wrong, ...], checks: tuple[Check, ...]):
+    ``wrong`` are the checks that failed, ``checks`` those that passed or were skipped.
+    """
+
+    def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong
         self.checks = checks
         passed = sum(not check.skipped for check in checks)

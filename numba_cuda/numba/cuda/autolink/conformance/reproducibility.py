@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asking an object in another process: a new interpreter, with other hashes of strings, that sees no GPU."""
+"""Ask an object in another process: a new interpreter, with other hashes of strings, that sees no GPU.
+
+The object goes there as a pickle, which this process makes and the child alone reads: it has no other form. What comes
+back is JSON.
+"""
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import pickle
-import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,25 +16,21 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.child_process import ChildError, ChildProcess
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..ahead_of_time import _isolated_device_functions as isolated_device_functions
-from ..compilation import asking, without_device
-from ..kernel_cache.fingerprint import fingerprint
-from ..protocol.asking import Answer, _asked, _hook_errors
-from ..protocol.callee import HOOK, KEY_HOOK, Callee, find_callee
+from ..compilation import without_device
+from ..frontends.numba_cuda import isolated_device_functions
+from ..protocol.answers import Answer
+from ..protocol.asking import ask_afresh, link_key
+from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import HookError
+from ..value_fingerprint import fingerprint
 
-TIMEOUT = 300.0
-_START = (
-    "import json, sys\n"
-    "job = json.loads(sys.stdin.buffer.read())\n"
-    "sys.path[:] = job['path']\n"
-    "from numba.cuda.autolink.conformance import reproducibility\n"
-    "reproducibility.answer(job)\n"
-)
+TIMEOUT = 300.0  # seconds
+_CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # which imports this module
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class NotPicklableError(Exception):
 
 
 class AskingError(Exception):
-    """An object could not be asked in another process; the message tells what happened there."""
+    """An object could not be asked in another process; the message says what happened there."""
 
 
 def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> Told:
@@ -77,22 +74,14 @@ def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
         As `ask`.
     """
     code = tuple(tuple(map(ToldCode.of, fresh(callee, argtypes, target).inputs())) for target in targets)
-    value = key_value(callee, argtypes, targets[0])
+    value = link_key(callee, argtypes, targets[0])
     return Told(code, None if value is None else fingerprint(value).hex())
 
 
 def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     """The object's answer, whatever it answered before. As in a build, the hook can compile for the target."""
-    with without_device(target.cc), isolated_device_functions(), _hook_errors(callee, argtypes):
-        return Answer(_asked(callee, argtypes, target))
-
-
-def key_value(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
-    """Its link key, ``None`` if it has none."""
-    if callee.link_key is None:
-        return None
-    with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
-        return callee.link_key(*argtypes)
+    with without_device(target.cc), isolated_device_functions():
+        return ask_afresh(callee, argtypes, target)
 
 
 def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> Told:
@@ -103,32 +92,20 @@ def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Targe
     NotPicklableError
         If the object or the types cannot be sent there.
     AskingError
-        If they cannot be had there, or asking fails.
+        If the process does not start or ends, or asking fails in it.
     """
-    job = {"path": sys.path, "question": base64.b64encode(_pickled(callee, argtypes, targets)).decode()}
-    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "CUDA_VISIBLE_DEVICES": ""}
+    question = _pickled(callee, argtypes, targets)
+    path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", _START],
-            input=json.dumps(job).encode(),
-            env=environment,
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise AskingError(f"no answer within {TIMEOUT:g} s") from None
-    for line in reversed(done.stdout.decode("utf-8", "replace").splitlines()):
-        if not line.startswith("{"):
-            continue
-        told = json.loads(line)
-        if "unpickled" in told:
-            raise NotPicklableError(told["unpickled"])
-        if "error" in told:
-            raise AskingError(told["error"])
-        return Told(tuple(tuple(ToldCode(*code) for code in each) for each in told["code"]), told["key"])
-    raise AskingError(f"exit code {done.returncode}\n{done.stderr.decode('utf-8', 'replace').strip()[-2000:]}")
+        with ChildProcess(_CHILD, environment={"CUDA_VISIBLE_DEVICES": ""}) as child:
+            told = child.request({"path": path}, [question], timeout=TIMEOUT).content
+    except ChildError as error:
+        raise AskingError(str(error)) from error
+    if "unpickled" in told:
+        raise NotPicklableError(told["unpickled"])
+    if "error" in told:
+        raise AskingError(told["error"])
+    return Told(tuple(tuple(ToldCode(*code) for code in each) for each in told["code"]), told["key"])
 
 
 def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:
@@ -140,7 +117,7 @@ def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
     problem: Exception | None = None
     for module in (pickle, cloudpickle):
         try:
-            # What lies in the script that runs is another module there: cloudpickle sends it along.
+            # The script that runs is another module there: cloudpickle sends along what it defines.
             if module is pickle and type(callee.obj).__module__ == "__main__":
                 continue
             return module.dumps(question)
@@ -149,21 +126,20 @@ def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
     raise NotPicklableError(f"{type(problem).__name__}: {problem}")
 
 
-def answer(job: dict[str, Any]) -> None:
-    """The other process: ask, and print as JSON what the object told."""
+def answer_question(pickled: bytes) -> dict[str, Any]:
+    """Answer, in the child, the question that `ask_there` pickled: ``code`` and ``key``, or ``unpickled`` or ``error``
+    with what went wrong."""
     try:
-        obj, argtypes, targets, _functions = pickle.loads(base64.b64decode(job["question"]))
+        obj, argtypes, targets, _functions = pickle.loads(pickled)
     except Exception as error:
-        print(json.dumps({"unpickled": f"{type(error).__name__}: {error}"}))
-        return
+        return {"unpickled": f"{type(error).__name__}: {error}"}
     try:
         callee = find_callee(obj)
         if callee is None:
-            print(json.dumps({"error": f"{obj!r} has no {HOOK} any more"}))
-            return
+            return {"error": f"{obj!r} has no {HOOK} any more"}
         told = ask_here(callee, argtypes, targets)
-        print(json.dumps({"code": [list(map(astuple, each)) for each in told.code], "key": told.key}))
+        return {"code": [list(map(astuple, each)) for each in told.code], "key": told.key}
     except HookError as error:
-        print(json.dumps({"error": f"{HOOK} {error}\nraised at: {error.raised_at or 'the call of the hook'}"}))
+        return {"error": f"{HOOK} {error}\nraised at: {error.raised_at or 'the call of the hook'}"}
     except Exception:
-        print(json.dumps({"error": traceback.format_exc()}))
+        return {"error": traceback.format_exc()}

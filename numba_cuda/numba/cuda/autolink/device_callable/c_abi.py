@@ -77,7 +77,7 @@ def cxx_type(numba_type: Any) -> str:
 
     Parameters
     ----------
-    numba_type : Numba type, or NumPy dtype or scalar class
+    numba_type : Numba type, its name as in signatures (``"float32"``), or NumPy dtype or scalar class
 
     Raises
     ------
@@ -87,10 +87,29 @@ def cxx_type(numba_type: Any) -> str:
     return ctype(numba_type_of(numba_type)).cxx
 
 
+def numba_type_named(name: str) -> Any:
+    """Return the Numba type that *name* means in the signatures of ``cuda.jit``, such as ``"float32[::1]"``.
+
+    Raises
+    ------
+    CABIError
+        If it means none.
+    """
+    try:
+        found = eval(name, {"__builtins__": {}}, vars(types))
+    except Exception as error:
+        raise CABIError(f"{name!r} is not the name of a Numba type: {type(error).__name__}: {error}") from None
+    if not isinstance(found, types.Type):
+        raise CABIError(f"{name!r} is not the name of a Numba type: it is {type(found).__name__} {found!r}")
+    return found
+
+
 def numba_type_of(given: Any) -> Any:
-    """*given*, a Numba type or what NumPy calls a dtype, as a Numba type; None is void."""
+    """*given*, a Numba type, its name, or what NumPy calls a dtype, as a Numba type; None is void."""
     if given is None:
         return types.none
+    if isinstance(given, str):
+        given = numba_type_named(given)
     if isinstance(given, types.Type):
         return types.unliteral(given)
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
@@ -100,7 +119,8 @@ def numba_type_of(given: Any) -> Any:
             return numpy_support.from_dtype(np.dtype(given))
         except NotImplementedError:
             raise CABIError(f"{given!r} has no Numba type") from None
-    raise CABIError(f"{given!r} is no Numba type")
+    hint = f": C and Python mean different types by {given.__name__}" if given in (bool, int, float, complex) else ""
+    raise CABIError(f"{given!r} is not a Numba type{hint}; expected one, such as types.float32, its name or a dtype")
 
 
 def ctype(numba_type: Any) -> CType:

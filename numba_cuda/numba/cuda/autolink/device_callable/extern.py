@@ -24,11 +24,13 @@ class Extern:
     symbol : str
         The function's name. Calls with other argument types need another function, so the types usually belong into
         the name: ``f"block_sum_{x}"``, of an array its element type: ``f"fft_{x.dtype}"``.
-    returns : Numba type, or NumPy dtype or scalar class, optional
-        What it returns: a number, a pointer (``types.CPointer(...)``, ``types.voidptr``), or nothing (the default).
+    returns : Numba type, its name as in signatures, or NumPy dtype or scalar class, optional
+        What it returns: a number (``x``, ``"float32"``, ``np.float32``), a pointer (``types.CPointer(...)``,
+        ``types.voidptr``), or nothing (the default).
     args : iterable of str, or mapping of str to Numba types, optional
         Which of the call's arguments are passed, by parameter name, in which order. The values of a mapping are the
-        Numba types that they are converted to first (``None``: as they are): ``args={"n": types.int32, "x": None}``.
+        Numba types, or their names, that they are converted to first (``None``: as they are):
+        ``args={"n": "int32", "x": None}``.
         Converted to ``types.voidptr`` or ``types.CPointer(...)``, an array, record or tuple is passed as its address,
         whatever its layout; converted to ``types.CPointer(T)``, a number is converted to ``T`` and passed as the
         address of a copy. Without ``args``, all arguments that C can have are passed in the order of the parameters:
@@ -71,7 +73,10 @@ class Extern:
 
 
 def _returnable(returns: Any) -> Any:
-    numba_type = numba_type_of(returns)
+    try:
+        numba_type = numba_type_of(returns)
+    except CABIError as error:
+        raise CABIError(f"Extern's returns: {error}") from None
     c_type = ctype(numba_type)
     if c_type.kind == "pointer" and not isinstance(numba_type, _POINTERS):
         raise CABIError(

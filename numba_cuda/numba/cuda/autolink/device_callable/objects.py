@@ -81,20 +81,35 @@ class DeviceMethod:
             raise TypeError(f"device_method decorates a function, not {call!r}")
         self._call = call
         self._parts = parts
+        self._is_in_a_class = False
         self.__name__ = getattr(call, "__name__", "method")
         self.__doc__ = call.__doc__
 
     def link(self, function: Callable[..., Any]) -> DeviceMethod:
         """Decorates what ``__numba_cuda_link__`` is for an object; without one, the object's own is asked."""
-        return DeviceMethod(self._call, {**self._parts, "__numba_cuda_link__": function})
+        return self._with_part("__numba_cuda_link__", function)
 
     def link_key(self, function: Callable[..., Any]) -> DeviceMethod:
         """Decorates what ``__numba_cuda_link_key__`` is for an object."""
-        return DeviceMethod(self._call, {**self._parts, "__numba_cuda_link_key__": function})
+        return self._with_part("__numba_cuda_link_key__", function)
 
     def python(self, function: Callable[..., Any]) -> DeviceMethod:
         """Decorates what ``__call__`` is for an object: the method in Python, for the simulator."""
-        return DeviceMethod(self._call, {**self._parts, "__call__": simulated(function)})
+        return self._with_part("__call__", simulated(function))
+
+    def _with_part(self, hook: str, function: Callable[..., Any]) -> DeviceMethod:
+        parts = {**self._parts, hook: function}
+        if getattr(function, "__name__", "") != "_":
+            return DeviceMethod(self._call, parts)
+        if self._is_in_a_class:
+            raise TypeError(
+                f"a part of the method {self.__name__!r} of another class needs its name: def {self.__name__}"
+            )
+        self._parts = parts
+        return self
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._is_in_a_class = True
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundDeviceMethod(instance, self)
@@ -105,7 +120,7 @@ def device_method(function: Callable[..., Extern]) -> DeviceMethod:
 
     The method is what ``__numba_cuda_call__`` is for the object: it takes Numba types and returns an `Extern`. Like a
     property it can have more parts: its own code, where the object's ``__numba_cuda_link__`` does not give it, and the
-    method in Python, for the simulator::
+    method in Python, for the simulator. A part is named as the method is, or ``_``, which type checkers accept, too::
 
         class Steps(autolink.DeviceCallable):
             def __init__(self, size):

@@ -1,58 +1,58 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every seam between this project and numba-cuda: the only module that assigns to numba-cuda's internals.
+"""Every seam with numba-cuda: the only module that assigns to numba-cuda's internals.
 
-`activate` checks that all seams are there before it touches any, does nothing the second time, and `deactivate` puts
-everything back.
+`activate` checks that all seams exist before it replaces any, and does nothing the second time. `deactivate` restores
+numba-cuda as it was.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import types as pytypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
-from numba.cuda.cudadrv.external_code.target import Target, split_cc
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling
 
-# What the replacements need beyond `target` is imported when something is compiled: importing numba.cuda stays quick.
+# The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
 
 class MissingSeamError(ImportError):
-    """The installed numba-cuda lacks something that this project attaches to."""
+    """The installed numba-cuda lacks an attribute that this project replaces or uses."""
 
 
 @dataclass(frozen=True)
 class Seam:
-    """One attribute of numba-cuda that is replaced: ``module:Class.attribute`` and what makes the replacement."""
+    """One attribute of numba-cuda that is replaced.
+
+    Attributes
+    ----------
+    path:
+        ``module:Class.attribute``.
+    replacement:
+        Called with the original attribute; returns what replaces it.
+    """
 
     path: str
     replacement: Callable[[Any], Any]
 
-    def owner(self) -> tuple[Any, str]:
-        """The object that has the attribute, and the attribute's name."""
-        module, _, attribute = self.path.partition(":")
-        owner: Any = importlib.import_module(module)
-        *parents, name = attribute.split(".")
-        for parent in parents:
-            owner = getattr(owner, parent)
-        return owner, name
 
-
-def _library_class(host: Any) -> Any:
+def _library_class(original: Any) -> Any:
     def make_library(*args: Any, **kwargs: Any) -> Any:
-        from ..compiling.code_library import LinkingCodeLibrary
+        from ..kernel_cache.library import PicklableLibrary
 
-        return LinkingCodeLibrary(*args, **kwargs)
+        return PicklableLibrary(*args, **kwargs)
 
     return staticmethod(make_library)
 
 
-def _external_library_class(host: Any) -> Any:
+def _external_library_class(original: Any) -> Any:
     def make_library(*args: Any, **kwargs: Any) -> Any:
         from ..compiling.declared_functions import LinkingExternalLibrary
 
@@ -61,16 +61,16 @@ def _external_library_class(host: Any) -> Any:
     return make_library
 
 
-def _lowering_pipeline(host: Any) -> Any:
-    """Ask called objects when types are final; lower with our lowering class."""
+def _lowering_pipeline(original: Any) -> Any:
+    """Ask called objects when types are final, and lower with `LinkingNativeLowering`."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
     def define_cuda_lowering_pipeline(self: Any, state: Any) -> Any:
         from numba.cuda.compiler import CUDANativeLowering
 
         from ..compiling.passes import AskCallees, LinkingNativeLowering
 
-        manager = host(self, state)
+        manager = original(self, state)
         manager.passes = [
             (AskCallees, "ask called objects for linkable code"),
             *(
@@ -83,55 +83,50 @@ def _lowering_pipeline(host: Any) -> Any:
     return define_cuda_lowering_pipeline
 
 
-def _compile_for_device(host: Any) -> Any:
-    """Kernels and device functions of dispatchers are linked for a GPU, architecture-specific where there is that."""
+def _compile_for_device(original: Any) -> Any:
+    """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
     def compile_cuda(*args: Any, **options: Any) -> Any:
         function = getattr(args[0], "__name__", "a function")
         with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
-            compiled = host(*args, **options)
-        if isinstance(compiled.library, _library().LinkingCodeLibrary):
+            compiled = original(*args, **options)
+        from ..compiling.code_library import LinkingCodeLibrary
+
+        if isinstance(compiled.library, LinkingCodeLibrary):
             compiled.library.expect_search()
         return compiled
 
     return compile_cuda
 
 
-def _library() -> Any:
-    from ..compiling import code_library as library
+def _compile(original: Any) -> Any:
+    """Compile for the target that ``cuda.compile`` and the like are given."""
 
-    return library
-
-
-def _compile(host: Any) -> Any:
-    """``cuda.compile`` and the like compile for what they are told."""
-
-    @functools.wraps(host)
+    @functools.wraps(original)
     def compile_cuda(*args: Any, **options: Any) -> Any:
         with compiling(_target(options, for_device=False)):
-            return host(*args, **options)
+            return original(*args, **options)
 
     return compile_cuda
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
-    capability, suffix = split_cc(options["cc"])
+    capability = ComputeCapability.parse(options["cc"])
     without_device = cc_without_device()
     if for_device and without_device is not None:
-        capability, suffix = split_cc(without_device)
-    elif for_device and capability >= (9, 0):
-        suffix = "a"  # as CUDACodeLibrary does when it links for the current GPU
+        capability = ComputeCapability(*without_device)
+    elif for_device:
+        capability = capability.as_launched
     debug = bool(options.get("debug"))
     lto = options.get("lto")
     if lto is None:
         from numba.cuda.cudadrv.driver import _have_nvjitlink
 
-        # A device function has no say in how its kernel is linked: assume what kernels do by default.
+        # A device function does not know how its kernel is linked: assume the default of kernels.
         lto = (_have_nvjitlink() and not debug) if for_device else "gen-lto" in (options.get("nvvm_options") or {})
     return Target(
-        compute_capability=capability,
-        suffix=suffix,
+        capability,
         lto=bool(lto),
         debug=debug,
         lineinfo=bool(options.get("lineinfo")),
@@ -140,36 +135,85 @@ def _target(options: dict[str, Any], for_device: bool) -> Target:
     )
 
 
-def _current_device(host: Any) -> Any:
-    """Compile for the compute capability that `build` asks for, with or without a GPU."""
+def _current_device(original: Any) -> Any:
+    """Report the compute capability that `build` compiles for, with or without a GPU."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
     def get_current_device() -> Any:
         cc = cc_without_device()
-        return host() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
+        return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
 
     return get_current_device
 
 
-def _compile_device(host: Any) -> Any:
-    """Keep device functions compiled by `build` apart from those compiled for the current GPU."""
+def _magic_tuple(original: Any) -> Any:
+    """Cache kernels that are compiled without a GPU by the compute capability that they are compiled for."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
+    def magic_tuple(self: Any) -> Any:
+        cc = cc_without_device()
+        if cc is None:
+            return original(self)
+        from numba.cuda.cudadrv.runtime import runtime
+
+        return runtime.get_version(), cc
+
+    return magic_tuple
+
+
+def _bind(original: Any) -> Any:
+    """Without a GPU, link a compiled kernel and do not load it."""
+
+    @functools.wraps(original)
+    def bind(self: Any) -> None:
+        cc = cc_without_device()
+        if cc is None:
+            original(self)
+        else:
+            self._codelibrary.get_cubin(cc)
+
+    return bind
+
+
+def _compile_device(original: Any) -> Any:
+    """Keep device functions that `build` compiles apart from those compiled for the current GPU."""
+
+    @functools.wraps(original)
     def compile_device(self: Any, *args: Any, **kwargs: Any) -> Any:
-        from ..ahead_of_time import isolate
-
-        isolate(self)
-        return host(self, *args, **kwargs)
+        _isolate(self)
+        return original(self, *args, **kwargs)
 
     return compile_device
 
 
-def _resolve_value_type(host: Any) -> Any:
-    """Remember which objects with linkable code were given which type."""
+# Of each build in progress, the overloads that dispatchers had before it.
+_isolated: list[dict[int, tuple[Any, Any]]] = []
 
-    @functools.wraps(host)
+
+@contextlib.contextmanager
+def isolated_device_functions() -> Iterator[None]:
+    """Keep device functions compiled inside the ``with`` block apart: they may be for another compute capability."""
+    _isolated.append({})
+    try:
+        yield
+    finally:
+        for dispatcher, overloads in _isolated.pop().values():
+            dispatcher.overloads = overloads
+
+
+def _isolate(dispatcher: Any) -> None:
+    """Give *dispatcher* its own overloads for the build in progress, if there is one."""
+    if cc_without_device() is not None and _isolated and id(dispatcher) not in _isolated[-1]:
+        _isolated[-1][id(dispatcher)] = (dispatcher, dispatcher.overloads)
+        dispatcher.overloads = type(dispatcher.overloads)()
+
+
+def _resolve_value_type(original: Any) -> Any:
+    """Note the Numba types of objects with linkable code."""
+
+    @functools.wraps(original)
     def resolve_value_type(self: Any, value: Any) -> Any:
-        numba_type = host(self, value)
+        numba_type = original(self, value)
         if compilation() is not None:
             from ..protocol.call_sites import note_objects
 
@@ -179,27 +223,27 @@ def _resolve_value_type(host: Any) -> Any:
     return resolve_value_type
 
 
-def _get_function(host: Any) -> Any:
-    """Attach the code of objects that only an intrinsic asks for."""
+def _get_function(original: Any) -> Any:
+    """Attach the code of objects that only an intrinsic requests."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
     def get_function(self: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
         if compilation() is not None:
             from ..compiling.passes import attach_requested
 
             attach_requested(self, func_type, signature)
-        return host(self, func_type, signature, *args, **kwargs)
+        return original(self, func_type, signature, *args, **kwargs)
 
     return get_function
 
 
-def _enable_caching(host: Any) -> Any:
+def _enable_caching(original: Any) -> Any:
     """Cache kernels with external code too."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
     def enable_caching(self: Any) -> None:
         if self.targetoptions.get("device"):
-            host(self)
+            original(self)
             return
         from ..kernel_cache.dispatcher_cache import KernelCache
 
@@ -208,24 +252,24 @@ def _enable_caching(host: Any) -> Any:
     return enable_caching
 
 
-def _declare_device_function(host: Any) -> Any:
-    """Remember what declared functions link."""
+def _declare_device_function(original: Any) -> Any:
+    """Remember how functions are declared."""
 
-    @functools.wraps(host)
+    @functools.wraps(original)
     def declare_device_function(
         name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
     ) -> Any:
         from ..compiling.declared_functions import remember
 
-        template = host(name, restype, argtypes, link, use_cooperative, abi)
+        template = original(name, restype, argtypes, link, use_cooperative, abi)
         remember(template.key, link, use_cooperative, abi)
         return template
 
     return declare_device_function
 
 
-def _reduce_extern_function(host: Any) -> Any:
-    """Pickle declared functions so that they can be called where they are unpickled."""
+def _reduce_extern_function(original: Any) -> Any:
+    """Pickle declared functions so that they can be called after unpickling."""
 
     def __reduce__(self: Any) -> Any:
         from ..compiling.declared_functions import reduce_function
@@ -237,6 +281,7 @@ def _reduce_extern_function(host: Any) -> Any:
 
 SEAMS = (
     Seam("numba.cuda.codegen:JITCUDACodegen._library_class", _library_class),
+    Seam("numba.cuda.codegen:JITCUDACodegen.magic_tuple", _magic_tuple),
     Seam("numba.cuda.compiler:ExternalCodeLibrary", _external_library_class),
     Seam("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline", _lowering_pipeline),
     Seam("numba.cuda.compiler:compile_cuda", _compile),
@@ -244,52 +289,55 @@ SEAMS = (
     Seam("numba.cuda.decorators:declare_device_function", _declare_device_function),
     Seam("numba.cuda.dispatcher:compile_cuda", _compile_for_device),
     Seam("numba.cuda.dispatcher:get_current_device", _current_device),
+    Seam("numba.cuda.dispatcher:_Kernel.bind", _bind),
     Seam("numba.cuda.dispatcher:CUDADispatcher.compile_device", _compile_device),
     Seam("numba.cuda.dispatcher:CUDADispatcher.enable_caching", _enable_caching),
     Seam("numba.cuda.target:CUDATypingContext.resolve_value_type", _resolve_value_type),
     Seam("numba.cuda.target:CUDATargetContext.get_function", _get_function),
 )
-# What is used of numba-cuda beyond the seams themselves.
+# Attributes of numba-cuda that are used and not replaced.
 _ALSO_NEEDED = (
     "numba.cuda.codegen:CUDACodeLibrary._reduce_states",
     "numba.cuda.codegen:CUDACodeLibrary.get_cubin",
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
     "numba.cuda.compiler:CUDANativeLowering.lowering_class",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
+    "numba.cuda.cudadrv.driver:_have_nvjitlink",
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
+    "numba.cuda.dispatcher:_Kernel",
     "numba.cuda.dispatcher:CUDACache._load_overload",
     "numba.cuda.dispatcher:CUDACache._save_overload",
     "numba.cuda.lowering:CUDALower.lower_call",
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
 )
 
-_undo: list[tuple[Any, str, bool, Any]] = []
+_originals: list[tuple[Any, str, bool, Any]] = []
 
 
 def activate() -> None:
-    """Make numba-cuda ask called objects for their code. Does nothing if it already does.
+    """Make numba-cuda ask called objects for their code. Do nothing if it already does.
 
     Raises
     ------
     MissingSeamError
-        If the installed numba-cuda is not one that this project knows how to attach to; it is left as it is.
+        If the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
-    if _undo:
+    if _originals:
         return
-    places = [_found(seam) for seam in SEAMS]
+    places = [locate(seam.path) for seam in SEAMS]
     for path in _ALSO_NEEDED:
-        owner, name = _found(Seam(path, lambda host: host))
+        locate(path)
     replacements = [seam.replacement(getattr(owner, name)) for seam, (owner, name) in zip(SEAMS, places, strict=True)]
     for (owner, name), replacement in zip(places, replacements, strict=True):
         own = name in vars(owner)
-        _undo.append((owner, name, own, vars(owner).get(name)))
+        _originals.append((owner, name, own, vars(owner).get(name)))
         setattr(owner, name, replacement)
 
 
 def deactivate() -> None:
-    """Put numba-cuda back as it was. Kernels that are compiled already keep working."""
-    while _undo:
-        owner, name, own, original = _undo.pop()
+    """Restore numba-cuda as it was. Compiled kernels keep working."""
+    while _originals:
+        owner, name, own, original = _originals.pop()
         if own:
             setattr(owner, name, original)
         else:
@@ -297,20 +345,30 @@ def deactivate() -> None:
 
 
 def active() -> bool:
-    """Whether numba-cuda asks called objects for their code."""
-    return bool(_undo)
+    """Return whether numba-cuda asks called objects for their code."""
+    return bool(_originals)
 
 
-def _found(seam: Seam) -> tuple[Any, str]:
+def locate(path: str) -> tuple[Any, str]:
+    """Return the object that has the attribute ``module:Class.attribute`` of numba-cuda, and the attribute's name.
+
+    Raises
+    ------
+    MissingSeamError
+        If the installed numba-cuda has no such attribute.
+    """
+    module, _, attribute = path.partition(":")
+    *parents, name = attribute.split(".")
     try:
-        owner, name = seam.owner()
+        owner = functools.reduce(getattr, parents, importlib.import_module(module))
         getattr(owner, name)
     except (ImportError, AttributeError) as error:
         from importlib.metadata import version
 
         raise MissingSeamError(
-            f"numba-cuda-autolink cannot attach to numba-cuda {version('numba-cuda')}: it has no {seam.path}. Called"
-            " objects are not asked for their code; everything else in numba-cuda works as before. Install a"
-            " numba-cuda version that this numba-cuda-autolink supports, or set NUMBA_CUDA_AUTOLINK=0"
+            f"numba-cuda-autolink cannot attach to numba-cuda {version('numba-cuda')}: it has no {path}\n"
+            "  result: called objects are not asked for their code; everything else in numba-cuda works as before\n"
+            "  what to do: install a numba-cuda version that this numba-cuda-autolink supports, or set"
+            " NUMBA_CUDA_AUTOLINK=0"
         ) from error
     return owner, name

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``@cuda.jit(cache=True)`` for kernels with external code.
+
+====================  ================================================================================
+``dispatcher_cache``  looks for a kernel before it is compiled, and saves it afterwards
+``kernel_key``        the key of a kernel in the cache
+``reachable``         the objects and values that a kernel reaches by name
+``record``            what a kernel was linked from, and whether all of it is unchanged
+``references``        finds the same objects again in another process
+``stored_kernel``     a kernel as bytes
+``library``           code libraries that are pickled with what they link
+====================  ================================================================================
+"""

@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from ..compiling.declared_functions import declaration
 from ..protocol.callee import find_callee, identity
-from .fingerprint import fingerprint, plain, state
+from ..value_fingerprint import fingerprint, plain, state
 
 _LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
 # Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says that the global is about to be called.

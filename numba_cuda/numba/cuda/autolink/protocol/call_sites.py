@@ -1,26 +1,39 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Call sites: which Python objects the calls of a typed function reach."""
+"""Call sites: which objects the calls of a typed function reach."""
 
 from __future__ import annotations
 
 import inspect
 import types as pytypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
 from .callee import HOOK, Callee, find_callee
+
+# What a variable stands for whose definitions do not name one constant.
+_UNKNOWN: Any = object()
 
 
 @dataclass(frozen=True)
 class CallSite:
     """One call of an object that provides linkable code.
 
-    Equal when object, argument types and place are the same.
+    Two are equal if object, argument types and place are the same.
+
+    Attributes
+    ----------
+    callee:
+        The object that answers for the call.
+    argtypes:
+        The Numba types of the arguments, in the order of the callee's parameters.
+    filename, line, function:
+        Where the call is.
     """
 
     callee: Callee
@@ -31,13 +44,18 @@ class CallSite:
 
     @property
     def call(self) -> str:
-        """The call as text: ``fft(array(complex64, 1d, C))`` with the object's repr as its name."""
+        """The call as text: ``fft(array(complex64, 1d, C))``, with the object's repr as its name."""
         return f"{self.callee}({', '.join(map(str, self.argtypes))})"
 
     @property
     def place(self) -> str:
-        """Where the call stands."""
+        """File, line and function of the call."""
         return f"{self.filename}:{self.line} in {self.function}"
+
+    @property
+    def site(self) -> CallSite:
+        """The call site alone, without an answer."""
+        return self
 
     def __str__(self) -> str:
         return f"{self.call} called at {self.place}"
@@ -46,89 +64,74 @@ class CallSite:
 class CallSites:
     """Finds the call sites of one typed function.
 
-    Two sources tell which object a call reaches. The definitions in the IR name it exactly where the object is a
-    constant (a global, a closure variable, an attribute of such a one). Its Numba type tells it everywhere else: the
-    element of a tuple, a loop variable, the argument of a device function.
+    Two sources name the object that a call reaches. The definitions in the IR name it where it is a constant (a global,
+    a closure variable, an attribute of one of these). Its Numba type names it everywhere else: an element of a tuple, a
+    loop variable, an argument of a device function.
     """
 
-    def __init__(self, func_ir: Any, typemap: dict[str, Any]):
+    def __init__(self, func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type]):
         self._func_ir = func_ir
         self._typemap = typemap
 
-    def of(self, call: Any, signature: Any) -> Iterator[CallSite]:
-        """The call sites that the IR expression *call*, typed as *signature*, stands for."""
+    def of(self, call: ir.Expr, signature: Signature) -> Iterator[CallSite]:
+        """Yield the call sites of the IR expression *call*, typed as *signature*."""
         func_type = self._typemap[call.func.name]
         callees = self._from_definitions(call.func, func_type) or callees_of_type(func_type)
         if not callees:
             return
-        argtypes = called_with(signature)
+        argtypes = argument_types(signature)
         function = self._func_ir.func_id.func_qualname
         for callee in callees:
             yield CallSite(callee, argtypes, call.loc.filename, call.loc.line, function)
 
-    def all(self, calltypes: dict[Any, Any]) -> Iterator[tuple[Any, CallSite]]:
-        """Every call expression of the function that reaches linkable code, with its call sites."""
+    def all(self, calltypes: Mapping[ir.Expr, Signature]) -> Iterator[tuple[ir.Expr, CallSite]]:
+        """Yield each call expression of the function that reaches linkable code, with each of its call sites."""
         for block in self._func_ir.blocks.values():
             for call in block.find_exprs(op="call"):
                 for site in self.of(call, calltypes[call]):
                     yield call, site
 
-    def _from_definitions(self, func: Any, func_type: Any) -> list[Callee]:
-        try:
-            value = self._value(func)
-        except _NotConstantError:
-            return []
-        callee = find_callee(value)
+    def _from_definitions(self, func: ir.Var, func_type: types.Type) -> list[Callee]:
+        callee = find_callee(self._value(func))
         if callee is None and isinstance(func_type, types.BoundFunction):
-            owner = self._owner(func)
-            callee = find_callee(owner) if owner is not None else None
+            callee = find_callee(self._owner(func))
         return [callee] if callee else []
 
-    def _owner(self, func: Any) -> Any:
-        """The object whose method *func* is, or None."""
+    def _owner(self, func: ir.Var) -> Any:
+        """Return the object whose method *func* is."""
         definition = self._definition(func)
-        if isinstance(definition, ir.Expr) and definition.op == "getattr":
-            return self._value(definition.value)
-        return None
+        is_attribute = isinstance(definition, ir.Expr) and definition.op == "getattr"
+        return self._value(definition.value) if is_attribute else _UNKNOWN
 
-    def _definition(self, var: Any) -> Any:
+    def _definition(self, var: ir.Var) -> Any:
         try:
             return self._func_ir.get_definition(var)
         except KeyError:  # none, or several
-            raise _NotConstantError from None
+            return _UNKNOWN
 
-    def _value(self, var: Any) -> Any:
-        """The Python object that the IR variable *var* stands for."""
+    def _value(self, var: ir.Var) -> Any:
+        """Return the Python object that the IR variable *var* stands for."""
         definition = self._definition(var)
         if isinstance(definition, (ir.Global, ir.FreeVar, ir.Const)):
             return definition.value
-        if isinstance(definition, ir.Expr):
-            if definition.op == "getattr":
-                owner = self._value(definition.value)
-                try:
-                    return getattr(owner, definition.attr)
-                except Exception:  # typing found the attribute; Python need not have it
-                    if isinstance(self._typemap.get(var.name), types.BoundFunction):
-                        return None
-                    raise _NotConstantError from None
-            if definition.op == "static_getitem":
-                container = self._value(definition.value)
-                if isinstance(container, tuple):
-                    try:
-                        return container[definition.index]
-                    except (IndexError, TypeError):
-                        raise _NotConstantError from None
-            if definition.op == "cast":
-                return self._value(definition.value)
-        raise _NotConstantError
+        if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
+            return _UNKNOWN
+        value = self._value(definition.value)
+        if definition.op == "getattr" and value is not _UNKNOWN:
+            try:
+                return getattr(value, definition.attr)
+            except Exception:  # typing found the attribute; Python need not have it
+                return _UNKNOWN
+        if definition.op == "static_getitem":
+            try:
+                return value[definition.index] if isinstance(value, tuple) else _UNKNOWN
+            except (IndexError, TypeError):
+                return _UNKNOWN
+        return value
 
 
-class _NotConstantError(Exception):
-    """The definitions do not tell which object a variable stands for."""
-
-
-def callees_of_type(func_type: Any) -> list[Callee]:
-    """The objects with linkable code that a call of a value of *func_type* may reach."""
+def callees_of_type(func_type: types.Type) -> list[Callee]:
+    """Return the objects with linkable code that a call of a value of *func_type* may reach."""
     receiver = func_type.this if isinstance(func_type, types.BoundFunction) else func_type
     objects = [getattr(func_type, "numba_cuda_link_object", None)]
     in_progress = compilation()
@@ -146,8 +149,11 @@ def callees_of_type(func_type: Any) -> list[Callee]:
     return callees
 
 
-def called_with(signature: Any) -> tuple[Any, ...]:
-    """The types of a call's arguments in the callee's parameter order, defaults included, ``*args`` one by one."""
+def argument_types(signature: Signature) -> tuple[Any, ...]:
+    """Return the types of a call's arguments in the order of the callee's parameters.
+
+    Defaults are included, and ``*args`` come one by one.
+    """
     argtypes: list[Any] = []
     for argtype in signature.args:
         if isinstance(argtype, (types.StarArgTuple, types.StarArgUniTuple)):
@@ -161,8 +167,8 @@ def called_with(signature: Any) -> tuple[Any, ...]:
     return tuple(argtypes)
 
 
-def note_objects(numba_type: Any, value: Any) -> None:
-    """Remember, for the compilation in progress, which objects with linkable code typing met in *value*."""
+def note_objects(numba_type: types.Type, value: Any) -> None:
+    """Remember, for the compilation in progress, which objects with linkable code *value* is or contains."""
     in_progress = compilation()
     if in_progress is None or isinstance(value, pytypes.ModuleType):
         return
@@ -170,4 +176,4 @@ def note_objects(numba_type: Any, value: Any) -> None:
         for element_type, element in zip(getattr(numba_type, "types", ()), value, strict=False):
             note_objects(element_type, element)
     elif not inspect.isclass(value) and hasattr(value, HOOK):
-        in_progress.met(numba_type, value)
+        in_progress.note_object(numba_type, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Objects with linkable code, and which object answers for a call."""
+"""Callees: objects with linkable code, and which object answers for a call."""
 
 from __future__ import annotations
 
@@ -15,36 +15,50 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
 
+# The id() of an object; of a bound method, those of its owner and its function.
+Identity = tuple[int, ...]
+
 
 class Callee:
-    """An object with linkable code, told apart by identity.
+    """An object with linkable code. Two are equal if they are the same object, or the same method of one object.
 
-    A bound method is told apart by the identities of its owner and its function, since Python makes a new object of it
-    at every access.
+    Attributes
+    ----------
+    obj:
+        The object itself, which is kept alive.
+    hook:
+        Its ``__numba_cuda_link__``.
+    identity:
+        As `identity` returns it: unique while the objects in `told_apart_by` live.
     """
 
-    __slots__ = ("_identity", "hook", "obj")
+    __slots__ = ("hook", "identity", "obj")
 
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self._identity = identity(obj)
+        self.identity = identity(obj)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Callee) and self._identity == other._identity
+        return isinstance(other, Callee) and self.identity == other.identity
 
     def __hash__(self) -> int:
-        return hash(self._identity)
+        return hash(self.identity)
 
     def __repr__(self) -> str:
         return safe_repr(self.obj)
 
     def __reduce__(self) -> Any:
-        return _callee_again, (self.obj,)  # the hook comes with the object
+        return _callee_of_pickled, (self.obj,)  # the hook comes with the object
+
+    @property
+    def told_apart_by(self) -> tuple[Any, ...]:
+        """The objects whose identities tell it apart."""
+        return _told_apart_by(self.obj)
 
     @property
     def name(self) -> str:
-        """A short name: that of a function or class, of a method with its owner's type, or of an object's type."""
+        """A short name: that of a function, class or method (with its owner's type), or of an object's type."""
         named = self.obj if hasattr(self.obj, "__name__") else type(self.obj)
         owner = getattr(self.obj, "__self__", None)
         if owner is None or isinstance(owner, ModuleType):
@@ -53,13 +67,16 @@ class Callee:
 
     @property
     def link_key(self) -> Callable[..., Any] | None:
-        """The object's ``__numba_cuda_link_key__``, if it has one that is its own."""
+        """The object's own ``__numba_cuda_link_key__``, or None."""
         return _own_attribute(self.obj, KEY_HOOK)
 
     @property
     def source_stamp(self) -> str:
-        """File, size and time of the Python source of the hook; empty where there is none. A link key does not tell
-        that its author changed what is generated for it."""
+        """File, size and modification time of the hook's Python source; empty if it has none.
+
+        The source is part of what an answer is stored under: an author who changes the code that a hook generates need
+        not change the link key.
+        """
         code = getattr(inspect.unwrap(self.hook), "__code__", None)
         try:
             found = os.stat(code.co_filename)  # type: ignore[union-attr]
@@ -68,25 +85,30 @@ class Callee:
         return f"{code.co_filename} ({found.st_size} bytes of {found.st_mtime_ns})"  # type: ignore[union-attr]
 
 
-def _callee_again(obj: Any) -> Callee:
+def _callee_of_pickled(obj: Any) -> Callee:
     found = find_callee(obj)
     if found is None:
-        raise pickle.UnpicklingError(f"{safe_repr(obj)} has no {HOOK} any more")
+        raise pickle.UnpicklingError(f"{type(obj).__name__} {safe_repr(obj)} no longer has a {HOOK}")
     return found
 
 
-def _is_method(obj: Any) -> bool:
-    return hasattr(obj, "__self__") and hasattr(obj, "__func__")
+def _told_apart_by(obj: Any) -> tuple[Any, ...]:
+    if hasattr(obj, "__self__") and hasattr(obj, "__func__"):
+        return obj.__self__, obj.__func__  # Python makes a new object of a bound method at every access
+    return (obj,)
 
 
-def identity(obj: Any) -> tuple[int, int | None]:
-    """What tells *obj* apart: its identity, of a method that of its owner and that of its function."""
-    return (id(obj.__self__), id(obj.__func__)) if _is_method(obj) else (id(obj), None)
+def identity(obj: Any) -> Identity:
+    """Return what identifies *obj* while it lives: its ``id()``; of a bound method, those of its owner and function."""
+    return tuple(map(id, _told_apart_by(obj)))
 
 
 def find_callee(obj: Any) -> Callee | None:
-    """Who answers for a call of *obj*: of a bound method the method itself, then its owner; of a dispatcher the
-    dispatcher itself, then its Python function. None where nobody does."""
+    """Return the object that answers for a call of *obj*, or None if there is none.
+
+    For a bound method that is the method itself, else its owner; for a dispatcher the dispatcher, else its Python
+    function.
+    """
     for candidate in (obj, getattr(obj, "__self__", None), getattr(obj, "py_func", None)):
         if candidate is not None:
             hook = _own_attribute(candidate, HOOK)
@@ -96,7 +118,7 @@ def find_callee(obj: Any) -> Callee | None:
 
 
 def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
-    """The attribute *name* of *obj*; of a class only one that can be called on the class itself."""
+    """Return the attribute *name* of *obj*, or None; of a class, only one that can be called on the class itself."""
     if inspect.isclass(obj):
         static = inspect.getattr_static(obj, name, None)
         if not isinstance(static, (classmethod, staticmethod)) and not hasattr(type(obj), name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The errors that users meet, and the pieces that their messages are made of."""
+"""The errors that users see when a called object gives no usable answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 
 class HookError(Exception):
-    """A ``__numba_cuda_link__`` gave no usable answer. Becomes a `CallError` where the call site is known."""
+    """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
+
+    Attributes
+    ----------
+    callee, argtypes:
+        The object, and the Numba types that it was asked with.
+    raised_at:
+        File, line and function in which its hook raised an exception, or None.
+    """
 
     def __init__(self, callee: Callee, argtypes: tuple[Any, ...], message: str, raised_at: str | None = None):
         self.callee = callee
@@ -21,22 +29,31 @@ class HookError(Exception):
         self.raised_at = raised_at
         super().__init__(message)
 
+    def describe(self, call_site: CallSite) -> str:
+        """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
+        signature = ", ".join(map(str, self.argtypes))
+        text = f"{self.callee.name}.__numba_cuda_link__({signature}) {self}\n  object: {self.callee}"
+        if self.raised_at:
+            text += f"\n  raised at: {self.raised_at}"
+        return f"{text}\n  called at: {call_site.place}"
+
 
 class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
 
 
 class CallError(TypingError):
-    """A called object provides no linkable code for this signature: a typing error at the line of the call.
+    """A called object provides no linkable code for these argument types: a typing error at the line of the call.
 
-    ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
+    Attributes
+    ----------
+    call_site:
+        The `CallSite`.
+    hook_error:
+        The `HookError`. The object's own exception is ``__cause__``.
     """
 
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
         self.call_site = call_site
         self.hook_error = error
-        text = f"{call_site.callee}.__numba_cuda_link__({', '.join(map(str, call_site.argtypes))}) {error}"
-        if error.raised_at:
-            text += f"\n  raised at: {error.raised_at}"
-        text += f"\n  called at: {call_site.place}"
-        super().__init__(text, loc=loc)
+        super().__init__(error.describe(call_site), loc=loc)

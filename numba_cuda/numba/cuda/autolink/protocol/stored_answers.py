@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Answers on disk: what an object with a ``__numba_cuda_link_key__`` returned need not be generated again.
+"""Answers on disk: what an object with a ``__numba_cuda_link_key__`` returned is not generated again.
 
-The key stands for all that has an influence on the generated code beside the object's class, the file of its source,
-the argument types, the target and the versions of the toolkit. Paths are stored as such, answers with callbacks not.
+An answer is stored under everything that can affect the generated code: the link key, the object's class, the file of
+the hook's source, the argument types, the target and the toolkit's versions. Paths are stored as paths. Answers with
+callbacks are not stored.
 """
 
 from __future__ import annotations
@@ -13,66 +14,57 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..kernel_cache.fingerprint import fingerprint
+from ..value_fingerprint import fingerprint
 
 if TYPE_CHECKING:
+    from .answers import Item
     from .callee import Callee
 
-# What an answer consists of: link inputs and paths.
-Items = tuple[Any, ...]
-
 _KINDS = {kind.name: kind for kind in kinds.KINDS}
+# Stored in place of an answer that bytes cannot express. The object is asked in each process.
+_NOT_STORABLE = bytes(8)
 
 
-class _NotStorableError(Exception):
-    """An answer that bytes cannot tell."""
-
-    def __init__(self, items: Items):
-        self.items = items
-        super().__init__("an answer with callbacks, or with options that JSON cannot tell")
-
-
-def stored(callee: Callee, value: Any, argtypes: tuple[Any, ...], target: Target, ask: Callable[[], Items]) -> Items:
-    """The items that *ask* returns, or returned when it was called for the same key *value* before, in whichever
-    process."""
+def stored(
+    callee: Callee, link_key: Any, argtypes: tuple[Any, ...], target: Target, ask: Callable[[], tuple[Item, ...]]
+) -> tuple[Item, ...]:
+    """Return the items that any process stored for the same *link_key*, else those that *ask* returns now."""
+    answers: list[tuple[Item, ...]] = []
 
     def build() -> bytes:
-        items = ask()
-        packed = _packed(items)
-        if packed is None:
-            raise _NotStorableError(items)
-        return packed
+        answers.append(ask())
+        return _packed(answers[0])
 
-    key = _key(callee, value, argtypes, target)
-    try:
-        items = _unpacked(cache_store.fetch(key, build).data)
-    except _NotStorableError as error:
-        return error.items
+    key = _key(callee, link_key, argtypes, target)
+    data = current_store().fetch(key, build).data
+    if data == _NOT_STORABLE:
+        return answers[0] if answers else ask()
+    items = _unpacked(data)
     if any(isinstance(item, str) and not os.path.isfile(item) for item in items):
-        items = ask()  # a file that was generated, and is gone
-        if (packed := _packed(items)) is not None:
-            cache_store.put(key, packed)
+        items = ask()  # it had generated a file, which is gone
+        current_store().put(key, _packed(items))
     return items
 
 
-def _key(callee: Callee, value: Any, argtypes: tuple[Any, ...], target: Target) -> CacheKey:
+def _key(callee: Callee, link_key: Any, argtypes: tuple[Any, ...], target: Target) -> CacheKey:
     owner = callee.obj if hasattr(callee.obj, "__qualname__") else type(callee.obj)
     return CacheKey(
         "answer",
         callee.name,
         (
+            ("format", "2"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
             ("source", callee.source_stamp),
-            ("link key", f"{fingerprint(value).hex()[:16]} {safe_repr(value)}"),
-            ("link key's digest", fingerprint(value)),
+            ("link key", f"{fingerprint(link_key).hex()[:16]} {safe_repr(link_key)}"),
+            ("link key's digest", fingerprint(link_key)),
             ("signature", f"({', '.join(map(str, argtypes))})"),
             ("signature's digest", fingerprint(argtypes)),
             ("target", repr(target)),
@@ -83,7 +75,7 @@ def _key(callee: Callee, value: Any, argtypes: tuple[Any, ...], target: Target) 
     )
 
 
-def _packed(items: Items) -> bytes | None:
+def _packed(items: tuple[Item, ...]) -> bytes:
     described: list[dict[str, Any]] = []
     codes = []
     for item in items:
@@ -91,7 +83,7 @@ def _packed(items: Items) -> bytes | None:
             described.append({"path": os.fsdecode(item)})
             continue
         if item.setup_callback is not None or item.teardown_callback is not None:
-            return None
+            return _NOT_STORABLE
         options = item.options
         described.append(
             {
@@ -105,14 +97,14 @@ def _packed(items: Items) -> bytes | None:
         codes.append(item.code)
     try:
         header = json.dumps(described).encode()
-    except TypeError:
-        return None
+    except TypeError:  # of options that JSON cannot express
+        return _NOT_STORABLE
     return b"".join((len(header).to_bytes(8, "little"), header, *codes))
 
 
-def _unpacked(data: bytes) -> Items:
+def _unpacked(data: bytes) -> tuple[Item, ...]:
     start = 8 + int.from_bytes(data[:8], "little")
-    items: list[Any] = []
+    items: list[Item] = []
     for item in json.loads(data[8:start]):
         if "path" in item:
             items.append(item["path"])

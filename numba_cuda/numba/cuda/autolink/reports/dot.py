@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .graph import graph
-from .records import Report
+from .records import KernelReport
 
 _SHAPES = {
     "kernel": "box",
@@ -15,8 +15,8 @@ _SHAPES = {
 }
 
 
-def dot(report: Report) -> str:
-    """The graph as the text of a ``.dot`` file."""
+def to_dot(report: KernelReport) -> str:
+    """Return the graph as the text of a ``.dot`` file."""
     drawn = graph(report)
     names = {key: f"n{number}" for number, key in enumerate(drawn.nodes)}
     lines = [
@@ -30,8 +30,8 @@ def dot(report: Report) -> str:
         lines.append(
             f"  {names[key]} [shape={_SHAPES[node.role]}, label={_quoted(label)}, tooltip={_quoted(node.hint)}];"
         )
-    for (tail, head), remarks in drawn.edges.items():
-        label = f" [label={_quoted(', '.join(remarks))}]" if remarks else ""
+    for (tail, head), labels in drawn.edges.items():
+        label = f" [label={_quoted(', '.join(labels))}]" if labels else ""
         lines.append(f"  {names[tail]} -> {names[head]}{label};")
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is remembered of a build: plain data, which outlives the compiler's own, and goes with a kernel into a cache."""
+"""What is kept of a build: plain data that outlives the compiler's own, and is stored with a cached kernel."""
 
 from __future__ import annotations
 
@@ -7,38 +7,37 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
-from ..protocol.asking import ask
+from ..protocol.asked_call import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
+from .records import CallFacts
 
-_LONGEST = 40
-
-
-@dataclass(frozen=True)
-class CallFacts:
-    """A call of an object that provides code. ``text`` is what the link's records call it by."""
-
-    text: str
-    object: str
-    name: str
-    argtypes: tuple[str, ...]
-    filename: str
-    line: int
-    chain: tuple[Frame, ...]
-    function: int
-    seconds: float | None
-    stored: bool
+_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
 class BuildFacts:
-    """A kernel built for *target*. ``link`` is ``None`` where numba-cuda linked it alone; ``own_symbols`` are those of
-    the kernel's code before the link."""
+    """A kernel built for one target.
+
+    Attributes
+    ----------
+    kernel, entry_name, target:
+        The kernel's name, its name in the code, and what it was built for.
+    graph, calls:
+        The functions from the kernel to the calls of external code, and these calls.
+    link, log:
+        The record of the link, ``None`` where numba-cuda linked the kernel alone, and what the linker printed.
+    own_symbols:
+        The symbols of the kernel's own code before the link.
+    restored:
+        Whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``.
+    """
 
     kernel: str
     entry_name: str
@@ -47,36 +46,40 @@ class BuildFacts:
     calls: tuple[CallFacts, ...]
     link: LinkRecord | None
     log: str
-    own_symbols: code_symbols.Symbols
+    own_symbols: Symbols
     restored: bool = False
 
 
 def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-    """The facts of a kernel's library that was linked for *cc*: to a ``"cubin"`` or ``"ptx"``, or not (``"ltoir"``)."""
+    """Return the facts of a kernel's code library that was linked for *cc*.
+
+    *output* is ``"cubin"`` or ``"ptx"``, or ``"ltoir"`` for a kernel that was not linked.
+    """
     target = library._target_for(cc)
     graph, chains = call_graph(library)
     calls = []
     for site in library.call_sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
-            answer = ask(site.callee, site.argtypes, target)
+            answer = with_answer(site, target).answer
             seconds, stored = answer.seconds, answer.stored
         except HookError:
             seconds, stored = None, False
         calls.append(
             CallFacts(
-                str(site),
-                str(site.callee),
-                _short(site.callee),
-                tuple(map(str, site.argtypes)),
-                site.filename,
-                site.line,
-                chain,
-                function,
-                seconds,
-                stored,
+                site=str(site),
+                object=str(site.callee),
+                name=_short_name(site.callee),
+                argtypes=tuple(map(str, site.argtypes)),
+                filename=site.filename,
+                line=site.line,
+                chain=chain,
+                function=function,
+                seconds=seconds,
+                stored=stored,
             )
         )
+    log = library._linkerinfo_cache.get(cc) if output == "cubin" else None
     return BuildFacts(
         library.name,
         library._entry_name,
@@ -84,14 +87,14 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         graph,
         tuple(calls),
         library.link_records.get((cc, output)),
-        ((library._linkerinfo_cache.get(cc) if output == "cubin" else None) or "").replace("\0", "").strip(),
-        code_symbols.in_llvm(library.llvm_strs),
+        (log or "").replace("\0", "").strip(),
+        Symbols.of((), undefined_functions(library.llvm_strs)),
     )
 
 
-def _short(callee: Callee) -> str:
-    """A name for diagrams: of a declared function its own, the object's repr if that is short and its own, its type."""
+def _short_name(callee: Callee) -> str:
+    """Return a name for diagrams: a declared function's own name, a short repr, or the name of the object's type."""
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name)
     text = str(callee)
-    return callee.name if text.startswith("<") or len(text) > _LONGEST else text
+    return callee.name if text.startswith("<") or len(text) > _LONGEST_NAME else text

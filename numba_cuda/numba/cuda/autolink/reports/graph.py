@@ -6,15 +6,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import words
-from .records import CallReport, CodeReport, Report
+from .records import BuildReport, CodeReport, KernelReport
 
 COLUMNS = ("kernel", "device functions", "objects", "code", "result")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its column's name, what stands in it (``brief`` in place of ``detail`` where there is little room), and
-    all that there is to say about it."""
+    """A node.
+
+    Attributes
+    ----------
+    role, layer:
+        The name and the number of its column.
+    title, detail, brief:
+        Its text; ``brief`` replaces ``detail`` where there is little room.
+    hint:
+        Everything about it, for a tooltip.
+    """
 
     role: str
     layer: int
@@ -26,73 +35,65 @@ class Node:
 
 @dataclass
 class Graph:
-    """Nodes by key, in order of first use, and edges with a remark each."""
+    """Nodes by key, in order of first use, and the labels of each edge."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
-    def connect(self, tail: str, head: str, remark: str = "") -> None:
-        """Draw an edge; what is drawn twice is one edge with two remarks."""
-        remarks = self.edges.setdefault((tail, head), [])
-        if remark and remark not in remarks:
-            remarks.append(remark)
+    def connect(self, tail: str, head: str, label: str = "") -> None:
+        """Draw an edge; an edge that is drawn twice gets both labels."""
+        labels = self.edges.setdefault((tail, head), [])
+        if label and label not in labels:
+            labels.append(label)
 
 
-def graph(report: Report) -> Graph:
-    """The graph of *report*; its architectures share all but the result."""
+def graph(report: KernelReport) -> Graph:
+    """Return the graph of *report*; its architectures share all nodes but the result."""
     drawn = Graph()
     depths = _depths(report)
-    deepest = max(depths, default=0)
     for index, function in enumerate(report.graph.functions):
-        name = words.function(function.name)
-        place = f"{words.file(function.filename)}:{function.line}" if function.filename else ""
-        if index == 0:
-            hint = f"{name}{report.signature}\n{function.filename}:{function.line}"
-            drawn.nodes["function 0"] = Node("kernel", 0, name, place, "", hint)
-        else:
-            hint = f"{function.name}\n{function.filename}:{function.line}"
-            drawn.nodes[f"function {index}"] = Node("device functions", depths[index], name, place, "", hint)
+        role = "device functions" if index else "kernel"
+        title = words.function(function.name)
+        place = words.place(words.file(function.filename), function.line) if function.filename else ""
+        hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
+        drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint)
     for call in report.graph.calls:
         drawn.connect(f"function {call.caller}", f"function {call.callee}", f"line {call.line}" if call.line else "")
-    layer = deepest + 1
     for build in report.builds:
-        for made in build.calls:
-            key = _object_key(made)
-            arguments = f"({', '.join(made.argtypes)})"
-            drawn.nodes.setdefault(key, Node("objects", layer, made.name, arguments, arguments, made.call))
-            drawn.connect(f"function {made.function}", key, f"{words.file(made.filename)}:{made.line}")
-            for code in made.returned:
-                drawn.connect(key, _code(drawn, code, layer + 1))
-        result = f"result {build.arch}"
-        for code in build.link.inputs:
-            if code.own:
-                continue
-            for part in code.parts or (code,):
-                key = _code(drawn, part, layer + 1)
-                for origin in part.brought_by:
-                    if " called at " not in origin:
-                        drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", "", origin))
-                        drawn.connect("function 0", f"by {origin}")
-                        drawn.connect(f"by {origin}", key)
-                drawn.connect(key, result, f"compiled in {part.unit}" if part.unit else "")
-        made_of = build.result
-        registers = f", {made_of.registers} registers" if made_of.registers is not None else ""
-        hint = f"{made_of.kind} of {build.entry_name}, {words.digest(made_of.sha256)}"
-        drawn.nodes[result] = Node(
-            "result",
-            layer + 2,
-            f"{made_of.kind} for {build.arch}",
-            f"{words.size(made_of.size)}{registers}",
-            "",
-            hint,
-        )
-        if not any(head == result for _, head in drawn.edges):
-            drawn.connect("function 0", result)
+        _add_build(drawn, build, max(depths, default=0) + 1)
     return drawn
 
 
-def _depths(report: Report) -> list[int]:
-    """How far each function is from the kernel, on the longest way. Callees follow their callers in no order."""
+def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
+    """Add the objects, the code and the result of *build*, in three columns from *layer* on."""
+    for call in build.calls:
+        key = f"object {call.call}"
+        arguments = f"({', '.join(call.argtypes)})"
+        drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call))
+        drawn.connect(f"function {call.function}", key, words.place(words.file(call.filename), call.line))
+        for code in call.returned:
+            drawn.connect(key, _add_code(drawn, code, layer + 1))
+    sites = {call.site for call in build.calls}
+    result = f"result {build.arch}"
+    for code in (part for item in build.link.inputs if not item.own for part in item.parts or (item,)):
+        key = _add_code(drawn, code, layer + 1)
+        for origin in code.brought_by:
+            if origin not in sites:
+                drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", "", origin))
+                drawn.connect("function 0", f"by {origin}")
+                drawn.connect(f"by {origin}", key)
+        drawn.connect(key, result, f"compiled in {code.unit}" if code.unit else "")
+    made = build.result
+    title = f"{made.kind} for {build.arch}"
+    detail = words.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
+    hint = f"{made.kind} of {build.entry_name}, {words.digest(made.sha256)}"
+    drawn.nodes[result] = Node("result", layer + 2, title, detail, "", hint)
+    if not any(head == result for _, head in drawn.edges):
+        drawn.connect("function 0", result)
+
+
+def _depths(report: KernelReport) -> list[int]:
+    """Return the length of the longest path from the kernel to each function. The functions are in no such order."""
     depths = [0] * len(report.graph.functions)
     for _ in depths:
         for call in report.graph.calls:
@@ -100,21 +101,17 @@ def _depths(report: Report) -> list[int]:
     return depths
 
 
-def _object_key(call: CallReport) -> str:
-    return f"object {call.call}"
-
-
-def _code(drawn: Graph, code: CodeReport, layer: int) -> str:
+def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
+    """Add the node of *code*, unless it is there, and return its key."""
     key = f"code {code.kind} {code.sha256} {code.name}"
     if key not in drawn.nodes:
         detail = f"{code.kind}, {words.size(code.size)}"
         hint = f"{code.name}\n{detail}\nsha256 {code.sha256}"
         if code.compiled is not None:
-            hint += f"\ncompiled to {code.compiled.kind}, {words.size(code.compiled.size)}"
-            hint += f": {words.origin(code.compiled.origin, code.compiled.seconds)}"
-        for label, names in (("defines", code.defines), ("wants", code.wants)):
+            hint += f"\ncompiled to {words.compiled(code.compiled)}"
+        for label, names in (("defines", code.defines), ("undefined:", code.undefined)):
             if names:
                 hint += f"\n{label} {', '.join(names)}"
-        brief = f"{code.kind.removesuffix(' source')}, {words.size(code.size)}"
+        brief = detail.replace(" source", "", 1)
         drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, brief, hint)
     return key

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A report as HTML: a fragment for notebooks, and a page. Nothing is fetched from elsewhere, and no script runs."""
+"""A report as HTML: a page, and a fragment for notebooks. Both fetch nothing from elsewhere and run no script."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 from . import svg, words
 from .outline import numbers
-from .records import BuildReport, CallReport, CodeReport, Report
+from .records import BuildReport, CallReport, CodeReport, KernelReport
 from .theme import CLASS, variables
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
@@ -49,20 +49,20 @@ div.{CLASS} {{ max-width: 1400px; margin: 0 auto; }}
 """
 
 
-def page(report: Report) -> str:
-    """A page of its own."""
+def to_page(report: KernelReport) -> str:
+    """Return the report as a page that is complete in itself."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(words.function(report.kernel))}: what it is linked from</title>"
-        f'<style>{_PAGE}</style></head><body class="{CLASS}">{fragment(report)}</body></html>\n'
+        f'<style>{_PAGE}</style></head><body class="{CLASS}">{to_fragment(report)}</body></html>\n'
     )
 
 
-def fragment(report: Report) -> str:
-    """What notebooks show."""
-    place = f"{report.filename}:{report.line}" if report.filename else ""
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions)
+def to_fragment(report: KernelReport) -> str:
+    """Return the report as the element that notebooks show."""
+    place = words.place(report.filename, report.line) if report.filename else ""
+    versions = words.versions(report.versions)
     parts = [
         f"<style>{variables()}{svg.style()}{_STYLE}</style>",
         f'<div class="{CLASS}">',
@@ -82,9 +82,7 @@ def _build(build: BuildReport) -> list[str]:
     facts.append(("link", words.origin(build.link.origin, build.link.seconds)))
     parts = [f"<h4>{escape(build.arch)}</h4>"]
     if build.restored:
-        parts.append(
-            '<p class="faint">Out of the disk cache of cuda.jit(cache=True): what follows is how it was built then.</p>'
-        )
+        parts.append(f'<p class="faint">{escape(words.RESTORED)}</p>')
     shown = "".join(
         f"<div><span class='faint'>{escape(label)}</span><b>{escape(value)}</b></div>" for label, value in facts
     )
@@ -97,9 +95,9 @@ def _build(build: BuildReport) -> list[str]:
     parts.append(f'<p class="faint">{escape(build.link.why)}</p>')
     if build.link.inputs:
         rows = [_input(number, code) for number, code in enumerate(build.link.inputs, 1)]
-        parts.append(_table(("", "input", "kind", "bytes", "compiled", "defines", "wants"), rows))
-    said = [("Entry name", build.entry_name), ("Options", " ".join(build.link.options or ())), ("Log", build.link.log)]
-    printed = "".join(f"<p class='faint'>{label}</p><pre>{escape(text)}</pre>" for label, text in said if text)
+        parts.append(_table(("", "input", "kind", "bytes", "compiled", "defines", "undefined"), rows))
+    more = [("Entry name", build.entry_name), ("Options", " ".join(build.link.options or ())), ("Log", build.link.log)]
+    printed = "".join(f"<p class='faint'>{label}</p><pre>{escape(text)}</pre>" for label, text in more if text)
     parts.append(f"<details><summary>Entry name, linker options and log</summary>{printed}</details>")
     return parts
 
@@ -114,17 +112,16 @@ def _row(number: int, *cells: str) -> str:
 
 
 def _call(number: int, call: CallReport) -> str:
-    chain = " → ".join(f"{escape(words.function(frame.function))}:{frame.line or '?'}" for frame in call.chain)
     returned = "<br>".join(_name(code) for code in call.returned) or "<span class='faint'>nothing to link</span>"
     if call.seconds is not None:
         stored = ", stored" if call.stored else ""
         returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
-    place = f"{words.file(call.filename)}:{call.line}"
+    place = words.place(words.file(call.filename), call.line)
     return _row(
         number,
         f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>",
         f"<span title='{escape(call.filename)}'>{escape(place)}</span>",
-        chain,
+        escape(words.chain(call.chain)),
         returned,
     )
 
@@ -134,19 +131,15 @@ def _name(code: CodeReport) -> str:
 
 
 def _input(number: int, code: CodeReport) -> str:
-    compiled = ""
-    if code.compiled is not None:
-        done = code.compiled
-        compiled = f"{escape(done.kind)}, {words.size(done.size)}, {words.origin(done.origin, done.seconds)}"
     return _row(
         number,
         "the kernel's own code" if code.own else _name(code),
         escape(code.kind),
         f"<span title='{code.size} bytes'>{words.size(code.size)}</span><br>"
         f"<span class='faint'>{code.sha256[:12]}</span>",
-        compiled,
+        escape(words.compiled(code.compiled)) if code.compiled is not None else "",
         _symbols(() if code.own else code.defines),
-        _symbols(code.wants),
+        _symbols(code.undefined),
     )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A layered layout: nodes in columns from left to right, with few crossings, each near what it is connected to.
+"""A layered layout: nodes in columns from left to right, with few crossings, each near its neighbours.
 
-The steps are those of Sugiyama, Tagawa and Toda (1981): edges that pass a column get a point in it; columns are ordered
-by the mean position of their neighbours; then every node is moved as near to its neighbours as the order allows.
+The steps are those of Sugiyama, Tagawa and Toda (1981): an edge that passes a column gets a point in it; columns are
+ordered by the mean position of their neighbours; then every node moves as near to its neighbours as the order allows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SWEEPS = 6
 
 @dataclass(frozen=True)
 class Placed:
-    """Vertical centres: of the nodes, and of the points that each edge passes, its ends included."""
+    """The vertical centres of the nodes, and of the points on each edge, its ends included."""
 
     nodes: dict[str, float]
     routes: dict[tuple[str, str], list[tuple[int, float]]]
@@ -26,7 +26,7 @@ class Placed:
 def layout(
     layers: Mapping[str, int], edges: Sequence[tuple[str, str]], node_heights: Mapping[str, float], point_height: float
 ) -> Placed:
-    """Place nodes whose columns are given. Heights include the gap to the next one."""
+    """Place the nodes, whose columns are *layers*. Heights include the gap to the next node."""
     columns: list[list[Hashable]] = [[] for _ in range(max(layers.values(), default=0) + 1)]
     for name, layer in layers.items():
         columns[layer].append(name)
@@ -54,12 +54,12 @@ def layout(
     for sweep in range(_SWEEPS):
         forwards = sweep % 2 == 0
         for column in columns if forwards else reversed(columns):
-            wanted = []
+            preferred = []
             for item in column:
                 near = [centres[other] for other in (left if forwards else right).get(item, ())]
                 near = near or [centres[item]]
-                wanted.append(sum(near) / len(near))
-            _stack(column, wanted, heights, centres)
+                preferred.append(sum(near) / len(near))
+            _stack(column, preferred, heights, centres)
 
     top = min((centres[item] - heights[item] / 2 for item in heights), default=0.0)
     bottom = max((centres[item] + heights[item] / 2 for item in heights), default=0.0)
@@ -72,7 +72,7 @@ def _ordered(
     left: Mapping[Hashable, list[Hashable]],
     right: Mapping[Hashable, list[Hashable]],
 ) -> list[list[Hashable]]:
-    """The columns in the order with the fewest crossings that a few sweeps find; the given order is the first try."""
+    """Return the columns in the order with the fewest crossings that a few sweeps find, starting from the given one."""
     best, fewest = [list(column) for column in columns], _crossings(columns, right)
     current = [list(column) for column in columns]
     for sweep in range(_SWEEPS):
@@ -93,7 +93,7 @@ def _mean(values: list[int], otherwise: float) -> float:
 
 
 def _crossings(columns: Sequence[Sequence[Hashable]], right: Mapping[Hashable, list[Hashable]]) -> int:
-    """How many pairs of edges cross between neighbouring columns."""
+    """Return how many pairs of edges cross between neighbouring columns."""
     total = 0
     for column, following in pairwise(columns):
         places = {item: place for place, item in enumerate(following)}
@@ -104,16 +104,16 @@ def _crossings(columns: Sequence[Sequence[Hashable]], right: Mapping[Hashable, l
 
 def _stack(
     column: Sequence[Hashable],
-    wanted: Sequence[float],
+    preferred: Sequence[float],
     heights: Mapping[Hashable, float],
     centres: dict[Hashable, float],
 ) -> None:
-    """Put the items of a column, in order and without overlap, as near to the *wanted* centres as least squares go:
-    items that would overlap are pooled and share their mean."""
-    pools: list[tuple[float, int]] = []  # mean of wanted minus offset, and how many items
+    """Set the centres of a column's items, in order and without overlap, to the least-squares fit to *preferred*: items
+    that would overlap are pooled and share their mean."""
+    pools: list[tuple[float, int]] = []  # mean of preferred minus offset, and the number of items
     offsets = []
     offset = 0.0
-    for item, centre in zip(column, wanted, strict=True):
+    for item, centre in zip(column, preferred, strict=True):
         offset += heights[item] / 2
         offsets.append(offset)
         offset += heights[item] / 2

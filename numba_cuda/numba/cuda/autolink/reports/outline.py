@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a report says, in order, as an outline: the content of both its plain and its coloured text."""
+"""An outline of what a report says, in order: the content of both its plain and its coloured text."""
 
 from __future__ import annotations
 
@@ -7,47 +7,45 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import words
-from .records import BuildReport, CallReport, CodeReport, Report, ResultReport
+from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 
 
 @dataclass(frozen=True)
 class Item:
-    """A line: a label that may be set off, the text after it, and what belongs under it."""
+    """A line: a label that may be highlighted, the text after it, and the items below it."""
 
     label: str
     text: str = ""
     below: tuple[Item, ...] = ()
 
 
-def outline(report: Report) -> Item:
-    """The whole report."""
+def outline(report: KernelReport) -> Item:
+    """Return the outline of the whole report."""
     below: list[Item] = []
     for build in report.builds:
         below += _build(build)
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions)
-    place = f"{report.filename}:{report.line}" if report.filename else ""
+    place = words.place(report.filename, report.line) if report.filename else ""
     title = f"{words.function(report.kernel)}{report.signature}"
-    return Item(title, place, (*below, Item("made with", versions)))
+    return Item(title, place, (*below, Item("made with", words.versions(report.versions))))
 
 
 def _build(build: BuildReport) -> Iterator[Item]:
     seen: dict[CodeReport, int] = {}
     calls = [_call(number, call, seen) for number, call in enumerate(build.calls, 1)]
     if build.restored:
-        yield Item(build.arch, "out of the disk cache of cuda.jit(cache=True); what follows is how it was built then")
+        yield Item(build.arch, words.RESTORED)
     yield Item(f"{words.count(len(calls), 'call')} of external code for {build.arch}", "", tuple(calls))
     yield _link(build)
     yield _result(build)
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
-    chain = " → ".join(f"{words.function(frame.function)}:{frame.line or '?'}" for frame in call.chain)
-    below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", chain)]
+    below = [Item("at", words.place(call.filename, call.line)), Item("by way of", words.chain(call.chain))]
     asked = "" if call.seconds is None else f" in {words.time(call.seconds)}"
     if call.stored:
-        asked += ", stored before under its link key"
+        asked += ", stored earlier under its link key"
     returned = tuple(
-        _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"the same as of call {seen[code]}")
+        _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
         for code in call.returned
     )
     below.append(Item(f"returned{asked}", "" if returned else "nothing to link", returned))
@@ -63,45 +61,37 @@ def _code(code: CodeReport) -> Item:
         below.append(Item("compiled to", f"{what}: {words.origin(done.origin, done.seconds)}{together}"))
     if code.unit is None:
         below.append(Item("defines", _symbols(code.defines)))
-    if code.unit is None and code.wants != ():
-        below.append(Item("wants", _symbols(code.wants)))
+    if code.unit is None and code.undefined != ():
+        below.append(Item("undefined", _symbols(code.undefined)))
     return Item(code.name, f"{code.kind}, {words.size(code.size)}, {words.digest(code.sha256)}", tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
     if names is None:
-        return "(this format does not tell)"
-    return ", ".join(names) or "nothing that is wanted"
+        return "(not visible in this format)"
+    return ", ".join(names) or "nothing that is referenced"
 
 
 def _link(build: BuildReport) -> Item:
     link = build.link
-    calls = {text: number for number, call in enumerate(build.calls, 1) for text in _texts(call)}
+    calls = {call.site: number for number, call in enumerate(build.calls, 1)}
     inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
     below = [Item("with LTO" if link.lto else "without LTO", link.why)]
     if inputs:
         below.append(Item("inputs", f"{len(inputs)}, in this order", inputs))
     if link.options is not None:
         below.append(Item("options", " ".join(link.options)))
-    said = words.notable(link.log)
-    if said:
-        below.append(Item("log", "", tuple(Item("", line) for line in said)))
+    if lines := words.notable(link.log):
+        below.append(Item("log", "", tuple(Item("", line) for line in lines)))
     return Item(f"link for {build.arch}", words.origin(link.origin, link.seconds), tuple(below))
 
 
-def _texts(call: CallReport) -> list[str]:
-    return [f"{call.call} called at {call.filename}:{call.line}"]
-
-
 def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
-    who = []
-    for origin in code.brought_by:
-        call = calls.get(origin.rpartition(" in ")[0])
-        who.append(f"call {call}" if call is not None else origin)
-    by = "the kernel's own code" if code.own else " and ".join(dict.fromkeys(who))
+    origins = (f"call {calls[origin]}" if origin in calls else origin for origin in code.brought_by)
+    by = "the kernel's own code" if code.own else f"of {' and '.join(dict.fromkeys(origins))}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
     kind += f" of {words.count(len(code.parts), 'source')}" if code.parts else ""
-    return Item(f"{number}. {words.function(code.name)}", f"{kind}, of {by}" if not code.own else f"{kind}, {by}")
+    return Item(f"{number}. {words.function(code.name)}", f"{kind}, {by}")
 
 
 def _result(build: BuildReport) -> Item:
@@ -112,7 +102,7 @@ def _result(build: BuildReport) -> Item:
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:
-    """What the result takes of the GPU: labels and amounts."""
+    """Return what the result needs of the GPU: pairs of a label and an amount."""
     found = []
     if result.registers is not None:
         found.append(("registers", f"{result.registers} per thread"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reports as JSON: one object, with the fields of the records, a ``format`` and its ``version``."""
+"""Reports as JSON: one object with the fields of the records, a ``format`` and its ``version``."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ import functools
 import json
 import types
 import typing
-from typing import Any
+from typing import Any, TypeVar
 
-from .records import Report
+from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
-VERSION = 1  # goes up when a reader of the last one would misread
+VERSION = 2  # raised when a reader of the previous version would misread
+_Report = TypeVar("_Report")
 
 
-def to_json(report: Report, indent: int | None) -> str:
-    """The report as JSON text."""
+def to_json(report: KernelReport, indent: int | None) -> str:
+    """Return the report as JSON text."""
     fields = dataclasses.asdict(report)
     return json.dumps({"format": FORMAT, "version": VERSION, **fields}, indent=indent, ensure_ascii=False)
 
 
-def from_json(text: str) -> Report:
-    """The report that *text* holds.
+def from_json(kind: type[_Report], text: str) -> _Report:
+    """Return the report of class *kind* that *text* contains.
 
     Raises
     ------
     ValueError
-        If it holds none, or one in another version of the format.
+        If *text* is not a report, or is one in another version of the format.
     """
     data = json.loads(text)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(f'this is no report: expected a JSON object with "format": "{FORMAT}"')
+        raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
     if data.get("version") != VERSION:
-        raise ValueError(f"the report's format is version {data.get('version')!r}; this reads version {VERSION}")
-    report: Report = _record(Report, {name: data[name] for name in data if name not in ("format", "version")})
+        raise ValueError(f"the report's format is version {data.get('version')!r}; expected version {VERSION}")
+    report: _Report = _record(kind, {name: data[name] for name in data if name not in ("format", "version")})
     return report
 
 

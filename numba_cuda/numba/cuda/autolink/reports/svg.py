@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The graph of a report drawn as SVG: columns from the kernel to the result. What is too long for its box, and all
-details, are in tooltips."""
+"""The graph of a report drawn as SVG: columns from the kernel to the result. Tooltips hold the details, and text that
+is too long for its box."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from html import escape
 from . import words
 from .graph import COLUMNS, Node, graph
 from .layout import layout
-from .records import Report
+from .records import KernelReport
 from .theme import CLASS, colour, variables
 
 _TITLE, _DETAIL = 12.0, 10.5  # font sizes
@@ -26,7 +26,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, 
 
 @dataclass(frozen=True)
 class _Boxes:
-    """How nodes are drawn: with two lines of text, or, where there are many, with one."""
+    """How the nodes of a column are drawn: with two lines of text, or with one where there are many."""
 
     height: float
     gap: float
@@ -38,7 +38,7 @@ _DENSE = _Boxes(24.0, 5.0, True)
 
 
 def style() -> str:
-    """The style sheet of the drawing, without the colours' variables."""
+    """Return the style sheet of the drawing, without the variables of the colours."""
     roles = "\n".join(
         f".{CLASS} .{role} {{ fill: var(--nca-{role}); }}" for role in (name.replace(" ", "-") for name in COLUMNS)
     )
@@ -54,13 +54,13 @@ def style() -> str:
 """
 
 
-def svg(report: Report) -> str:
-    """The drawing, complete in itself."""
+def to_svg(report: KernelReport) -> str:
+    """Return the drawing as an image that is complete in itself."""
     return drawing(report, f"<style>{variables()}{style()}</style>")
 
 
-def drawing(report: Report, styles: str = "") -> str:
-    """The drawing, with a ``style`` element or, where the page brings the styles, without."""
+def drawing(report: KernelReport, styles: str = "") -> str:
+    """Return the ``svg`` element; *styles* is its ``style`` element, empty in a page that has the styles."""
     drawn = graph(report)
     crowds = Counter(node.layer for node in drawn.nodes.values())
     boxes = {layer: _DENSE if number >= _MANY else _FEW for layer, number in crowds.items()}
@@ -84,7 +84,7 @@ def drawing(report: Report, styles: str = "") -> str:
     ]
     outgoing = Counter(tail for tail, _ in drawn.edges)
     incoming = Counter(head for _, head in drawn.edges)
-    for (tail, head), remarks in drawn.edges.items():
+    for (tail, head), labels in drawn.edges.items():
         route = placed.routes[tail, head]
         points = []
         for layer, y in route:
@@ -93,7 +93,7 @@ def drawing(report: Report, styles: str = "") -> str:
             if layer != route[-1][0]:
                 points.append((lefts[layer] + widths[layer], y + top))
         hint = f"{drawn.nodes[tail].title} → {drawn.nodes[head].title}"
-        hint = f"{hint}: {', '.join(remarks)}" if remarks else hint
+        hint = f"{hint}: {', '.join(labels)}" if labels else hint
         parts.append(_edge(points, hint, outgoing[tail] >= _MANY, incoming[head] >= _MANY))
     for key, node in drawn.nodes.items():
         parts.append(_node(node, lefts[node.layer], placed.nodes[key] + top, widths[node.layer], boxes[node.layer]))
@@ -106,7 +106,7 @@ def _shown(node: Node, boxes: _Boxes) -> tuple[str, str]:
 
 
 def _columns(nodes: list[Node], boxes: Mapping[int, _Boxes]) -> tuple[list[float], list[float]]:
-    """Left edges and widths of the columns."""
+    """Return the left edges and the widths of the columns."""
     widths = [0.0] * (max(node.layer for node in nodes) + 1)
     for node in nodes:
         title, detail = _shown(node, boxes[node.layer])
@@ -131,7 +131,7 @@ def _headings(nodes: list[Node], lefts: list[float]) -> list[str]:
 
 
 def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many: bool) -> str:
-    """A line through *points*: by turns from column to column and across one."""
+    """Return a line through *points*, which alternately lead to the next column and across it."""
     x, y = points[0]
     path = f"M{x:.1f} {y:.1f}"
     tip_x, tip_y = points[-1]

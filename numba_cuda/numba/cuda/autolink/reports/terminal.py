@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A report for terminals, by rich."""
+"""A report in colour, for terminals, by means of rich."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from rich.text import Text
 from rich.tree import Tree
 
 from .outline import Item, outline
-from .records import Report
+from .records import KernelReport
 
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta", "magenta")
 
 
-def renderable(report: Report) -> Tree:
-    """What rich prints: a tree."""
+def to_tree(report: KernelReport) -> Tree:
+    """Return the report as a tree that rich prints."""
     whole = outline(report)
     tree = Tree(_line(whole, 0), guide_style="dim")
     for item in whole.below:
@@ -28,7 +28,7 @@ def _add(tree: Tree, item: Item, depth: int) -> None:
 
 
 def _line(item: Item, depth: int) -> Text:
-    # No markup and no highlighting: names hold brackets and numbers.
+    # Without markup and highlighting: names contain brackets and numbers.
     line = Text(item.label, style=_LABELS[min(depth, len(_LABELS) - 1)])
     if item.text:
         line.append("" if item.text.startswith("(") and depth else "  ", style="not bold")

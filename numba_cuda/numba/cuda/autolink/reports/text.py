@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .outline import Item, outline
-from .records import Report
+from .records import KernelReport
 
 
-def text(report: Report) -> str:
-    """The report, one line for each thing, indented."""
+def to_text(report: KernelReport) -> str:
+    """Return the report as indented lines."""
     return "\n".join(_lines(outline(report), 0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Colours, light and dark: by the notebook's theme where there is one, else by what the browser prefers."""
+"""Colours, light and dark: those of the notebook's theme if there is one, else those that the browser prefers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DARK = {
     "code": "#d29922",
     "result": "#ab7df8",
 }
-# How JupyterLab, Visual Studio Code and Colab say which theme they have.
+# The selectors of the themes of JupyterLab, Visual Studio Code and Colab.
 _NOTEBOOKS = {
     "light": ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]'),
     "dark": ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]'),
@@ -39,12 +39,12 @@ _NOTEBOOKS = {
 
 
 def colour(name: str) -> str:
-    """The light theme's colour of *name*, for viewers that ignore style sheets."""
+    """Return the light theme's colour *name*, for viewers that ignore style sheets."""
     return _LIGHT[name.replace(" ", "-")]
 
 
 def variables() -> str:
-    """A style sheet that sets the colours as variables of everything of our class."""
+    """Return a style sheet that sets the colours as variables on elements of the class `CLASS`."""
     return "\n".join(
         [
             f".{CLASS} {{ {_set(_LIGHT)} color-scheme: light; }}",

@@ -5,55 +5,80 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
+from ..compiling.call_graph import Frame
+from .records import CompiledReport
+
+RESTORED = "from the disk cache of cuda.jit(cache=True); the rest tells how it was built then"
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")
 
 
-def size(count: int) -> str:
-    """``74 bytes``, ``1.8 KiB``."""
-    if count < 1024:
-        return f"{count} byte{'s'[: count != 1]}"
+def size(number: int) -> str:
+    """Return a size in bytes as ``74 bytes`` or ``1.8 KiB``."""
+    if number < 1024:
+        return count(number, "byte")
     for unit, factor in (("KiB", 2**10), ("MiB", 2**20)):
-        if count < 1024 * factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count / 2**30:.1f} GiB"
+        if number < 1024 * factor:
+            return f"{number / factor:.1f} {unit}"
+    return f"{number / 2**30:.1f} GiB"
 
 
 def time(seconds: float) -> str:
-    """``62 µs``, ``19 ms``, ``1.2 s``."""
+    """Return a time as ``62 µs``, ``19 ms`` or ``1.2 s``."""
     if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} µs"
     return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
 def origin(name: str, seconds: float | None) -> str:
-    """``built in 19 ms``, ``from memory in 20 µs``, ``from disk in 1 ms``."""
+    """Return ``built in 19 ms``, ``from memory in 20 µs`` or ``from disk in 1 ms``."""
     how = f"from {name}" if name in ("memory", "disk") else name
     return how if seconds is None else f"{how} in {time(seconds)}"
 
 
 def digest(sha256: str) -> str:
-    """The first digits of a digest."""
+    """Return the first digits of a digest."""
     return f"sha256 {sha256[:12]}"
 
 
 def function(qualname: str) -> str:
-    """A function's name without those of the functions that it is defined in."""
+    """Return a function's name without those of the functions that enclose it."""
     return qualname.rpartition("<locals>.")[2]
 
 
+def place(path: str, line: int | None) -> str:
+    """Return a place in a source file as ``kernels.py:12``."""
+    return f"{path}:{line}"
+
+
+def chain(frames: Iterable[Frame]) -> str:
+    """Return the functions from the kernel to a call as ``kernel:12 → helper:7``."""
+    return " → ".join(f"{function(frame.function)}:{frame.line or '?'}" for frame in frames)
+
+
+def compiled(done: CompiledReport) -> str:
+    """Return what a source was compiled to: ``LTO-IR, 2.9 KiB: built in 19 ms``."""
+    return f"{done.kind}, {size(done.size)}: {origin(done.origin, done.seconds)}"
+
+
+def versions(named: Iterable[tuple[str, str]]) -> str:
+    """Return libraries and their versions as ``NVRTC 13.0, nvJitLink 13.0``."""
+    return ", ".join(f"{name} {version}" for name, version in named)
+
+
 def file(path: str | None) -> str:
-    """A file's name without its folder."""
+    """Return a file's name without its folder."""
     return os.path.basename(path) if path else "?"
 
 
 def count(number: int, what: str) -> str:
-    """``1 call``, ``3 calls``."""
+    """Return ``1 call`` or ``3 calls``."""
     return f"{number} {what}{'s'[: number != 1]}"
 
 
 def shortened(text: str, longest: int) -> str:
-    """*text*, cut in the middle if it is longer than *longest*: both ends of a name tell it apart."""
+    """Return *text*, cut in the middle if it has more than *longest* characters: names differ at both ends."""
     if len(text) <= longest:
         return text
     head = (longest - 1) * 2 // 3
@@ -61,5 +86,5 @@ def shortened(text: str, longest: int) -> str:
 
 
 def notable(log: str) -> list[str]:
-    """The lines of a linker's log that are no statistics."""
+    """Return the lines of a linker's log without its statistics."""
     return [line.strip() for line in log.splitlines() if line.strip() and not _STATISTICS.match(line.strip())]

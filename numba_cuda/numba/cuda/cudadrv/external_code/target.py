@@ -1,12 +1,134 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The target of a compilation: what linkable code must fit."""
+"""Compute capabilities, and the target of a compilation: what linkable code must fit."""
 
 from __future__ import annotations
 
+import operator
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from . import toolkit
+
+# What `ComputeCapability.parse` accepts; the types of other packages are named tuples.
+ComputeCapabilityLike: TypeAlias = "ComputeCapability | tuple[Any, ...] | str | SupportsIndex"
+
+_TEXT = re.compile(r"(?:(\d{1,2})\.(\d)|(?:sm_|compute_)?(\d{1,2})(\d))([af]?)", re.ASCII)
+_EXPECTED = "expected (9, 0), (9, 0, 'a'), '9.0', '9.0a', 'sm_90a' or 90"
+
+
+class ComputeCapability(tuple[Any, ...]):
+    """A compute capability: that of a GPU, or what code is built for.
+
+    It is a tuple, equal to ``(9, 0)`` or, with a suffix, to ``(9, 0, "a")``. As text it is ``9.0a``.
+
+    Parameters
+    ----------
+    major, minor : int
+        For example 9 and 0.
+    suffix : str, optional
+        ``"a"`` (architecture-specific code), ``"f"`` (family-specific code) or ``""``.
+
+    Raises
+    ------
+    TypeError
+        If ``major`` or ``minor`` is not an integer.
+    ValueError
+        If ``minor`` is not one digit, ``major`` is negative or not below 100, or there is no such suffix.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, major: SupportsIndex, minor: SupportsIndex, suffix: str = "") -> ComputeCapability:
+        if isinstance(major, bool) or isinstance(minor, bool):
+            raise TypeError(f"the parts of a compute capability are integers, not ({major!r}, {minor!r})")
+        numbers = operator.index(major), operator.index(minor)
+        if not (0 <= numbers[0] < 100 and 0 <= numbers[1] < 10):
+            raise ValueError(f"there is no compute capability {numbers[0]}.{numbers[1]}")
+        if suffix not in ("", "a", "f"):
+            raise ValueError(f"the suffix of a compute capability is '', 'a' or 'f', not {suffix!r}")
+        return super().__new__(cls, (*numbers, suffix) if suffix else numbers)
+
+    @classmethod
+    def parse(cls, value: ComputeCapabilityLike) -> ComputeCapability:
+        """Return the compute capability that *value* means.
+
+        Parameters
+        ----------
+        value : ComputeCapability, tuple, str or int
+            ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``, ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or
+            what numba-cuda and ``cuda.core`` return for a GPU.
+
+        Raises
+        ------
+        TypeError
+            If *value* is of another type. A ``float`` is refused: 12.1 and 12.10 are the same one.
+        ValueError
+            If it is a tuple, text or number that does not mean a compute capability.
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, tuple):
+            if len(value) not in (2, 3):
+                raise ValueError(f"{value!r} is not a compute capability: got {len(value)} parts, {_EXPECTED}")
+            try:
+                return cls(*value)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{value!r} is not a compute capability: {error}; {_EXPECTED}") from None
+        if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
+            raise TypeError(f"{type(value).__name__} {value!r} is not a compute capability: {_EXPECTED}")
+        text = value.strip() if isinstance(value, str) else str(operator.index(value))
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{value!r} is not a compute capability: {_EXPECTED}")
+        major, minor = match.group(1, 2) if match[1] else match.group(3, 4)
+        return cls(int(major), int(minor), match[5])
+
+    @property
+    def major(self) -> int:
+        """The first number: 9 of 9.0."""
+        major: int = self[0]
+        return major
+
+    @property
+    def minor(self) -> int:
+        """The second number: 0 of 9.0."""
+        minor: int = self[1]
+        return minor
+
+    @property
+    def suffix(self) -> str:
+        """``"a"``, ``"f"`` or ``""``."""
+        return self[2] if len(self) == 3 else ""
+
+    @property
+    def parts(self) -> tuple[int, int, str]:
+        """Numbers and suffix as numba-cuda's code libraries take them: ``(9, 0, "")``."""
+        return self.major, self.minor, self.suffix
+
+    @property
+    def base(self) -> ComputeCapability:
+        """The compute capability without its suffix."""
+        return ComputeCapability(self.major, self.minor)
+
+    @property
+    def as_launched(self) -> ComputeCapability:
+        """What a launch on a GPU of it builds for: from 9.0 on architecture-specific code."""
+        return ComputeCapability(self.major, self.minor, "a") if self >= (9, 0) else self
+
+    @property
+    def arch(self) -> str:
+        """The architecture's name for compilers and linkers, for example ``"sm_90a"``."""
+        return f"sm_{self.major}{self.minor}{self.suffix}"
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}{self.suffix}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self))})"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(self)
 
 
 @dataclass(frozen=True)
@@ -16,7 +138,8 @@ class Target:
     Attributes
     ----------
     compute_capability:
-        ``(major, minor)``, for example ``(9, 0)``.
+        A `ComputeCapability` without suffix, equal to ``(9, 0)``. Anything that `ComputeCapability.parse` accepts can
+        be given for it, a suffix included.
     suffix:
         ``"a"`` (architecture-specific), ``"f"`` (family-specific) or ``""``.
     lto:
@@ -25,9 +148,14 @@ class Target:
         The kernel's options of the same names.
     max_registers:
         The kernel's register cap per thread, or ``None``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``compute_capability`` and ``suffix`` are not a compute capability.
     """
 
-    compute_capability: tuple[int, int]
+    compute_capability: ComputeCapability
     suffix: str = ""
     lto: bool = False
     debug: bool = False
@@ -35,20 +163,36 @@ class Target:
     fastmath: bool = False
     max_registers: int | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            compute_capability: ComputeCapabilityLike,
+            suffix: str = "",
+            lto: bool = False,
+            debug: bool = False,
+            lineinfo: bool = False,
+            fastmath: bool = False,
+            max_registers: int | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
-        if self.suffix not in ("", "a", "f"):
-            raise ValueError(f"the suffix of a compute capability is '', 'a' or 'f', not {self.suffix!r}")
+        given = ComputeCapability.parse(self.compute_capability)
+        if self.suffix and given.suffix not in ("", self.suffix):
+            raise ValueError(f"the suffix {self.suffix!r} contradicts the compute capability {given}")
+        whole = ComputeCapability(given.major, given.minor, self.suffix or given.suffix)
+        object.__setattr__(self, "compute_capability", whole.base)
+        object.__setattr__(self, "suffix", whole.suffix)
 
     @property
     def cc(self) -> tuple[int, int, str]:
         """Compute capability and suffix as numba-cuda's code libraries take them: ``(9, 0, "a")``."""
-        return (*self.compute_capability, self.suffix)
+        return self.compute_capability.major, self.compute_capability.minor, self.suffix
 
     @property
     def arch(self) -> str:
         """The architecture's name for compilers and linkers, for example ``"sm_90a"``."""
-        major, minor = self.compute_capability
-        return f"sm_{major}{minor}{self.suffix}"
+        return f"{self.compute_capability.arch}{self.suffix}"
 
     @property
     def nvrtc_version(self) -> tuple[int, int] | None:
@@ -64,8 +208,3 @@ class Target:
     def nvvm_version(self) -> tuple[int, int] | None:
         """``(major, minor)`` of the libNVVM in this process, ``None`` where there is none."""
         return toolkit.nvvm_version()
-
-
-def split_cc(cc: tuple[Any, ...]) -> tuple[tuple[int, int], str]:
-    """``(9, 0)`` or ``(9, 0, "a")`` as compute capability and suffix."""
-    return (int(cc[0]), int(cc[1])), (str(cc[2]) if len(cc) == 3 else "")

@@ -49,13 +49,13 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if not request.node.get_closest_marker("counted") or os.environ.get(_MODE) != "verify":
         yield
         return
-    from numba.cuda.cudadrv.external_code.cache import store as cache_store
+    from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
     monkeypatch.setenv(_MODE, "1")
-    cache_store.reset()
+    reset_store()
     yield
     monkeypatch.undo()
-    cache_store.reset()
+    reset_store()
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A cache entry on disk: what it is of, its parts, a checksum and the data.
+"""The format of a cache entry on disk: a checksum, the key's kind, name and parts, and the data.
 
     magic (8 bytes) | sizes of header (4) and data (8) | digest of the key (32) | SHA-256 of the rest (32) | header |
     data
 
-The header is JSON. Nothing in an entry is executed or unpickled.
+The header is JSON. To read an entry executes and unpickles nothing.
 """
 
 from __future__ import annotations
@@ -24,14 +24,23 @@ _LONGEST_HEADER = 16 << 20
 
 
 class DamagedEntryError(ValueError):
-    """The bytes of an entry are not what was written under its key."""
+    """An entry does not hold what was written under its key."""
 
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """An entry on disk, as its header tells: ``parts`` is the key's table, ``size`` the file's in bytes.
+    """An entry on disk, as its header describes it.
 
-    ``written`` and ``used`` are seconds since the epoch. ``kind`` is ``"?"`` where the header cannot be read.
+    Attributes
+    ----------
+    path:
+        The entry's file.
+    size:
+        The size of the file in bytes.
+    written, used:
+        When it was written and last used, in seconds since the epoch.
+    kind, name, digest, parts:
+        Those of its key. ``kind`` is ``"?"`` if the header cannot be read.
     """
 
     path: str
@@ -45,25 +54,25 @@ class StoredEntry:
 
 
 def pack(key: CacheKey, data: bytes) -> bytes:
-    """The entry of *data* under *key*."""
+    """Return the entry that holds *data* under *key*."""
     header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
     return b"".join((prefix, _checksum(prefix, header, data), header, data))
 
 
 def unpack(entry: bytes, digest: bytes) -> bytes:
-    """The data of an *entry* that was written under the key of *digest*.
+    """Return the data of an *entry* that was written under the key with *digest*.
 
     Raises
     ------
     DamagedEntryError
-        If a single bit of it is not as it was written, or it was written under another key.
+        If a single bit differs from what was written, or the entry was written under another key.
     """
     if len(entry) < _CHECKSUM_END:
         raise DamagedEntryError("it is empty" if not entry else "it is cut off")
     magic, header_size, size, entry_digest = _PREFIX.unpack_from(entry)
     if magic != _MAGIC:
-        raise DamagedEntryError("it does not begin as an entry does")
+        raise DamagedEntryError("it does not begin with an entry's magic number")
     if len(entry) != _CHECKSUM_END + header_size + size:
         raise DamagedEntryError("its size is wrong")
     view = memoryview(entry)
@@ -75,12 +84,12 @@ def unpack(entry: bytes, digest: bytes) -> bytes:
 
 
 def describe(path: str) -> StoredEntry:
-    """What the entry at *path* says of itself. Its data is not read, and so not checked.
+    """Return what the header of the entry at *path* says. The data is not read, so the checksum is not checked.
 
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     with open(path, "rb", opener=_open_unused) as file:
         status = os.fstat(file.fileno())
@@ -98,7 +107,7 @@ def describe(path: str) -> StoredEntry:
 
 
 def _open_unused(path: str, flags: int) -> int:
-    """Open without a trace in the file's time of last use, where that is possible."""
+    """Open without changing the file's time of last use, where that is possible."""
     try:
         return os.open(path, flags | getattr(os, "O_NOATIME", 0))
     except PermissionError:  # not the owner

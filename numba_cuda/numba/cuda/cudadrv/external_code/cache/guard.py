@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One build per key, among the threads of this process and among processes.
 
-Processes agree through lock files, which the operating system unlocks when their holder ends, however it ends. A guard
-saves work, and no result depends on it: whoever waited too long, would wait for itself or cannot lock, builds.
+Processes exclude each other through lock files, which the operating system unlocks when the process that holds them
+ends, however it ends. A guard only saves work: a thread that has waited too long, that would wait for itself or that
+cannot lock builds too, and the result is the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-# Longer than builds take. Only a process that hangs, or waits for a lock that a waiting thread holds, gets here.
+# In seconds; longer than any build. Reached only if the builder hangs, or waits for a lock that a waiting thread holds.
 LONGEST_WAIT = 120.0
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
@@ -25,7 +26,7 @@ Found = TypeVar("Found")
 
 
 class FileLock:
-    """A lock among processes and among the threads of one, held through an open file."""
+    """A lock that excludes other processes, and other threads of this one, held through an open file."""
 
     def __init__(self, path: str, descriptor: int):
         self._path = path
@@ -33,12 +34,12 @@ class FileLock:
 
     @classmethod
     def try_lock(cls, path: str) -> FileLock | None:
-        """Lock the file at *path*, which is made for it; ``None`` if someone else holds it.
+        """Create the file at *path* if it is missing, and lock it. Return ``None`` if it is locked already.
 
         Raises
         ------
         OSError
-            If locking is not possible there.
+            If files cannot be locked there.
         """
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -46,24 +47,24 @@ class FileLock:
                 if not _lock(descriptor):
                     os.close(descriptor)
                     return None
-                if _is_still(path, descriptor):
+                if _is_same_file(path, descriptor):
                     return cls(path, descriptor)
             except BaseException:
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # it was removed by its last holder
+            os.close(descriptor)  # its last holder removed it
 
     def release(self) -> None:
         """Unlock and remove the file."""
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
-        # Removed while locked: whoever waits for it sees that it is gone. Windows removes no open file.
+        # Removed while locked, so that a waiting process sees that it is gone. Windows cannot remove an open file.
         if sys.platform != "win32":
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
             with contextlib.suppress(OSError):
-                # Before closing, because a forked child may have the file open.
+                # To close it is not enough: a forked child may have the file open.
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
         if sys.platform == "win32":
@@ -102,7 +103,7 @@ else:
         return True
 
 
-def _is_still(path: str, descriptor: int) -> bool:
+def _is_same_file(path: str, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
@@ -110,7 +111,7 @@ def _is_still(path: str, descriptor: int) -> bool:
 
 
 class _Claim:
-    """A thread's intent to build: finished when it has built or failed."""
+    """A thread's claim to build an artefact. It is finished when the build has succeeded or failed."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -119,7 +120,7 @@ class _Claim:
 
 
 class BuildGuard(Generic[Found]):
-    """Gives one thread of one process at a time the turn to build under a key."""
+    """Lets one thread of one process at a time build under a key."""
 
     def __init__(self, longest_wait: float = LONGEST_WAIT):
         self._longest_wait = longest_wait
@@ -131,8 +132,8 @@ class BuildGuard(Generic[Found]):
     def turn(self, digest: bytes, folder: str | None, look: Callable[[], Found | None]) -> Iterator[Found | None]:
         """Wait for the turn to build under *digest*, among the processes that share *folder*.
 
-        The context is what *look* finds when someone else built meanwhile; ``None`` means that the caller is to build
-        within it. Builds under other keys within it are fine.
+        The context's value is what *look* found after another thread or process built; if it is ``None``, the caller
+        builds within the context. It may build under other keys there.
         """
         deadline = time.monotonic() + self._longest_wait
         found, claim = self._claim(digest, look, deadline)
@@ -153,7 +154,7 @@ class BuildGuard(Generic[Found]):
                     claim.finished.set()
 
     def after_fork(self) -> None:
-        """In a forked child: nobody is building here."""
+        """In a forked child, drop all claims: none of the threads that made them exists here."""
         for claim in self._claims.values():
             if claim.lock is not None:
                 claim.lock.leave_to_parent()
@@ -164,19 +165,20 @@ class BuildGuard(Generic[Found]):
     def _claim(
         self, digest: bytes, look: Callable[[], Found | None], deadline: float
     ) -> tuple[Found | None, _Claim | None]:
-        """What another thread of this process made, or this thread's own claim, or neither: then do without."""
+        """Return what another thread of this process built, or a claim of this thread. If both are ``None``, the caller
+        builds without a claim."""
         me = threading.get_ident()
         while True:
             with self._mutex:
-                theirs = self._claims.get(digest)
-                if theirs is None:
+                other = self._claims.get(digest)
+                if other is None:
                     self._claims[digest] = mine = _Claim()
                     return None, mine
-                if self._waits_for(theirs, me):
+                if self._waits_for(other, me):
                     return None, None
-                self._awaited[me] = theirs
+                self._awaited[me] = other
             try:
-                in_time = theirs.finished.wait(max(0.0, deadline - time.monotonic()))
+                in_time = other.finished.wait(max(0.0, deadline - time.monotonic()))
             finally:
                 with self._mutex:
                     self._awaited.pop(me, None)
@@ -185,7 +187,7 @@ class BuildGuard(Generic[Found]):
                 return found, None
 
     def _waits_for(self, claim: _Claim | None, thread: int) -> bool:
-        """Whether *claim* is *thread*'s, or of a thread that waits for it."""
+        """Return whether *thread* has made *claim*, or the claim's thread waits for *thread*."""
         while claim is not None and not claim.finished.is_set():
             if claim.thread == thread:
                 return True
@@ -196,7 +198,7 @@ class BuildGuard(Generic[Found]):
 def _wait_for_lock(
     path: str, look: Callable[[], Found | None], deadline: float
 ) -> tuple[Found | None, FileLock | None]:
-    """What another process made, or the lock, or neither."""
+    """Return what another process built, or the lock. Both are ``None`` if the lock cannot be had in time."""
     pause = _FIRST_PAUSE
     while True:
         try:

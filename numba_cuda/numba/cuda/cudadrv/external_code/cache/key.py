@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cache keys: a table of named parts, their digest, and how two keys differ."""
+"""Cache keys: a table of named parts, its digest, and the differences of two tables."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# Goes up when what a digest means changes, so that no entry of an earlier version is found.
-KEY_SCHEMA = 1
+# Increased when the meaning of a digest changes, so that no entry of an earlier version is found.
+KEY_SCHEMA = 2
 
 _LONGEST_SHOWN = 80
 
-# A key as it is stored with its entry and shown: labels, and values that a reader can take in.
+# A key as it is stored with its entry and shown to users: labels, and values short enough to read.
 PartsTable = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class CacheKey:
-    """What stands for everything that a cached artefact depends on.
+    """Everything that a cached artefact depends on.
 
-    Two keys are the same if they have the same kind and the same parts in the same order. A part's text and bytes
-    never count as the same, and no part can run into the next.
+    Two keys are equal if they have the same kind and the same parts in the same order. Text never equals bytes, and no
+    part can run into the next.
 
     Attributes
     ----------
     kind:
-        What is cached: ``"program"``, ``"headers"``, ``"link"``, ...
+        What is cached: ``"program"``, ``"headers"``, ``"link"``, ``"kernel"``, ...
     name:
-        What messages call it. It has no influence on sameness.
+        What messages call it. It does not affect equality.
     parts:
-        Labels, each once, and values: text or bytes.
+        Pairs of a label and a value, which is text or bytes. Labels are unique.
 
     Raises
     ------
-    TypeError, ValueError
-        For an empty kind, a label that is not text or comes twice, and a value that is neither text nor bytes.
+    ValueError
+        If the kind is empty or not text, or two parts have the same label.
+    TypeError
+        If the name or a label is not text, or a value is neither text nor bytes.
     """
 
     kind: str
@@ -45,9 +47,9 @@ class CacheKey:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not self.kind:
-            raise ValueError(f"a cache key's kind is text that is not empty, got {self.kind!r}")
+            raise ValueError(f"the kind of a cache key is text and not empty, got {self.kind!r}")
         if not isinstance(self.name, str):
-            raise TypeError(f"a cache key's name is text, got {type(self.name).__name__}")
+            raise TypeError(f"the name of a cache key is text, got {type(self.name).__name__}")
         labels = set()
         for label, value in self.parts:
             if not isinstance(label, str) or not isinstance(value, (str, bytes)):
@@ -63,7 +65,7 @@ class CacheKey:
 
     @functools.cached_property
     def digest(self) -> bytes:
-        """SHA-256 over the schema, the kind and the parts, each framed by its length."""
+        """The SHA-256 of the schema, the kind and the parts, each framed by its length."""
         digest = hashlib.sha256(b"numba-cuda-autolink cache key\0")
         for text in (str(KEY_SCHEMA), self.kind):
             digest.update(_framed(_encoded(text)))
@@ -74,13 +76,13 @@ class CacheKey:
 
     @functools.cached_property
     def table(self) -> PartsTable:
-        """The parts, as they are stored with the entry: short text as it is, all else as its size and digest."""
+        """The parts as they are stored with the entry: short text as it is, other values as size and digest."""
         return (("key schema", str(KEY_SCHEMA)), *((label, _shown(value)) for label, value in self.parts))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A part in which two keys differ; ``None`` stands for a part that one of them does not have."""
+    """A part in which two keys differ. A value is ``None`` where the key does not have the part."""
 
     label: str
     before: str | None
@@ -97,7 +99,7 @@ class Difference:
 
 
 def differences(before: CacheKey | PartsTable, after: CacheKey | PartsTable) -> tuple[Difference, ...]:
-    """The parts in which *after* differs from *before*, in its order; at last those that it no longer has."""
+    """Return the parts in which *after* differs from *before*: first those of *after*, then those that it lacks."""
     old = dict(_table(before))
     new = dict(_table(after))
     found = [Difference(label, old.get(label), value) for label, value in new.items() if old.get(label) != value]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the cache is and how it behaves, from the environment."""
+"""The settings of the cache: where it is and how it behaves, from the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOG = "NUMBA_CUDA_AUTOLINK_LOG"
 
 
 class CacheWarning(RuntimeWarning):
-    """The cache cannot do its work. Results are right all the same, and take longer."""
+    """The cache cannot be used. Results are right nevertheless, and take longer."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class CacheSettings:
     Attributes
     ----------
     directory:
-        The cache's own directory, an absolute path.
+        The cache's own directory, an absolute path; empty if the user has none.
     on_disk:
-        Whether to use it. Memory is always used.
+        Whether to use the directory. Memory is always used.
     verify:
-        Whether to build again what is found, and compare.
+        Whether to rebuild what is found, and compare the two.
     max_bytes:
-        How large the entries on disk may grow.
+        How large the entries on disk may grow, in bytes.
     log:
-        Whether to print each hit and miss.
+        Whether to print each hit and miss to stderr.
     """
 
     directory: str
@@ -49,11 +49,11 @@ class CacheSettings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> CacheSettings:
-        """The settings that the variables ``NUMBA_CUDA_AUTOLINK_*`` of *environ* make. A value that makes no sense
+        """Return the settings that the variables ``NUMBA_CUDA_AUTOLINK_*`` of *environ* describe. An invalid value
         counts as unset, with a `CacheWarning`."""
         mode = environ.get(MODE, "").strip().lower()
         if mode not in ("", "0", "1", "verify"):
-            _warn_of(MODE, mode, "0 (nothing on disk), 1 or verify")
+            _warn_invalid(MODE, mode, "0 (nothing on disk), 1 or verify")
         directory = _directory(environ)
         return cls(
             directory,
@@ -74,7 +74,7 @@ def _directory(environ: Mapping[str, str]) -> str:
         base = os.path.join(home, "Library", "Caches")
     else:
         base = environ.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(base):  # the specification has relative ones ignored
+        if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
             base = os.path.join(home, ".cache")
     if not os.path.isabs(base):
         warnings.warn(
@@ -87,7 +87,8 @@ def _directory(environ: Mapping[str, str]) -> str:
 
 
 def parse_size(text: str) -> int | None:
-    """The bytes that ``"500M"``, ``"2 GiB"`` or ``"1000"`` stand for; ``None`` for what is no size."""
+    """Return the number of bytes of a size such as ``"500M"``, ``"2 GiB"`` or ``"1000"``; ``None`` if *text* is not a
+    size."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else None
 
@@ -97,14 +98,14 @@ def _max_bytes(text: str) -> int:
         return DEFAULT_MAX_BYTES
     size = parse_size(text)
     if not size:
-        _warn_of(MAX_BYTES, text, "a number of bytes above 0, such as 500M or 2G")
+        _warn_invalid(MAX_BYTES, text, "a number of bytes above 0, such as 500M or 2G")
         return DEFAULT_MAX_BYTES
     return size
 
 
-def _warn_of(variable: str, value: str, wanted: str) -> None:
+def _warn_invalid(variable: str, value: str, expected: str) -> None:
     warnings.warn(
-        f"{variable}={value!r} has no effect: it takes {wanted}.",
+        f"{variable}={value!r} has no effect: expected {expected}.",
         CacheWarning,
         stacklevel=2,
     )

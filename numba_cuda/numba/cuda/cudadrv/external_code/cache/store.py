@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The one store of all caches: what was built for a `CacheKey` in this process, or by any process on this machine.
+"""The store of everything that is cached: artefacts by `CacheKey`, in memory and on disk.
 
 Memory and disk are `cuda.core.utils`'s `InMemoryProgramCache` and `FileStreamProgramCache`. The entries on disk are
-trusted: they are code that will run, and whoever can write to the directory decides on it.
-
-=====================  ===============================================================================
-``cache_key``          what an artefact depends on: named parts, and their digest
-``cache_entry``        the format of an entry on disk
-``cache_disk``         the directory, and what can go wrong with it
-``cache_guard``        one build per key
-``cache_settings``     the environment variables
-=====================  ===============================================================================
+trusted: they are code that will run, so whoever can write to the directory decides what runs.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import re
-import sys
 import tempfile
 import threading
 import time
@@ -28,6 +21,7 @@ from typing import Literal
 from .disk import DiskEntries
 from .guard import BuildGuard
 from .key import CacheKey, PartsTable, differences
+from .log import logger, print_log
 from .settings import CacheSettings
 
 _MEMORY_BYTES = 256 << 20
@@ -36,9 +30,14 @@ Origin = Literal["memory", "disk", "built"]
 
 
 class CacheMismatchError(RuntimeError):
-    """In verify mode: an artefact built again differs from the cached one, so its key leaves something out.
+    """In verify mode: a rebuilt artefact differs from the cached one, so its key leaves something out.
 
-    ``cached`` and ``rebuilt`` are the paths of the files that hold the two.
+    Attributes
+    ----------
+    key:
+        What both were built for.
+    cached, rebuilt:
+        The paths of the files that hold the two.
     """
 
     def __init__(self, key: CacheKey, origin: str, cached: str, rebuilt: str):
@@ -46,14 +45,16 @@ class CacheMismatchError(RuntimeError):
         self.cached = cached
         self.rebuilt = rebuilt
         super().__init__(
-            f"{key} from {origin} differs from what is built now: it depends on something that its key leaves out, or "
-            f"its build is not reproducible.\n  cached:  {cached}\n  rebuilt: {rebuilt}"
+            f"{key} from {origin} differs from what is built now\n"
+            f"  cached:     {cached}\n"
+            f"  rebuilt:    {rebuilt}\n"
+            f"  what to do: find what it depends on that its key leaves out, or what makes its build irreproducible"
         )
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """What `CacheStore.fetch` gives: the artefact, where it came from, and the seconds that it took."""
+    """What `CacheStore.fetch` returns: the artefact, where it came from, and the seconds that it took."""
 
     data: bytes
     origin: Origin
@@ -61,9 +62,9 @@ class Fetched:
 
 
 class CacheStore:
-    """Artefacts by `CacheKey`, in memory and on disk. Safe to use from threads and from many processes.
+    """Artefacts by `CacheKey`, in memory and on disk, for all threads of this process and all processes of this user.
 
-    No fault of the disk keeps a result from being right; there is a `CacheWarning` for each kind of fault.
+    A fault of the disk never makes a result wrong. It costs a rebuild, and one `CacheWarning` for each kind of fault.
     """
 
     def __init__(self, settings: CacheSettings):
@@ -77,10 +78,10 @@ class CacheStore:
         self._seen: dict[bytes, CacheKey] = {}
 
     def fetch(self, key: CacheKey, build: Callable[[], bytes]) -> Fetched:
-        """What is cached under *key*; else what *build* returns, which is then cached.
+        """Return what is cached under *key*, or call *build* and cache what it returns.
 
-        Of all threads and processes that want it at once, one builds and the others wait for it. *build* may fetch
-        under other keys; it should not wait for another thread or process that fetches under this one.
+        When several threads and processes need the same key at once, one builds and the others wait for it. *build*
+        may fetch under other keys; it must not wait for another thread or process that fetches under this one.
 
         Raises
         ------
@@ -100,28 +101,36 @@ class CacheStore:
             if self.settings.verify:
                 self.verify(key, *found, build)
             fetched = Fetched(*found, time.perf_counter() - start)
-        if self.settings.log:
-            self._log(key, fetched.origin, fetched.seconds)
+        self._log(key, fetched.origin, fetched.seconds)
         return fetched
 
-    def get(self, key: CacheKey, *, memory: bool = True) -> bytes | None:
-        """What is cached under *key*, or ``None``. Without *memory*, what is on disk now, where another process may
-        have replaced what this one remembers; memory only if there is nothing."""
+    def get(self, key: CacheKey) -> bytes | None:
+        """Return what is cached under *key*, or ``None``."""
         start = time.perf_counter()
-        found = self._look(key.digest, disk_first=not memory)
-        if self.settings.log:
-            self._log(key, found[1] if found else None, time.perf_counter() - start)
+        found = self._look(key.digest)
+        self._log(key, found[1] if found else None, time.perf_counter() - start)
         return found[0] if found else None
 
+    def get_from_disk(self, key: CacheKey) -> bytes | None:
+        """Return what is on disk under *key*, or ``None``. Memory neither answers nor remembers it."""
+        start = time.perf_counter()
+        data = self.disk.read(key.digest)
+        self._log(key, None if data is None else "disk", time.perf_counter() - start)
+        return data
+
     def has(self, key: CacheKey) -> bool:
-        """Whether there is something under *key*, whole or damaged."""
+        """Return whether there is an entry under *key*, which may be damaged."""
         return self._remembered(key.digest) is not None or self.disk.has(key.digest)
 
     def put(self, key: CacheKey, data: bytes) -> None:
-        """Cache *data* under *key*, in place of what is there."""
+        """Cache *data* under *key*, replacing what is there."""
         self._keep(key, _checked(key, data))
-        if self.settings.log:
-            self._seen[key.digest] = key
+        self._note(key)
+
+    def put_on_disk(self, key: CacheKey, data: bytes) -> None:
+        """Cache *data* under *key* on disk alone: what a process loads once needs no room in its memory."""
+        self.disk.write(key, _checked(key, data))
+        self._note(key)
 
     def verify(self, key: CacheKey, cached: bytes, origin: Origin, build: Callable[[], bytes]) -> None:
         """Compare what is *cached* under *key* with what *build* returns now.
@@ -142,31 +151,34 @@ class CacheStore:
             raise CacheMismatchError(key, origin, *files)
 
     def clear(self) -> int:
-        """Forget everything. Returns how many entries were removed from disk."""
+        """Remove everything from memory and disk. Return how many entries were removed from disk.
+
+        Raises
+        ------
+        OSError
+            If an entry cannot be removed.
+        """
         with self._memory_lock:
             self._memory.clear()
         return self.disk.clear()
 
     def before_fork(self) -> None:
-        """Keep other threads out of what a forked child goes on to use."""
+        """Keep other threads away from what a forked child will use."""
         self._memory_lock.acquire()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Undo `before_fork`; a child also lets go of what its parent's other threads hold."""
+        """Undo `before_fork`. A child also drops the locks that its parent's other threads hold."""
         self._memory_lock.release()
         if in_child:
             self._guard.after_fork()
             self.disk.after_fork()
 
-    def _look(self, digest: bytes, disk_first: bool = False) -> tuple[bytes, Origin] | None:
-        if not disk_first and (data := self._remembered(digest)) is not None:
+    def _look(self, digest: bytes) -> tuple[bytes, Origin] | None:
+        if (data := self._remembered(digest)) is not None:
             return data, "memory"
-        data = self.disk.read(digest)
-        if data is not None:
+        if (data := self.disk.read(digest)) is not None:
             self._remember(digest, data)
             return data, "disk"
-        if disk_first and (data := self._remembered(digest)) is not None:
-            return data, "memory"
         return None
 
     def _remembered(self, digest: bytes) -> bytes | None:
@@ -182,18 +194,24 @@ class CacheStore:
         self._remember(key.digest, data)
         self.disk.write(key, data)
 
+    def _note(self, key: CacheKey) -> None:
+        """Remember *key*, so that a later miss can be compared with it."""
+        if logger.isEnabledFor(logging.DEBUG):
+            self._seen[key.digest] = key
+
     def _log(self, key: CacheKey, origin: Origin | None, seconds: float) -> None:
+        if not logger.isEnabledFor(logging.DEBUG):
+            return  # to explain a miss means reading every entry on disk
         if origin == "built":
-            how = f"built in {seconds * 1e3:.2f} ms; {self._why_missed(key)}"
+            logger.debug("%s built in %.2f ms; %s", key, seconds * 1e3, self._why_missed(key))
         elif origin is None:
-            how = f"not cached; {self._why_missed(key)}"
+            logger.debug("%s not cached; %s", key, self._why_missed(key))
         else:
-            how = f"from {origin} in {seconds * 1e3:.2f} ms"
-        print(f"numba-cuda-autolink cache: {key} {how}", file=sys.stderr)
-        self._seen[key.digest] = key
+            logger.debug("%s from %s in %.2f ms", key, origin, seconds * 1e3)
+        self._note(key)
 
     def _why_missed(self, key: CacheKey) -> str:
-        """In what *key* differs from the nearest earlier one of its kind and name, on disk or in this process."""
+        """Return how *key* differs from the nearest earlier one of its kind and name, on disk or in this process."""
         stored = (e for e in self.disk.entries() if (e.kind, e.name) == (key.kind, key.name) and e.digest != key.digest)
         tables: list[PartsTable] = [entry.parts for entry in sorted(stored, key=lambda e: e.written, reverse=True)]
         tables += [
@@ -225,56 +243,56 @@ def _checked(key: CacheKey, data: bytes) -> bytes:
     return data
 
 
-_creating = threading.Lock()
-_store: CacheStore | None = None
+class _ProcessStore:
+    """The store of this process, created when it is first used."""
+
+    def __init__(self) -> None:
+        self._creating = threading.Lock()
+        self._store: CacheStore | None = None
+
+    def get(self) -> CacheStore:
+        if self._store is None:
+            with self._creating:
+                if self._store is None:
+                    settings = CacheSettings.from_environment()
+                    print_log(settings.log)
+                    self._store = CacheStore(settings)
+        return self._store
+
+    def replace(self, store: CacheStore | None) -> CacheStore | None:
+        replaced, self._store = self._store, store
+        return replaced
+
+    def before_fork(self) -> None:
+        self._creating.acquire()
+        if self._store is not None:
+            self._store.before_fork()
+
+    def after_fork(self, in_child: bool) -> None:
+        if self._store is not None:
+            self._store.after_fork(in_child=in_child)
+        self._creating.release()
 
 
-def store() -> CacheStore:
-    """This process's store, with the settings that the environment had when it was first asked for."""
-    global _store
-    if _store is None:
-        with _creating:
-            if _store is None:
-                _store = CacheStore(CacheSettings.from_environment())
-    return _store
+_process = _ProcessStore()
 
 
-def reset() -> None:
-    """Forget memory, settings and which warnings were given: the next use reads the environment again."""
-    global _store
-    _store = None
+def current_store() -> CacheStore:
+    """Return this process's store, with the settings that the environment had when the store was first used."""
+    return _process.get()
 
 
-def fetch(key: CacheKey, build: Callable[[], bytes]) -> Fetched:
-    """`CacheStore.fetch` of this process's store."""
-    return store().fetch(key, build)
+def reset_store(store: CacheStore | None = None) -> CacheStore | None:
+    """Use *store* from now on; by default a new one, with the settings that the environment has when it is first used.
 
-
-def get(key: CacheKey, *, memory: bool = True) -> bytes | None:
-    """`CacheStore.get` of this process's store."""
-    return store().get(key, memory=memory)
-
-
-def put(key: CacheKey, data: bytes) -> None:
-    """`CacheStore.put` of this process's store."""
-    store().put(key, data)
-
-
-def _before_fork() -> None:
-    _creating.acquire()
-    if _store is not None:
-        _store.before_fork()
-
-
-def _after_fork(in_child: bool) -> None:
-    if _store is not None:
-        _store.after_fork(in_child=in_child)
-    _creating.release()
+    Returns the store that it replaces, with all that it remembers.
+    """
+    return _process.replace(store)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _after_fork(False),
-        after_in_child=lambda: _after_fork(True),
+        before=_process.before_fork,
+        after_in_parent=functools.partial(_process.after_fork, False),
+        after_in_child=functools.partial(_process.after_fork, True),
     )

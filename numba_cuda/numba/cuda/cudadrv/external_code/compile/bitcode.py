@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LLVM bitcode compiled to what can be linked: once, in memory and on disk.
+"""Compile LLVM bitcode to what can be linked, and cache it in memory and on disk.
 
-NVVM makes LTO-IR or PTX of it. Bitcode of an LLVM that NVVM does not read for an architecture is compiled to PTX by
-llvmlite's. Only what is wanted of a library goes into the link: NVSHMEM's has 50 MB.
+NVVM compiles it to LTO-IR or PTX. Bitcode of an LLVM version that NVVM does not read for an architecture is compiled to
+PTX by llvmlite's LLVM. Only the referenced functions of a library go into the link: NVSHMEM's bitcode has 50 MB.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -20,8 +15,9 @@ import llvmlite
 from cuda import pathfinder
 
 from .. import toolkit
-from ..cache import store as cache_store
 from ..cache.key import CacheKey
+from ..cache.store import current_store
+from ..child_process import ChildError, ChildProcess
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
@@ -31,20 +27,20 @@ from .nvrtc import CompileError
 from .programs import Program
 
 _KINDS = {kind.name: kind for kind in (kinds.LTO_IR, kinds.PTX)}
-_START = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
+_TIMEOUT = 600.0  # seconds
 
 
-def compiled(bitcode: LinkInput, target: Target, wanted: Collection[str] | None = None) -> Program:
-    """*bitcode* as LTO-IR or PTX for *target* (a `Target`), with those of its functions that are
-    *wanted* and all that these need; ``None`` wants all of them.
+def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | None = None) -> Program:
+    """Return *bitcode* as LTO-IR or PTX for *target*, from a cache or compiled now: those of its functions that are
+    *referenced* and all that they need, or all of them for ``None``.
 
     Raises
     ------
     CompileError
-        If neither NVVM nor llvmlite's LLVM takes it.
+        If neither NVVM nor llvmlite's LLVM can compile it.
     """
     names = defined(bitcode)
-    kept = None if names is None else tuple(name for name in names if wanted is None or name in wanted)
+    kept = None if names is None else tuple(name for name in names if referenced is None or name in referenced)
     key = CacheKey(
         "program",
         bitcode.name,
@@ -58,42 +54,36 @@ def compiled(bitcode: LinkInput, target: Target, wanted: Collection[str] | None 
             ("llvmlite", llvmlite.__version__),
         ),
     )
-    fetched = cache_store.fetch(key, lambda: _compiled(bitcode, target, kept))
+    fetched = current_store().fetch(key, lambda: _compiled(bitcode, target, kept))
     kind, _, code = fetched.data.partition(b"\0")
     return Program(code, _KINDS[kind.decode()], fetched.origin, fetched.seconds)
 
 
 def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
-    """The functions that *bitcode* defines for others to see; ``None`` if llvmlite's LLVM cannot read it."""
+    """Return the visible functions that *bitcode* defines; ``None`` if llvmlite's LLVM cannot read it."""
     key = CacheKey("symbols", bitcode.name, (("bitcode", bitcode.code), ("llvmlite", llvmlite.__version__)))
     try:
-        names = cache_store.fetch(key, functools.partial(_in_child, "names", code=bitcode.code)).data.decode()
-    except _ChildError:
+        names = current_store().fetch(key, functools.partial(_in_child, "names", bitcode.code)).data.decode()
+    except ChildError:
         return None
     return tuple(names.splitlines())
 
 
 def _compiled(bitcode: LinkInput, target: Target, kept: tuple[str, ...] | None) -> bytes:
-    """The kind and the code, with a zero byte between."""
+    """Return the kind and the code, separated by a zero byte."""
     code, libdevice = bitcode.code, _libdevice()
     try:
-        made = _in_child(
-            "NVVM",
-            code=code,
-            stub=_stub(kept or ()).encode(),
-            libdevice=libdevice,
-            options=_nvvm_options(target),
-            is_whole=kept is None,
-        )
-        return _packed(kinds.LTO_IR, made) if target.lto else _packed(kinds.PTX, made.rstrip(b"\0"))
-    except _ChildError as error:
-        refused = error
+        stub = _stub(kept or ()).encode()
+        compiled = _in_child("NVVM", code, stub, libdevice, options=_nvvm_options(target), is_whole=kept is None)
+        return _packed(kinds.LTO_IR, compiled) if target.lto else _packed(kinds.PTX, compiled.rstrip(b"\0"))
+    except ChildError as error:
+        rejected = error
     try:
-        made = _in_child("LLVM", code=code, libdevice=libdevice, arch=target.arch, kept=kept or ())
-    except _ChildError as error:
+        compiled = _in_child("LLVM", code, libdevice, arch=target.arch, kept=kept or ())
+    except ChildError as error:
         version = ".".join(map(str, _llvm_version()))
-        raise CompileError(bitcode.name, f"NVVM: {refused}\nLLVM {version} of llvmlite: {error}") from None
-    return _packed(kinds.PTX, made)
+        raise CompileError(bitcode.name, f"NVVM: {rejected}\nLLVM {version} of llvmlite: {error}") from None
+    return _packed(kinds.PTX, compiled)
 
 
 def _packed(kind: Kind, code: bytes) -> bytes:
@@ -110,8 +100,9 @@ def _nvvm_options(target: Target) -> list[str]:
 
 
 def _stub(used: tuple[str, ...]) -> str:
-    """A module that does nothing but use the functions *used*. Of what is added to it lazily, NVVM takes that, and
-    leaves it visible; added otherwise, all of a library would stay, and libdevice's functions would become internal."""
+    """Return a module that only references the functions *used*. NVVM takes these from modules that are added lazily,
+    and keeps them visible. Of a module added otherwise everything would stay, and libdevice's functions would become
+    internal."""
     from llvmlite import ir
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.descriptor import cuda_target
@@ -141,20 +132,13 @@ def _llvm_version() -> tuple[int, ...]:
     return tuple(llvm.llvm_version_info)
 
 
-class _ChildError(Exception):
-    """What was asked of the child process failed."""
+def _in_child(task: str, *blobs: bytes, **arguments: Any) -> bytes:
+    """Run a task of ``bitcode_child``.
 
-
-def _in_child(what: str, **arguments: Any) -> bytes:
-    job = pickle.dumps({"path": [path for path in sys.path if path], "what": what, "arguments": arguments})
-    command = [sys.executable, "-c", _START, os.path.abspath(bitcode_child.__file__)]
-    try:
-        done = subprocess.run(command, input=job, capture_output=True, check=False)
-    except OSError as error:
-        raise _ChildError(f"no child process can be started: {error}") from error
-    if done.returncode:
-        how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
-        raise _ChildError(f"it does not survive the bitcode ({how}): {done.stderr.decode(errors='replace').strip()}")
-    if not done.stdout.startswith(b"+"):
-        raise _ChildError(done.stdout[1:].decode(errors="replace"))
-    return done.stdout[1:]
+    Raises
+    ------
+    ChildError
+        If it fails, or crashes the child.
+    """
+    with ChildProcess(bitcode_child.__file__) as child:
+        return child.request({"task": task, **arguments}, blobs, timeout=_TIMEOUT).blobs[0]

@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads and compiles LLVM bitcode, run as a script in a process of its own: damaged bitcode ends it.
+"""The child process of ``bitcode``: read and compile LLVM bitcode, which crashes the process if it is damaged.
 
-The script reads a pickled job from standard input and writes the answer to standard output: ``+`` and what was asked
-for, or ``-`` and what went wrong. It needs nothing of Numba.
+It imports nothing of this package or of Numba.
 """
 
 from __future__ import annotations
 
-import contextlib
-import pickle
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
 def names(code: bytes) -> bytes:
-    """The functions that *code* defines for others to see, one to a line."""
+    """Return the names of the visible functions that *code* defines, one per line."""
     return "\n".join(function.name for function in _parsed(code).functions if _is_visible(function)).encode()
 
 
-def by_nvvm(code: bytes, stub: bytes, libdevice: bytes, options: list[str], is_whole: bool) -> bytes:
-    """What NVVM makes of *code* with *options*: of all of it, or of what the module *stub* uses."""
-    if code != libdevice:  # which is not subject to the verifier's rules
-        # What is added lazily and cannot be read ends the process; this tells what is wrong with it.
+def compile_with_nvvm(code: bytes, stub: bytes, libdevice: bytes, *, options: list[str], is_whole: bool) -> bytes:
+    """Compile *code* with NVVM's *options*: all of it, or what the module *stub* uses."""
+    if code != libdevice:  # which the verifier would reject
+        # A lazily added module that cannot be read crashes NVVM; the verifier says what is wrong with it.
         _nvvm([(stub, False), (code, False)], options, "verify")
     return _nvvm([(stub, False), (code, not is_whole), (libdevice, True)], options, "compile")
 
@@ -52,8 +48,8 @@ def _nvvm(modules: list[tuple[bytes, bool]], options: list[str], what: str) -> b
         nvvm.destroy_program(program)
 
 
-def by_llvm(code: bytes, libdevice: bytes, arch: str, kept: tuple[str, ...]) -> bytes:
-    """The PTX that llvmlite's LLVM makes of *code* for *arch*, with the functions *kept* and all that they need."""
+def compile_with_llvm(code: bytes, libdevice: bytes, *, arch: str, kept: Sequence[str]) -> bytes:
+    """Compile *code* to PTX for *arch* with llvmlite's LLVM: the functions *kept* and all that they need."""
     import llvmlite.binding as llvm
 
     module = _parsed(code)
@@ -89,20 +85,8 @@ def _is_visible(value: Any) -> bool:
     return not value.is_declaration and value.linkage.name not in ("internal", "private", "available_externally")
 
 
-def _main() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what damaged bitcode does to a process leaves no file
-    job = pickle.load(sys.stdin.buffer)
-    sys.path[:] = job["path"]
-    tasks: dict[str, Callable[..., bytes]] = {"names": names, "NVVM": by_nvvm, "LLVM": by_llvm}
-    try:
-        answer = b"+" + tasks[job["what"]](**job["arguments"])
-    except Exception as error:
-        answer = b"-" + f"{error}".encode()
-    sys.stdout.buffer.write(answer)
-
-
-if __name__ == "__main__":
-    _main()
+def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    """Run one task on the bitcode in *blobs* and return the result; ``task`` is its name, other items its arguments."""
+    tasks: dict[str, Callable[..., bytes]] = {"names": names, "NVVM": compile_with_nvvm, "LLVM": compile_with_llvm}
+    arguments = dict(content)
+    return {}, [tasks[arguments.pop("task")](*blobs, **arguments)]

@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 
-from ..cache import store as cache_store
+from ..cache.store import current_store
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -106,7 +106,7 @@ def saved(code: bytes, name: str) -> str | None:
             return os.path.abspath(name)
     stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
     file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
-    settings = cache_store.store().settings
+    settings = current_store().settings
     folders = [os.path.join(settings.directory, _FOLDER)] if settings.on_disk else []
     for folder in (*folders, os.path.join(tempfile.gettempdir(), f"numba-cuda-autolink-{_FOLDER}-{_user()}")):
         with contextlib.suppress(OSError):

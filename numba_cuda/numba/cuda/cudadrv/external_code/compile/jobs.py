@@ -1,31 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compiling several translation units at a time. NVRTC compiles one at a time in each process."""
+"""Compile translation units concurrently: NVRTC compiles one at a time in each process."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
 
-from . import nvrtc as nvrtc_call
+from ..child_process import ChildError, ChildProcess
+from . import nvrtc
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, compile_unit
 
 JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
-
-_START = (
-    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv[1]); runpy.run_path(sys.argv[2], run_name='__main__')"
-)
-_nvrtc_here = threading.Lock()
+_in_process = threading.Lock()  # held while NVRTC compiles in this process
 
 
 def most_jobs(environ: Mapping[str, str] = os.environ) -> int:
-    """How many units may be compiled at a time: what ``NUMBA_CUDA_AUTOLINK_JOBS`` says, else the number of CPUs that
-    this process may use. Without an interpreter to run (in an embedded Python), one."""
+    """Return how many units may be compiled concurrently: ``NUMBA_CUDA_AUTOLINK_JOBS``, or else the number of CPUs
+    that this process may use; one in an embedded Python, which has no interpreter to start."""
     if not sys.executable:
         return 1
     try:
@@ -37,46 +32,54 @@ def most_jobs(environ: Mapping[str, str] = os.environ) -> int:
     return os.cpu_count() or 1
 
 
-def compile_beside(unit: TranslationUnit) -> Compiled:
-    """Compile *unit*: in this process if NVRTC is free here, else in another one. Safe to call from threads.
+def compile_in_free_process(unit: TranslationUnit) -> Compiled:
+    """Compile *unit* in this process if NVRTC is idle here, else in a child process. Safe to call from threads.
 
     Raises
     ------
     CompileError
         If the code does not compile.
     """
-    if _nvrtc_here.acquire(blocking=False):
+    if _in_process.acquire(blocking=False):
         try:
             return compile_unit(unit)
         finally:
-            _nvrtc_here.release()
-    return compile_elsewhere(unit)
+            _in_process.release()
+    return compile_in_child(unit)
 
 
-def compile_elsewhere(unit: TranslationUnit, *, traces: bool = False) -> Compiled:
-    """Compile *unit* in a process of its own; with *traces*, NVRTC tells which headers it reads.
+def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled:
+    """Compile *unit* in a child process; with *traces*, NVRTC reports which headers it reads.
 
     Raises
     ------
     CompileError
         If the code does not compile, or NVRTC crashes.
     """
-    call = {
+    content = {
         "code": unit.code,
         "name": unit.name,
         "options": dict(unit.options),
         "output": unit.output,
         "traces": traces,
     }
-    try:
-        question = json.dumps(call)
-    except TypeError:  # an option that JSON cannot tell
+    if not _is_json(content):
         return compile_unit(unit)
-    path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
-    command = [sys.executable, "-c", _START, path, nvrtc_call.__file__]
-    done = subprocess.run(command, input=question.encode(), capture_output=True)
-    if done.returncode < 0:
-        raise CompileError(unit.name, f"NVRTC's process was ended by {signal.Signals(-done.returncode).name}")
-    if done.returncode:
-        raise CompileError(unit.name, f"NVRTC's process failed: {done.stderr.decode(errors='replace').strip()}")
-    return nvrtc_call.unpack(unit.name, done.stdout)
+    try:
+        with ChildProcess(nvrtc.__file__) as child:
+            reply = child.request(content)
+    except ChildError as error:
+        raise CompileError(unit.name, f"NVRTC in a child process: {error}") from error
+    if "error" in reply.content:
+        raise CompileError(unit.name, reply.content["error"])
+    headers = reply.content["headers"]
+    return Compiled(reply.blobs[0], reply.content["log"], None if headers is None else tuple(headers))
+
+
+def _is_json(content: object) -> bool:
+    """Whether *content* has only values that JSON can express; an option may be any object."""
+    try:
+        json.dumps(content)
+    except TypeError:
+        return False
+    return True

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One call of NVRTC. Run as a script, it is made in a process of its own, which needs nothing of Numba.
-
-The script reads a `CallInput` as JSON from standard input, and writes to standard output the size (8 bytes) of a JSON
-object, that object (``log`` and ``headers``, or ``error``) and the code.
-"""
+"""Call NVRTC. This file is also the script of a child process, so it imports nothing of this package or of Numba."""
 
 from __future__ import annotations
 
 import json
 import os
 import pathlib
-import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +15,7 @@ from cuda.core import Program, ProgramOptions
 
 
 class CompileError(RuntimeError):
-    """NVRTC refused a source; ``log`` is what it printed."""
+    """NVRTC rejected a source; ``log`` is its log."""
 
     def __init__(self, name: str, log: str):
         self.log = log.replace("\0", "")
@@ -28,7 +24,7 @@ class CompileError(RuntimeError):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What NVRTC made of a translation unit: code, its log, and the headers that it read, where it tells them."""
+    """A compiled translation unit: its code, NVRTC's log, and the headers read, if they were traced."""
 
     code: bytes = field(repr=False)
     log: str
@@ -41,21 +37,21 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
     Parameters
     ----------
     code, name:
-        The source, and what messages and ``__FILE__`` call it.
+        The source, and its name in messages and in ``__FILE__``.
     options:
         Fields of `cuda.core.ProgramOptions`.
     output:
         ``"ltoir"`` or ``"cubin"``.
     traces:
-        Whether to have NVRTC 13 or later tell which headers it reads. Not in a process that goes on to do other things:
-        NVRTC 13.4 was seen to corrupt its memory with that.
+        Whether NVRTC, 13 or later, is to report which headers it reads. Only in a process that does nothing else:
+        NVRTC 13.4 has been seen to corrupt memory when it does.
 
     Raises
     ------
     CompileError
         If the code does not compile.
     """
-    options = {option: list(map(_pair, value)) if _is_several(value) else value for option, value in options.items()}
+    options = {option: list(map(_pair, value)) if _is_sequence(value) else value for option, value in options.items()}
     log = _Log()
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-") as folder:
         if traces:
@@ -68,16 +64,16 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
         return Compiled(result, log.text.replace("\0", ""), _traced_headers(folder) if traces else None)
 
 
-def _is_several(value: Any) -> bool:
+def _is_sequence(value: Any) -> bool:
     return isinstance(value, (tuple, list))
 
 
 def _pair(value: Any) -> Any:
-    return tuple(value) if _is_several(value) else value  # JSON makes lists of tuples
+    return tuple(value) if _is_sequence(value) else value  # JSON makes lists of tuples
 
 
 class _Log:
-    """What `Program.compile` writes its log to."""
+    """The stream that `Program.compile` writes its log to."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -95,41 +91,11 @@ def _traced_headers(folder: str) -> tuple[str, ...]:
     return tuple(path for path in headers if os.path.isfile(path))  # others are part of NVRTC
 
 
-def pack(answer: Compiled | CompileError) -> bytes:
-    """What the script answers."""
-    if isinstance(answer, CompileError):
-        return _framed({"error": answer.log})
-    return _framed({"log": answer.log, "headers": answer.headers}) + answer.code
-
-
-def _framed(told: dict[str, Any]) -> bytes:
-    text = json.dumps(told).encode()
-    return len(text).to_bytes(8, "little") + text
-
-
-def unpack(name: str, answer: bytes) -> Compiled:
-    """The script's answer for the source *name*.
-
-    Raises
-    ------
-    CompileError
-        If that says that the code does not compile.
-    """
-    size = int.from_bytes(answer[:8], "little")
-    told = json.loads(answer[8 : 8 + size])
-    if "error" in told:
-        raise CompileError(name, told["error"])
-    headers = told["headers"]
-    return Compiled(answer[8 + size :], told["log"], None if headers is None else tuple(headers))
-
-
-def _main() -> None:
+def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    """Answer as a child process: call `run_nvrtc` with *content*, and return ``log``, ``headers`` and the code, or the
+    log of the failure as ``error``."""
     try:
-        answer: Compiled | CompileError = run_nvrtc(**json.load(sys.stdin))
+        compiled = run_nvrtc(**content)
     except CompileError as error:
-        answer = error
-    sys.stdout.buffer.write(pack(answer))
-
-
-if __name__ == "__main__":
-    _main()
+        return {"error": error.log}, []
+    return {"log": compiled.log, "headers": compiled.headers}, [compiled.code]

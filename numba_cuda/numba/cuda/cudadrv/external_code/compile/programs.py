@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import cuda.core
 
 from .. import progress
-from ..cache import store as cache_store
 from ..cache.key import CacheKey
-from ..cache.store import Fetched, Origin
+from ..cache.store import Fetched, Origin, current_store
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..inputs import kinds
 from ..inputs.kinds import Kind
@@ -121,10 +120,10 @@ def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
     entries = [_entry(source, target) for source in sources]
     slow = [entry for entry in dict.fromkeys(entries) if entry.is_slow()] if len(entries) > 1 else []
     if len(slow) > 1:
-        from .jobs import compile_beside, most_jobs
+        from .jobs import compile_in_free_process, most_jobs
 
         if (jobs := min(len(slow), most_jobs())) > 1:
-            return _compiled_at_a_time(entries, slow, jobs, compile_beside)
+            return _compiled_at_a_time(entries, slow, jobs, compile_in_free_process)
     return [
         entry.program(_fetched(number, entry, compile_unit, left=len(entries) - number - 1))
         for number, entry in enumerate(entries)
@@ -199,7 +198,7 @@ class _Entry:
         known = self.known()
         if known is None:
             return True
-        store = cache_store.store()
+        store = current_store()
         return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not store.has(known.key)
 
     def fetched(self, compile_: Compile) -> Fetched:
@@ -209,7 +208,7 @@ class _Entry:
         if known is None:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
         try:
-            fetched = cache_store.fetch(
+            fetched = current_store().fetch(
                 _reproducible(known.key), functools.partial(self._compiled, compile_, known.manifest)
             )
         except _ChangedError as changed:
@@ -240,7 +239,7 @@ class _Entry:
 
     def _are_headers_known(self) -> bool:
         """Whether the headers are those that are on record, which is the case for all but new and edited sources."""
-        if self._watch is None and (data := cache_store.get(self.base)) is not None:
+        if self._watch is None and (data := current_store().get(self.base)) is not None:
             try:
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
             except (ValueError, KeyError, TypeError, IndexError):
@@ -252,7 +251,7 @@ class _Entry:
             self._watch = None
             return False
         if self._watch.manifest is not before:
-            cache_store.put(self.base, self._watch.manifest.packed())  # files were touched, or are older now
+            current_store().put(self.base, self._watch.manifest.packed())  # files were touched, or are older now
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
@@ -265,7 +264,7 @@ class _Entry:
         if manifest is None:
             return False
         self._watch = HeaderWatch(manifest, fixed_include_paths())
-        cache_store.put(self.base, manifest.packed())
+        current_store().put(self.base, manifest.packed())
         return True
 
     @functools.cached_property
@@ -297,15 +296,15 @@ class _Entry:
         if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _TELLS_HEADERS:
             return _packed(compile_(self.unit))
         began = time.time_ns()
-        from . import jobs as compile_jobs
+        from . import jobs
 
-        compiled = compile_jobs.compile_elsewhere(self.unit, traces=True)
+        compiled = jobs.compile_in_child(self.unit, traces=True)
         data = _packed(compiled)
         with self._lock:
             if compiled.headers and self._find_headers(compiled.headers):
                 known = self._now_known()
                 if known is not None and dataclasses.replace(known.manifest, recorded=began).is_settled:
-                    cache_store.put(known.key, data)
+                    current_store().put(known.key, data)
         return data
 
 
@@ -341,7 +340,7 @@ def _base_key(unit: TranslationUnit) -> CacheKey:
 
 def _reproducible(key: CacheKey) -> CacheKey:
     """In verify mode, the key of what is the same to the byte when it is compiled again."""
-    if not cache_store.store().settings.verify or "working directory" in dict(key.parts):
+    if not current_store().settings.verify or "working directory" in dict(key.parts):
         return key
     return dataclasses.replace(key, parts=(*key.parts, ("working directory", _working_directory())))
 
@@ -365,7 +364,7 @@ class _Entries:
         # Names do not tell inputs apart, but compile to other code.
         question = (source, source.name, target, toolkit_include_paths(), _working_directory())
         with self._lock:
-            store = cache_store.store()
+            store = current_store()
             if store is not self._store:
                 self._store = store
                 self._entries.clear()

@@ -1,64 +1,82 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the tables of a cubin refer to symbols and sections that are there: nvJitLink crashes where they do not."""
+"""The tables of a cubin: whether they refer to symbols and sections that exist. If they do not, nvJitLink crashes."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
-from .containers import Elf, FormatError, Section
+from .bounds import FormatError
+from .elf import SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols
 
-_SYMBOL = struct.Struct("<IBBHQQ")
-_SYMTAB, _RELA, _REL = 2, 4, 9
-_RESERVED = 0xFF00
+_FIRST_RESERVED_SECTION = 0xFF00
 _NV_INFO, _NV_CALLGRAPH, _NV_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
-# In .nv.callgraph the last numbers stand for what is no symbol, such as an indirect call.
+# In .nv.callgraph the highest numbers are not symbols: one stands for an indirect call, for example.
 _NO_SYMBOL = 0xFFFFFF00
-# Of .nv.info's attributes those that begin with a symbol: registers, frame size, minimal and maximal stack size.
-_OF_SYMBOL = frozenset({0x2F, 0x11, 0x12, 0x23})
-_SIZED = 4
-# Sections whose info is no section: machine code has a symbol and registers there. So have the notes on it of sm_100,
-# whose second table of symbols is another.
+# The attributes of .nv.info that begin with a symbol: registers, frame size, minimum and maximum stack size.
+_ATTRIBUTES_OF_SYMBOLS = frozenset({0x2F, 0x11, 0x12, 0x23})
+_SIZED = 4  # EIFMT_SVAL: a length and that many bytes; every other format takes four bytes in all
+# Sections whose info field is not a section: that of machine code holds a symbol and registers, and so does that of
+# the notes on it for sm_100, whose second symbol table is a different one.
 _WITHOUT_SECTION = (".text", ".nv.capmerc", ".nv.merc.symtab")
 
 
 def check_tables(code: bytes, file: Elf) -> None:
-    """Check symbols, relocations, and what the toolkit notes beside them.
+    """Check the symbols and relocations of a cubin, and the toolkit's notes on them.
 
     Raises
     ------
     FormatError
-        If one refers to what is not there.
+        If one refers to something that does not exist.
     """
-    table = next((section for section in file.sections if section.type == _SYMTAB), None)
-    count = 0
-    if table is not None:
-        count = table.size // _SYMBOL.size
-        for _, _, _, section, _, _ in _SYMBOL.iter_unpack(_content(code, table)[: count * _SYMBOL.size]):
-            if len(file.sections) <= section < _RESERVED:
-                raise FormatError(
-                    f"a symbol is in section {section}, and there are {len(file.sections)}: it is damaged"
-                )
+    symbols = elf_symbols(code, file)
+    for symbol in symbols:
+        if len(file.sections) <= symbol.section < _FIRST_RESERVED_SECTION:
+            raise FormatError(
+                f"a symbol is in section {symbol.section}, and there are {len(file.sections)}: it is damaged"
+            )
     for section in file.sections:
-        is_of_section = section.type in (_RELA, _REL) or not section.name.startswith(_WITHOUT_SECTION)
-        if section.type != _SYMTAB and is_of_section and section.info >= len(file.sections):
+        is_of_section = section.type in (SHT_RELA, SHT_REL) or not section.name.startswith(_WITHOUT_SECTION)
+        if section.type != SHT_SYMTAB and is_of_section and section.info >= len(file.sections):
             raise FormatError(f"{section.name} is of section {section.info}, and there are {len(file.sections)}")
-        if section.type in (_RELA, _REL):
-            _check_relocations(code, section, file.sections[section.info], count)
+        if section.type in (SHT_RELA, SHT_REL):
+            _check_relocations(code, section, file.sections[section.info], len(symbols))
         elif section.type == _NV_CALLGRAPH:
-            for numbers in struct.iter_unpack("<II", _content(code, section)[: section.size // 8 * 8]):
-                _check_symbols(section, numbers, count)
-        elif section.type == _NV_PROTOTYPE and table is not None:
-            names = file.sections[table.link].size
-            for symbol, name in struct.iter_unpack("<II", _content(code, section)[: section.size // 8 * 8]):
-                _check_symbols(section, (symbol,), count)
+            for pair in _pairs(code, section):
+                _check_symbols(section, pair, len(symbols))
+        elif section.type == _NV_PROTOTYPE and file.symbol_table is not None:
+            names = file.sections[file.symbol_table.link].size
+            for number, name in _pairs(code, section):
+                _check_symbols(section, (number,), len(symbols))
                 if name >= names:
-                    raise FormatError(f"{section.name} refers to name {name}, and there are {names} bytes of them")
+                    raise FormatError(f"{section.name} refers to name {name}, and there are {names} bytes of names")
         elif section.type == _NV_INFO and section.name == ".nv.info":
-            _check_info(_content(code, section), section, count)
+            for attribute, value in attributes(content(code, section)):
+                if attribute in _ATTRIBUTES_OF_SYMBOLS and len(value) >= 4:
+                    _check_symbols(section, struct.unpack_from("<I", value), len(symbols))
 
 
-def _content(code: bytes, section: Section) -> bytes:
-    return code[section.offset : section.offset + section.size]
+def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and value of each attribute in the content of a ``.nv.info`` section that has a value with a size.
+
+    Raises
+    ------
+    FormatError
+        If one does not lie within it.
+    """
+    at = 0
+    while at + 4 <= len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        at += 4
+        if form == _SIZED:
+            if at + size > len(info):
+                raise FormatError("an attribute in .nv.info does not lie within it: it is damaged")
+            yield attribute, info[at : at + size]
+            at += size
+
+
+def _pairs(code: bytes, section: Section) -> Iterator[tuple[int, int]]:
+    return struct.iter_unpack("<II", content(code, section)[: section.size // 8 * 8])
 
 
 def _check_symbols(section: Section, numbers: tuple[int, ...], count: int) -> None:
@@ -68,7 +86,7 @@ def _check_symbols(section: Section, numbers: tuple[int, ...], count: int) -> No
 
 
 def _check_relocations(code: bytes, section: Section, of: Section, count: int) -> None:
-    size = 24 if section.type == _RELA else 16
+    size = 24 if section.type == SHT_RELA else 16
     for at in range(0, section.size - size + 1, size):
         offset, info = struct.unpack_from("<QQ", code, section.offset + at)
         _check_symbols(section, (info >> 32,), count)
@@ -76,17 +94,3 @@ def _check_relocations(code: bytes, section: Section, of: Section, count: int) -
             raise FormatError(
                 f"{section.name} refers to byte {offset} of {of.name}, which has {of.size}: it is damaged"
             )
-
-
-def _check_info(content: bytes, section: Section, count: int) -> None:
-    at = 0
-    while at + 4 <= len(content):
-        form, attribute, size = struct.unpack_from("<BBH", content, at)
-        at += 4
-        if form != _SIZED:
-            continue
-        if at + size > len(content):
-            raise FormatError(f"an attribute in {section.name} does not lie within it: it is damaged")
-        if attribute in _OF_SYMBOL and size >= 4:
-            _check_symbols(section, struct.unpack_from("<I", content, at), count)
-        at += size

@@ -1,127 +1,113 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Symbols that a piece of code defines and wants, for reports. What has to be linked to be read costs milliseconds."""
+"""The symbols that code defines and references: of PTX, cubins and what contains these.
+
+LTO-IR cannot be read: see `link.probes`.
+"""
 
 from __future__ import annotations
 
-import functools
-import io
-import re
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from cuda.core import Linker, LinkerOptions, ObjectCode
+from .archive import read_archive
+from .bounds import FormatError
+from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
+from .pieces import pieces
+from .ptx import ptx_symbols
 
-from . import defined_symbols as link_symbols
-
-_PTX_FUNCTION = re.compile(
-    r"^\s*((?:\.\w+\s+)*)\.func\s+(?:\([^)]*\)\s*)?([\w$]+)\s*(?:\([^)]*\))?([^;{]*)([;{])", re.M
-)
-_PTX_WANTED = re.compile(
-    r"^\s*\.extern\s+(?:\.func\s+(?:\([^)]*\)\s*)?|\.(?:global|const|shared)\s+(?:\.\w+(?:\s+\d+)?\s+)*)([\w$]+)", re.M
-)
-_LLVM = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
-# What every program on a GPU can call: nothing that is linked has to define it.
+# Functions that every program on a GPU can call: nothing that is linked has to define them.
 _SYSTEM = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-_OF_THE_SYSTEM = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
+_SYSTEM_PREFIXES = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
 
 
 @dataclass(frozen=True)
 class Symbols:
-    """The functions and variables that code defines for others to see, and those that it wants of others.
-
-    LTO-IR cannot be read: of what it defines, only names that somebody is known to want are found.
-    """
+    """The functions and variables that code defines for other code, and those that it references and does not define;
+    each sorted."""
 
     defined: tuple[str, ...]
-    wanted: tuple[str, ...]
+    undefined: tuple[str, ...]
+
+    @classmethod
+    def of(cls, defined: Iterable[str], referenced: Iterable[str]) -> Symbols:
+        """Return the record of these; what the system defines is left out."""
+        own = set(defined)
+        undefined = (name for name in set(referenced) - own - _SYSTEM if not name.startswith(_SYSTEM_PREFIXES))
+        return cls(tuple(sorted(own)), tuple(sorted(undefined)))
 
 
-def in_ptx(code: bytes) -> Symbols:
-    """The symbols of PTX."""
-    text = code.decode("utf-8", "replace")
-    return _symbols(link_symbols.in_ptx(code), _PTX_WANTED.findall(text))
+def symbols_of_ptx(code: bytes) -> Symbols:
+    """Return the symbols of PTX. Weak definitions, of which there may be several, are left out.
 
-
-def in_elf(code: bytes) -> Symbols | None:
-    """The symbols of a cubin; None for a file that is no readable ELF for a GPU."""
-    from elftools.elf.elffile import ELFFile
-
-    try:
-        elf = ELFFile(io.BytesIO(code))
-        table = elf.get_section_by_name(".symtab")
-        if elf["e_machine"] != "EM_CUDA" or table is None:
-            return None
-        undefined = [
-            symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] == "SHN_UNDEF" and symbol.name
-        ]
-    except Exception:  # a damaged file fails in any way
-        return None
-    return _symbols(link_symbols.in_cubin(code), undefined)
-
-
-def in_llvm(texts: Iterable[str]) -> Symbols:
-    """The functions of LLVM modules that are linked with each other."""
-    found: dict[str, set[str]] = {"declare": set(), "define": set()}
-    for text in texts:
-        for how, quoted, plain in _LLVM.findall(text):
-            found[how].add(quoted or plain)
-    wanted = {name for name in found["declare"] - found["define"] if not name.startswith(("llvm.", "__nv"))}
-    return _symbols((), wanted)
-
-
-def in_ltoir(code: bytes, candidates: Iterable[str], arch: str) -> Symbols | None:
-    """Which of the functions *candidates* LTO-IR defines, and what it wants for them; None if it does not link.
-
-    It is linked to PTX with a kernel that takes the address of each candidate: those that are defined have a body then.
+    Raises
+    ------
+    FormatError
+        If it is damaged.
     """
-    names = tuple(sorted(set(candidates)))
-    first = ptx_with(code, names, arch) if names else None
-    if first is None:
-        return None
-    bodies = {name for _, name, _, end in _PTX_FUNCTION.findall(first) if end == "{"}
-    defined = tuple(name for name in names if name in bodies)
-    second = ptx_with(code, defined, arch) if defined else None
-    return _symbols(defined, _PTX_WANTED.findall(second) if second else ())
+    found = list(ptx_symbols(code))
+    return Symbols.of(
+        (
+            symbol.name
+            for symbol in found
+            if symbol.linkage == "visible" and symbol.is_defined and symbol.space != "shared"
+        ),
+        (symbol.name for symbol in found if symbol.linkage == "extern"),
+    )
 
 
-def _symbols(defined: Iterable[str], wanted: Iterable[str]) -> Symbols:
-    of_others = (name for name in set(wanted) - set(defined) - _SYSTEM if not name.startswith(_OF_THE_SYSTEM))
-    return Symbols(tuple(sorted(set(defined))), tuple(sorted(of_others)))
+def symbols_of_cubin(code: bytes) -> Symbols:
+    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out.
+
+    Raises
+    ------
+    FormatError
+        If it is damaged or not a cubin.
+    """
+    file = read_elf(code)
+    if not file.is_cuda:
+        raise FormatError("it is an ELF file for a CPU")
+    found = [symbol for symbol in elf_symbols(code, file) if symbol.name]
+    return Symbols.of(
+        (symbol.name for symbol in found if symbol.bind == GLOBAL and symbol.is_defined),
+        (symbol.name for symbol in found if not symbol.is_defined),
+    )
 
 
-def ptx_with(code: bytes, names: tuple[str, ...], arch: str) -> str | None:
-    """The PTX of LTO-IR, with the functions *names* in it as they are declared or defined; None if it does not link."""
-    linker: Any = None
-    try:
-        codes = [
-            ObjectCode.from_ltoir(each, name=name) for name, each in (("user", _user(names, arch)), ("code", code))
-        ]
-        linker = Linker(*codes, options=LinkerOptions(arch=arch, link_time_optimization=True, ptx=True))
-        return bytes(linker.link("ptx").code).decode("utf-8", "replace")
-    except Exception:  # refused for what the real link will say
-        return None
-    finally:
-        if linker is not None:
-            linker.close()
+_READERS = {"PTX": symbols_of_ptx, "cubin": symbols_of_cubin}
 
 
-@functools.lru_cache(maxsize=64)
-def _user(names: tuple[str, ...], arch: str) -> bytes:
-    """LTO-IR of a kernel that takes the addresses of *names*."""
-    from llvmlite import ir
-    from numba.cuda.cudadrv import nvvm
-    from numba.cuda.descriptor import cuda_target
+def symbols_of(kind: str, code: bytes) -> Symbols | None:
+    """Return the symbols of a single piece of code of *kind* (the name of a `Kind`), ``None`` if it cannot be read."""
+    reader = _READERS.get(kind)
+    if reader is not None:
+        with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
+            return reader(code)
+    return None
 
-    module = cuda_target.target_context.create_module("user")
-    pointer = ir.IntType(8).as_pointer()
-    kernel = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer.as_pointer()]), "user_of_all_symbols")
-    builder = ir.IRBuilder(kernel.append_basic_block())
-    for number, name in enumerate(names):
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), ()), name)
-        place = builder.gep(kernel.args[0], [ir.IntType(32)(number)])
-        builder.store(builder.bitcast(function, pointer), place)
-    builder.ret_void()
-    nvvm.set_cuda_kernel(kernel)
-    compiled: bytes = nvvm.compile_ir([str(module)], arch=arch.replace("sm_", "compute_"), **{"gen-lto": None})
-    return compiled
+
+def defined_in(kind: str, code: bytes) -> frozenset[str]:
+    """Return the symbols that code of *kind* defines for other code, as far as it can be read: none of LTO-IR, nor of
+    compressed pieces."""
+    found: set[str] = set()
+    with contextlib.suppress(FormatError):
+        for piece in pieces(kind, code):
+            if piece.code is not None and (symbols := symbols_of(piece.kind, piece.code)) is not None:
+                found |= set(symbols.defined)
+    return frozenset(found)
+
+
+def host_functions(kind: str, code: bytes) -> frozenset[str]:
+    """Return the functions for the CPU in an object or archive, which include a stub for each function for the GPU."""
+    files = []
+    found: set[str] = set()
+    with contextlib.suppress(FormatError):
+        if kind == "object":
+            files = [code]
+        elif kind == "archive":
+            files = [member for _, member in read_archive(code)]
+        for file in files:
+            if file.startswith(ELF_MAGIC):
+                symbols = elf_symbols(file, read_elf(file))
+                found |= {s.name for s in symbols if s.bind == GLOBAL and s.type == FUNCTION and s.is_defined}
+    return frozenset(found)

@@ -9,25 +9,25 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 
 class Bitcode(LinkableCode):
-    """LLVM bitcode, the form that libdevice and NVSHMEM's device library ship in: the content of a ``.bc`` file.
+    """LLVM bitcode, the form of libdevice and of NVSHMEM's device library: the content of a ``.bc`` file.
 
-    It becomes LTO-IR, or PTX where a kernel is linked without LTO, by way of NVVM. NVVM reads LLVM 7's bitcode for
-    architectures before Blackwell, and for later ones that of the LLVM that it is built on. What it does not read is
-    compiled to PTX by the LLVM of llvmlite, which cannot be inlined into the kernel. Either is done once on a machine.
+    NVVM compiles it to LTO-IR, or to PTX if the kernel is linked without LTO. NVVM reads the bitcode of LLVM 7 for
+    architectures before Blackwell, and for later ones that of the LLVM that it is built on. Other bitcode is compiled
+    to PTX by llvmlite's LLVM, and is not inlined into the kernel. Either happens once on a machine.
 
     Parameters
     ----------
     data : bytes
         The bitcode. Its functions keep their names and their linkage.
     name : str, optional
-        What messages call it.
+        Its name in messages.
     setup_callback, teardown_callback : callable, optional
         Called with the loaded module, and before it is unloaded.
 
     Raises
     ------
     TypeError
-        If *data* is text, or no buffer.
+        If *data* is text or not a buffer.
     """
 
     kind = "bc"
@@ -39,5 +39,5 @@ class Bitcode(LinkableCode):
         except TypeError:
             raise TypeError(f"Bitcode takes the bytes of a .bc file, got {type(data).__name__}") from None
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback}
-        # The simulator's base class takes none of the others.
+        # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})

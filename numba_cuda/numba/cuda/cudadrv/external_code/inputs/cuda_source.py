@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CUDA C++ source as linkable code, and how it is to be compiled."""
+"""CUDA C++ source as linkable code, and how to compile it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
-# Set by the link itself, from the target.
+# The link itself sets these, from the target.
 _RESERVED_OPTIONS = frozenset(
     {
         "name",
@@ -47,7 +47,7 @@ class CUDASource(CUSource):
     code : str
         The source.
     name : str, optional
-        What the compiler's messages call it.
+        Its name in the compiler's messages.
     include_paths : iterable of path-like, optional
         Directories to search for headers, before the CUDA toolkit's.
     defines : mapping or iterable, optional
@@ -57,9 +57,9 @@ class CUDASource(CUSource):
         Fields of `cuda.core.ProgramOptions`, such as ``{"std": "c++20", "use_fast_math": True}``.
     unit : str, optional
         The sources of a kernel that name the same unit are compiled as one translation unit, in the order of their
-        first use, if their include paths, macros and options are the same. Compile time is nearly all spent on
-        headers, so that a hundred small sources take hardly longer than one. Such sources see each other's macros and
-        declarations; what they define must have names of its own.
+        first use, if their include paths, macros and options are equal. Nearly all compile time is spent on headers,
+        so a hundred small sources take hardly longer than one. Such sources see each other's macros and declarations;
+        what they define must have distinct names.
     setup_callback, teardown_callback : callable, optional
         Called with the loaded module, and before it is unloaded.
     nrt : bool, optional
@@ -68,7 +68,7 @@ class CUDASource(CUSource):
     Raises
     ------
     TypeError
-        If the code is no text, or an option has a wrong type.
+        If the code is not text, or an option has a wrong type.
     ValueError
         For an unknown option, or one that the link sets itself (architecture, link-time optimisation).
     """
@@ -91,7 +91,7 @@ class CUDASource(CUSource):
         if unit is not None and not isinstance(unit, str):
             raise TypeError(f"CUDASource takes the name of a translation unit as a str, got {type(unit).__name__}")
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
-        # The simulator's base class takes none of the others.
+        # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
         if isinstance(include_paths, (str, os.PathLike)):
             include_paths = (include_paths,)
@@ -121,11 +121,11 @@ def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         if option in _RESERVED_OPTIONS:
             instead = {"include_path": "include_paths", "define_macro": "defines"}.get(option)
             hint = f"use {instead}=" if instead else "it follows from the kernel's target"
-            raise ValueError(f"CUDASource option {option!r} is not for the source to set: {hint}")
+            raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
         if option not in known:
             import difflib
 
             near = difflib.get_close_matches(option, known, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise ValueError(f"CUDASource option {option!r} is no field of cuda.core.ProgramOptions{hint}")
+            raise ValueError(f"CUDASource option {option!r} is not a field of cuda.core.ProgramOptions{hint}")
     return tuple(sorted((name, tuple(v) if isinstance(v, list) else v) for name, v in options.items()))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Link inputs: what goes into a link, by kind and content.
+"""Link inputs: pieces of code to link, by kind and content.
 
-`from_item` makes one from what users hand over (a ``LinkableCode``, a ``cuda.core.ObjectCode`` or a path) and refuses
-what no linker could take.
+`from_item` makes one from what users pass (a ``LinkableCode``, a ``cuda.core.ObjectCode`` or a path) and refuses what
+no linker accepts.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from ..safe_repr import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
 
 
 class LinkInputError(ValueError):
-    """Something that was to be linked is missing, of no known kind, or not what it claims to be."""
+    """A link input is missing, of an unknown kind, or not what it claims to be."""
 
     @classmethod
     def unknown_item(cls, item: Any) -> LinkInputError:
-        """*item* is of no type that can be linked."""
+        """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
         if isinstance(item, (bytes, bytearray, memoryview)):
-            hint = "; bytes do not tell their kind, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
+            hint = "; the kind of bytes is not known, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
-            f"got {type(item).__name__} {_shorten(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
+            f"got {type(item).__name__} {safe_repr(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
             " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
             f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
         )
@@ -41,7 +42,7 @@ class LinkInputError(ValueError):
 
 @dataclass(frozen=True)
 class LinkInput:
-    """One piece of code to link. Two are equal when kind, content and compile options are.
+    """One piece of code to link. Two are equal if their kind, content and compile options are.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class LinkInput:
     options:
         How to compile CUDA C++ source.
     name:
-        What messages call it.
+        Its name in messages.
     setup_callback, teardown_callback:
         Called with the loaded module, and before it is unloaded.
     nrt:
@@ -68,7 +69,7 @@ class LinkInput:
     nrt: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        # An empty source is a translation unit like any other; its callbacks may be what it is for.
+        # An empty source is a valid translation unit; it may be there for its callbacks.
         if self.kind is not CUDA and not self.code.strip(b"\0 \t\r\n"):
             raise LinkInputError(f"the {self.kind} {self.name!r} is empty")
         if self.kind.magic and not self.code.startswith(self.kind.magic):
@@ -77,22 +78,22 @@ class LinkInput:
             raise LinkInputError(f"{self.name!r} is not {self.kind}: {found}")
         if self.kind.is_compiled:
             return
-        from ..formats import structure as link_checks  # which a kernel that is linked already starts without
+        from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
 
-        fault = link_checks.structural_fault(self.kind.name, self.code)
+        fault = structural_fault(self.kind.name, self.code)
         if fault:
-            raise LinkInputError(f"{self.name!r} is no linkable {self.kind}: {fault}")
+            raise LinkInputError(f"{self.name!r} cannot be linked as {self.kind}: {fault}")
 
     @property
     def digest(self) -> str:
-        """SHA-256 of kind, options and content, as hexadecimal digits."""
+        """The SHA-256 of kind, options and content, as hexadecimal digits."""
         state = hashlib.sha256()
         for part in (self.kind.name.encode(), repr(self.options).encode(), self.code):
             state.update(len(part).to_bytes(8, "little") + part)
         return state.hexdigest()
 
     def as_linkable(self) -> LinkableCode:
-        """The same as one of numba-cuda's linkable code objects."""
+        """Return the same as one of numba-cuda's linkable code objects."""
         callbacks = {"setup_callback": self.setup_callback, "teardown_callback": self.teardown_callback}
         if self.kind is CUDA:
             options = self.options
@@ -113,17 +114,17 @@ class LinkInput:
 
 
 def is_item(item: Any) -> bool:
-    """Whether *item* is of a type that `from_item` takes."""
+    """Return whether *item* is of a type that `from_item` takes."""
     return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike))
 
 
 def from_item(item: Any) -> LinkInput:
-    """The link input that *item* stands for; a file is read now.
+    """Return the link input for *item*; a file is read now.
 
     Raises
     ------
     LinkInputError
-        For an item of another type, a missing file, a suffix of no known kind, or code that is not what it claims.
+        For an item of another type, a missing file, an unknown suffix, or code that is not what it claims to be.
     """
     if isinstance(item, LinkableCode):
         return _from_linkable(item)
@@ -137,7 +138,7 @@ def from_item(item: Any) -> LinkInput:
 def _from_linkable(item: LinkableCode) -> LinkInput:
     kind = next((kind for kind in KINDS if isinstance(item, kind.linkable)), None)
     if kind is None:
-        raise LinkInputError(f"{type(item).__name__} is a LinkableCode of no known kind")
+        raise LinkInputError(f"{type(item).__name__} is a LinkableCode of an unknown kind")
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
     return LinkInput(
         kind,
@@ -167,7 +168,7 @@ def _from_path(path: str | bytes) -> LinkInput:
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
-    # A source file finds the headers beside it, as it would with a compiler on the command line.
+    # A source file finds headers in its own folder, as it would with a compiler on the command line.
     options = (
         CompileOptions(include_paths=(os.path.dirname(os.path.abspath(path)),)) if kind is CUDA else CompileOptions()
     )
@@ -191,12 +192,4 @@ def _bytes(data: Any, name: str) -> bytes:
     try:
         return bytes(memoryview(data))
     except TypeError:
-        raise LinkInputError(f"{name!r} holds {type(data).__name__} {_shorten(data)}, expected bytes or str") from None
-
-
-def _shorten(item: Any) -> str:
-    try:
-        text = repr(item)
-    except Exception:
-        return "(its repr raises)"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+        raise LinkInputError(f"{name!r} holds {type(data).__name__} {safe_repr(data)}, expected bytes or str") from None

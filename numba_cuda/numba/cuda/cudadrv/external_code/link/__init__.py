@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Linking: a plan and a kernel's own code become a cubin, or an error that names the input at fault.
+
+==================  ===============================================================================
+``plan``            what is linked into a kernel, in which order; sources that share a unit
+``kernel_code``     the kernel's own code, and the undefined symbols with the calls that use them
+``run``             runs a plan: checks, link, cache
+``parts``           the inputs as the linker takes them, with sources and bitcode compiled
+``fit``             whether an input fits the target
+``duplicates``      symbols that two inputs define
+``signatures``      calls whose parameters are not those of the function
+``device_runtime``  cudadevrt, which is linked if something calls it
+``probes``          links made only to read LTO-IR, and what logs report of symbols
+``errors``          the error of a link
+``explain``         what nvJitLink's log means
+``missing_symbol``  the error for a symbol that nothing defines
+``trial``           links in a child process, for inputs that may crash the linker
+``trial_child``     the script that the child process runs
+``record``          the record of a link, for reports
+==================  ===============================================================================
+"""

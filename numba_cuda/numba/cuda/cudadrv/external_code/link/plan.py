@@ -1,50 +1,58 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The link plan: what is linked into one kernel, in which order, and who brought it."""
+"""The link plan: the external code that is linked into one kernel, in which order, and where each input comes from."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ..inputs import kinds
 from ..inputs.link_input import LinkInput
 from ..target import Target
-from .batching import batched
 
-# The origin of what no call site brought.
+# The origins of inputs that no call site provides.
 NAMED_EXPLICITLY = "link="
 COOPERATIVE_LAUNCH = "cooperative launch"
 NRT = "numba-cuda's runtime"
 DEVICE_RUNTIME = "a call of the device runtime"
-HOSTS_OWN = frozenset({COOPERATIVE_LAUNCH, NRT, DEVICE_RUNTIME})
+_RUNTIMES = frozenset({COOPERATIVE_LAUNCH, NRT, DEVICE_RUNTIME})
 
 
 @dataclass(frozen=True)
 class PlannedInput:
-    """A link input and who brought it: call sites, or ``link=``. The same content is planned once. ``together`` is what
-    a translation unit was put together of."""
+    """A link input and its origins: call sites, or ``link=``. Equal content is planned once. *members* are the sources
+    that a translation unit was put together from."""
 
     input: LinkInput
     origins: tuple[str, ...]
-    together: tuple[PlannedInput, ...] = ()
+    members: tuple[PlannedInput, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.input.kind} {self.input.name!r} of {' and of '.join(self.origins)}"
 
+    @property
+    def is_runtime(self) -> bool:
+        """Whether it is a runtime library that the kernel needs, rather than code that a user provides."""
+        return _RUNTIMES.issuperset(self.origins)
+
 
 @dataclass(frozen=True)
 class LinkPlan:
-    """The inputs of one link, in the order of their first use, and the callbacks of the module that comes of it.
+    """The inputs of one link, in the order of their first use, and the callbacks of the module that it makes.
 
     Attributes
     ----------
     kernel:
         What is linked, for messages.
     target:
-        The `Target` that is linked for.
+        What it is linked for.
     inputs:
-        The code to link beside the kernel's own.
+        The code to link besides the kernel's own.
     setup_callbacks, teardown_callbacks:
         Each once, in order of first use.
     """
@@ -61,8 +69,8 @@ class LinkPlan:
         return batched(self.inputs)
 
     @property
-    def is_all_asked_for(self) -> bool:
-        """Whether called objects brought it all, without callbacks: nothing outside then looks a symbol up by name."""
+    def comes_from_calls_alone(self) -> bool:
+        """Whether called objects provide all of it, without callbacks: no other code then looks a symbol up by name."""
         return not (
             self.setup_callbacks
             or self.teardown_callbacks
@@ -70,12 +78,12 @@ class LinkPlan:
         )
 
     @classmethod
-    def of(cls, kernel: str, target: Target, brought: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
-        """Plan a link of what was *brought*: pairs of an origin and an input, in order of use."""
+    def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
+        """Plan a link of what is *provided*: pairs of an origin and an input, in order of use."""
         origins: dict[LinkInput, list[str]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
-        for origin, link_input in brought:
+        for origin, link_input in provided:
             known = origins.setdefault(link_input, [])
             if origin not in known:
                 known.append(origin)
@@ -86,6 +94,46 @@ class LinkPlan:
 
 
 def _add_once(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], None] | None) -> None:
-    # By equality, which for the bound methods of one object is what identity is for functions.
+    # By equality, which is for bound methods of one object what identity is for functions.
     if callback is not None and callback not in callbacks:
         callbacks.append(callback)
+
+
+# Translation units
+
+
+def batched(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
+    """Return *inputs* with the sources of one unit and equal options joined, in the place of the first of them."""
+    groups: dict[object, list[PlannedInput]] = {}
+    for number, planned in enumerate(inputs):
+        options = planned.input.options
+        is_shared = planned.input.kind is kinds.CUDA and options.unit != ""
+        groups.setdefault(options if is_shared else number, []).append(planned)
+    return tuple(group[0] if len(group) == 1 else _unit_of(group) for group in groups.values())
+
+
+def _unit_of(group: list[PlannedInput]) -> PlannedInput:
+    options = group[0].input.options
+    code = "".join(
+        _with_line_marker(name, planned.input.code.decode())
+        for name, planned in zip(_unique_names(group), group, strict=True)
+    )
+    origins = dict.fromkeys(itertools.chain.from_iterable(planned.origins for planned in group))
+    unit = LinkInput(kinds.CUDA, code.encode(), dataclasses.replace(options, unit=""), f"{options.unit}.cu")
+    return PlannedInput(unit, tuple(origins), tuple(group))
+
+
+def _unique_names(group: list[PlannedInput]) -> list[str]:
+    """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
+    seen: collections.Counter[str] = collections.Counter()
+    names = []
+    for planned in group:
+        name = planned.input.name
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return names
+
+
+def _with_line_marker(name: str, code: str) -> str:
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line 1 "{quoted}"\n{code}\n'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What happened in a link, as plain data: what went in, in which order, where it came from and how long it took."""
+"""The record of a link, as plain data: its inputs in order, where each came from, and how long it took."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import hashlib
 from dataclasses import dataclass
 
 from ..cache.store import Origin
-from ..inputs.link_input import LinkInput
 from .plan import PlannedInput
 
 
 @dataclass(frozen=True)
 class CompiledCode:
-    """What a compiler made of a CUDA C++ source, or where it was found, and in how many seconds."""
+    """What a source was compiled to, from which cache or whether it was built, and in how many seconds."""
 
     kind: str
     size: int
@@ -24,7 +23,7 @@ class CompiledCode:
 
     @classmethod
     def of(cls, kind: str, code: bytes, origin: Origin, seconds: float) -> CompiledCode:
-        """The record of *code*."""
+        """Return the record of *code*."""
         return cls(kind, len(code), sha256(code), origin, seconds)
 
 
@@ -35,15 +34,15 @@ class LinkedInput:
     Attributes
     ----------
     kind, name:
-        What it is, and what messages call it.
+        Its kind, and its name in messages.
     size, sha256:
-        Of the code as it was handed over.
+        Of the code as it was provided.
     origins:
-        Who brought it: call sites as text, or ``link=``. Nobody for the kernel's own code.
+        Call sites as text, or ``link=``. Empty for the kernel's own code.
     compiled:
-        What came of it, for CUDA C++ source.
+        What it was compiled to, if it is a source or bitcode.
     parts:
-        The sources that were put together, for a translation unit made of several.
+        The sources of a translation unit made of several.
     """
 
     kind: str
@@ -56,14 +55,16 @@ class LinkedInput:
 
     @classmethod
     def of(cls, planned: PlannedInput, compiled: CompiledCode | None = None) -> LinkedInput:
-        """The record of what was *planned*."""
-        parts = tuple(cls.of(part) for part in planned.together)
-        return dataclasses.replace(cls.of_own(planned.input), origins=planned.origins, compiled=compiled, parts=parts)
+        """Return the record of a *planned* input."""
+        item = planned.input
+        own = cls.of_code(item.kind.name, item.name, item.code)
+        parts = tuple(map(cls.of, planned.members))
+        return dataclasses.replace(own, origins=planned.origins, compiled=compiled, parts=parts)
 
     @classmethod
-    def of_own(cls, item: LinkInput) -> LinkedInput:
-        """The record of the kernel's own code."""
-        return cls(item.kind.name, item.name, len(item.code), sha256(item.code))
+    def of_code(cls, kind: str, name: str, code: bytes) -> LinkedInput:
+        """Return the record of *code* with no origin: the kernel's own."""
+        return cls(kind, name, len(code), sha256(code))
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,17 @@ class LinkRecord:
     Attributes
     ----------
     arch, output:
-        What for: ``"sm_90a"``, ``"cubin"`` or ``"ptx"``.
+        The architecture, ``"sm_90a"``, and ``"cubin"`` or ``"ptx"``.
     lto:
         Whether it ran with link-time optimisation.
     options:
-        The linker's, as text.
+        The linker's options, as text.
     inputs:
         In the order in which the linker got them.
     log:
         What the linker printed.
     origin, seconds:
-        Whether it was linked or found in a cache, and how long that took.
+        Whether it was linked or from which cache it came, and how long that took.
     """
 
     arch: str
@@ -97,5 +98,5 @@ class LinkRecord:
 
 
 def sha256(code: bytes) -> str:
-    """The content's digest, as ``sha256sum`` prints it for a file."""
+    """Return the digest of *code*, as ``sha256sum`` prints it for a file."""
     return hashlib.sha256(code).hexdigest()

@@ -1,80 +1,88 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether a function's parameters, where PTX shows them, are those that its caller passes.
+"""Whether the parameters of a function, where PTX shows them, are those that its caller passes.
 
-nvJitLink does not mind if they differ: the callee then reads what nobody wrote.
+nvJitLink links them in any case: the callee then reads what nobody wrote.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-_FUNCTION = re.compile(
-    rb"\.visible\s+\.func\s*(?:\((?P<returns>[^)]*)\)\s*)?(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?"
-)
-_PARAMETER = re.compile(rb"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z])(\d+)\s+[\w$%]+(?:\[(\d*)\])?")
+from ..formats.bounds import FormatError
+from ..formats.ptx import Parameter, Prototype, ptx_symbols
+from ..inputs import kinds
+from .errors import LinkError, message
+from .parts import LinkJob, Part
+from .plan import NAMED_EXPLICITLY
+
 _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
-@dataclass(frozen=True)
-class Signature:
-    """The sizes in bytes of what a function returns and of its parameters; ``None`` for one that is not known."""
+def check_signatures(job: LinkJob) -> None:
+    """Compare the calls in Python with the PTX that called objects provide.
 
-    returns: int | None
-    parameters: tuple[int | None, ...]
-
-    def differs_from(self, other: Signature) -> bool:
-        """Whether the two cannot be the same function."""
-        if len(self.parameters) != len(other.parameters):
-            return True
-        pairs = [(self.returns, other.returns), *zip(self.parameters, other.parameters, strict=True)]
-        return any(None not in pair and pair[0] != pair[1] for pair in pairs)
-
-    def __str__(self) -> str:
-        def size(value: int | None) -> str:
-            return "unknown size" if value is None else "nothing" if value == 0 else f"{value} bytes"
-
-        takes = ", ".join(map(size, self.parameters)) or "nothing"
-        return f"takes {takes} and returns {size(self.returns)}"
+    Raises
+    ------
+    LinkError
+        If a function is called with a signature that is not its own.
+    """
+    prototypes = job.kernel_code.prototypes
+    for part in job.parts:
+        if part.kind is kinds.PTX and part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,):
+            for symbol, defined in prototypes_of_ptx(part.code, prototypes).items():
+                called = prototype_of_llvm(prototypes[symbol])
+                if differ(called, defined):
+                    raise _wrong_signature(job, part, symbol, (called, defined))
 
 
-def of_ptx(code: bytes) -> dict[str, Signature]:
-    """The signatures of the functions that PTX defines or declares for others to see."""
-    found = {}
-    for function in _FUNCTION.finditer(code):
-        returns = _sizes(function["returns"] or b"")
-        if len(returns) <= 1:
-            signature = Signature(returns[0] if returns else 0, _sizes(function["parameters"] or b""))
-            found[function["name"].decode()] = signature
-    return found
+def _wrong_signature(job: LinkJob, part: Part, symbol: str, prototypes: tuple[Prototype, Prototype]) -> LinkError:
+    called, defined = prototypes
+    return LinkError(
+        message(
+            job.plan,
+            f"{symbol!r} is called with the wrong signature",
+            f"defined by: {part.origin}",
+            f"got: a caller whose {symbol!r} {called}: {job.kernel_code.referenced_by(symbol)}",
+            f"expected: the function {defined}",
+            "what to do: make the function's parameters those of the call, or the other way round (Extern's args and"
+            " returns, or declare_device's signature, whose functions return a status and take a pointer to the"
+            " result)",
+        )
+    )
 
 
-def _sizes(parameters: bytes) -> tuple[int | None, ...]:
-    sizes: list[int | None] = []
-    for parameter in parameters.split(b","):
-        if parameter.strip():
-            found = _PARAMETER.search(parameter)
-            sizes.append(_in_registers(int(found[2]) // 8, found[3]) if found else None)
-    return tuple(sizes)
+def prototypes_of_ptx(code: bytes, names: dict[str, str]) -> dict[str, Prototype]:
+    """Return the prototypes of the functions among *names* that PTX *code* defines for other code."""
+    if not any(name.encode() in code for name in names):
+        return {}
+    try:
+        return {
+            symbol.name: symbol.prototype
+            for symbol in ptx_symbols(code)
+            if symbol.linkage == "visible" and symbol.prototype is not None and symbol.name in names
+        }
+    except FormatError:  # the linker reports what is wrong with it
+        return {}
 
 
-def _in_registers(size: int, count: bytes | None) -> int | None:
-    """What a parameter takes: 1- and 2-byte numbers are passed in 4 bytes."""
-    if count is None:
-        return max(size, 4)
-    return size * int(count) if count else None
+def differ(one: Prototype, other: Prototype) -> bool:
+    """Return whether the two cannot be the same function: by sizes, those that are known."""
+    if len(one.parameters) != len(other.parameters):
+        return True
+    pairs = [(one.returns, other.returns), *zip(one.parameters, other.parameters, strict=True)]
+    sizes = [[0 if parameter is None else parameter.size for parameter in pair] for pair in pairs]
+    return any(None not in pair and pair[0] != pair[1] for pair in sizes)
 
 
-def of_llvm(prototype: str) -> Signature:
-    """The signature of an LLVM function type, such as ``i32 (i32*, float)``."""
-    returns, _, rest = prototype.partition(" (")
-    parameters = _split(rest.rpartition(")")[0])
-    return Signature(_llvm_size(returns), tuple(map(_llvm_size, parameters)))
+def prototype_of_llvm(function_type: str) -> Prototype:
+    """Return the prototype of an LLVM function type, such as ``i32 (i32*, float)``."""
+    returns, _, rest = function_type.partition(" (")
+    result = _parameter(returns)
+    return Prototype(None if result.size == 0 else result, tuple(map(_parameter, _split(rest.rpartition(")")[0]))))
 
 
 def _split(parameters: str) -> list[str]:
-    """The parameters between the commas that are in no bracket."""
+    """Return the parameters, which are separated by the commas outside of brackets."""
     found, depth, current = [], 0, ""
     for character in parameters:
         depth += (character in "({[<") - (character in ")}]>")
@@ -86,25 +94,12 @@ def _split(parameters: str) -> list[str]:
     return [*found, current.strip()] if current.strip() else found
 
 
-def _llvm_size(llvm_type: str) -> int | None:
+def _parameter(llvm_type: str) -> Parameter:
     llvm_type = llvm_type.strip()
     if llvm_type in _LLVM_SIZES:
-        return _LLVM_SIZES[llvm_type]
+        return Parameter(_LLVM_SIZES[llvm_type])
     if llvm_type.endswith("*"):
-        return 8
+        return Parameter(8)
     if re.fullmatch(r"i\d+", llvm_type) and int(llvm_type[1:]) <= 64:
-        return max(4, (int(llvm_type[1:]) + 7) // 8)
-    return None  # a structure, whose size its name does not tell
-
-
-def mismatch(prototypes: Mapping[str, str], code: bytes) -> tuple[str, Signature, Signature] | None:
-    """A function that PTX defines with another signature than its LLVM prototype in *prototypes*: its name, what the
-    caller passes, and what the function takes; ``None`` if there is none."""
-    if not any(symbol.encode() in code for symbol in prototypes):
-        return None
-    for name, defined in of_ptx(code).items():
-        if name in prototypes:
-            called = of_llvm(prototypes[name])
-            if called.differs_from(defined):
-                return name, called, defined
-    return None
+        return Parameter(max(4, (int(llvm_type[1:]) + 7) // 8))
+    return Parameter(None)  # a structure, whose name does not show its size

@@ -1,38 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The child process of `link_trial`: links what comes on standard input, and says on standard output how it went.
-
-It is run as a script and imports nothing of this package, so that it starts fast. It announces each trial before it
-begins, so that a crash can be put down to one.
-"""
+"""The child process of ``trial``: link what it is sent with nvJitLink. It imports nothing of this package."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import pickle
-import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
+_inputs: list[tuple[str, bytes, str]] = []
 
-def main() -> None:
-    """Link each trial of the pickled job."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is expected here and leaves no file
-    job = pickle.load(sys.stdin.buffer)
-    sys.path[:] = job["path"]
+def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    """Keep inputs for later links (``inputs``: types and names; their code is in *blobs*), or link some of them
+    (``link``: their indices; ``options``: nvJitLink's) and return ``ok`` and ``log``."""
     from cuda.bindings import nvjitlink
 
-    nvjitlink.version()  # without the library, no trial begins
-    for number, chosen in enumerate(job["trials"]):
-        _say(begin=number)
-        try:
-            log = _link(nvjitlink, [job["inputs"][index] for index in chosen], job["options"])
-            _say(end=number, log=log)
-        except Exception as error:
-            _say(end=number, error=str(error))
+    if "inputs" in content:
+        nvjitlink.version()  # without the library, this request fails, and no link does
+        _inputs[:] = [(kind, code, name) for (kind, name), code in zip(content["inputs"], blobs, strict=True)]
+        return {}, []
+    try:
+        log = _link(nvjitlink, [_inputs[index] for index in content["link"]], content["options"])
+    except Exception as error:
+        return {"ok": False, "log": str(error)}, []
+    return {"ok": True, "log": log}, []
 
 
 def _link(nvjitlink: Any, inputs: list[tuple[str, bytes, str]], options: list[str]) -> str:
@@ -47,18 +37,8 @@ def _link(nvjitlink: Any, inputs: list[tuple[str, bytes, str]], options: list[st
         raise RuntimeError(f"{error}\nnvJitLink error log: {log}") from None
 
 
-def _log(size: Any, read: Any, handle: Any) -> str:
+def _log(size: Callable[[int], int], read: Callable[[int, bytearray], None], handle: int) -> str:
     text = bytearray(size(handle))
     if text:
         read(handle, text)
     return text.decode("utf-8", "replace").replace("\0", "").strip()
-
-
-def _say(**words: Any) -> None:
-    # nvJitLink writes to standard error by itself, so what belongs to which trial is told there as well.
-    os.write(2, b"" if "begin" not in words else f"\n\x1e{words['begin']}\n".encode())
-    os.write(1, json.dumps(words).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from autolink_support import adder, compiled, symbols
-from numba.cuda.autolink.commands import doctor, main
-from numba.cuda.cudadrv.external_code.link import trial as link_trial
+from numba.cuda.autolink.commands import doctor_command
+from numba.cuda.autolink.commands.command_line import main
+from numba.cuda.cudadrv.external_code.link import trial
 
 KERNELS = """
 import types
@@ -62,7 +63,7 @@ def kernels(tmp_path, monkeypatch):
 
 
 def failing(capsys, *arguments):
-    """The exit code, and what is said of a command that fails."""
+    """Return the exit code and the error output of a command that fails."""
     try:
         code = main(arguments)
     except SystemExit as error:
@@ -92,7 +93,7 @@ def test_explain_prints_other_forms(kernels, capsys, form, start):
 
 
 @pytest.mark.parametrize(("output", "start"), [("cubin", b"\x7fELF"), ("ptx", b"//"), ("ltoir", b"\xed\x43\x4e\x7f")])
-def test_build_writes_code_and_says_what_it_is(kernels, tmp_path, capsys, output, start):
+def test_build_writes_code_and_a_manifest(kernels, tmp_path, capsys, output, start):
     out = tmp_path / f"built.{output}"
     assert main(["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", str(out)]) == 0
     code = out.read_bytes()
@@ -124,19 +125,23 @@ def test_build_makes_one_fatbin_for_several_architectures(kernels, tmp_path):
     assert out.read_bytes().count(b"\x7fELF") == 2 or len(out.read_bytes()) > 1000  # compressed or not
 
 
-WRONG = {
+ERRORS = {
     "no kernel named": (2, ["explain", "FILE"], "write FILE.py:KERNEL"),
     "no such file": (1, ["explain", "missing.py:kernel"], "missing.py: no such file"),
     "no such kernel": (1, ["explain", "FILE:kernal"], "has no 'kernal'; did you mean kernel?"),
-    "no kernel": (1, ["explain", "FILE:add", "--sig", SIGNATURE, "--cc", "9.0"], "takes a"),
-    "no compute capability": (2, ["explain", "FILE:kernel", "--cc", "ninety"], "no compute capability, such as 9.0"),
+    "not a kernel": (1, ["explain", "FILE:add", "--sig", SIGNATURE, "--cc", "9.0"], "takes a"),
+    "no compute capability": (
+        2,
+        ["explain", "FILE:kernel", "--cc", "ninety"],
+        "'ninety' is not a compute capability: expected",
+    ),
     "unknown compute capability": (1, ["explain", "FILE:kernel", "--sig", SIGNATURE, "--cc", "1.0"], "is not known"),
     "bad signature": (1, ["explain", "FILE:kernel", "--sig", "void(", "--cc", "9.0"], "SyntaxError"),
     "typing error": (1, ["explain", "FILE:wrong", "--sig", SIGNATURE, "--cc", "9.0"], "undeclared"),
     "several cubins": (
         2,
         ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0", "-o", "out.cubin"],
-        "one cubin is for one compute capability",
+        "a cubin is for one compute capability",
     ),
     "no signature": (2, ["build", "FILE:kernel", "--cc", "9.0", "-o", "out"], "--sig"),
     "no such directory": (
@@ -144,24 +149,23 @@ WRONG = {
         ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "missing/out.cubin"],
         "No such file or directory",
     ),
-    "no size": (2, ["cache", "prune", "much"], "'much' is no size"),
+    "no size": (2, ["cache", "prune", "much"], "'much' is not a size"),
     "no command": (2, [], "COMMAND"),
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said_without_a_traceback(kernels, capsys, monkeypatch, tmp_path, name):
-    code, arguments, message = WRONG[name]
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_reported_without_a_traceback(kernels, capsys, monkeypatch, tmp_path, name):
+    code, arguments, message = ERRORS[name]
     monkeypatch.chdir(tmp_path)
-    found, said = failing(capsys, *(argument.replace("FILE", kernels) for argument in arguments))
-    assert message in said
+    found, printed = failing(capsys, *(argument.replace("FILE", kernels) for argument in arguments))
+    assert message in printed
     assert found == code
 
 
 DAMAGED = """
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.link import trial as link_trial
 
 class Damaged(autolink.DeviceCallable):
     def __numba_cuda_call__(self, x):
@@ -174,36 +178,36 @@ def kernel(x):
 """
 
 
-def test_explain_survives_what_the_linker_does_not(tmp_path, capsys, monkeypatch):
-    """The linker is made to crash in the child process, as it does on some damage that differs between its versions."""
+def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypatch):
+    """The linker is made to crash in the child process, as on damage that differs between its versions."""
     child, cubin = tmp_path / "child.py", tmp_path / "damaged.cubin"
-    text = Path(link_trial.trial_child.__file__).read_text()
+    text = Path(trial.trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     assert call in text
-    child.write_text(text.replace(call, "            os.abort()\n" + call))
+    child.write_text(text.replace(call, "            __import__('os').abort()\n" + call))
     cubin.write_bytes(compiled(adder("f"), "cubin"))
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
     assert main(command) == 0
-    monkeypatch.setattr(link_trial.trial_child, "__file__", str(child))
-    code, said = failing(capsys, *command)
+    monkeypatch.setattr(trial.trial_child, "__file__", str(child))
+    code, printed = failing(capsys, *command)
     assert code == 1
-    assert "does not survive it (SIGABRT)" in said
-    assert str(cubin) in said
-    assert "damaging.py:" in said
+    assert "does not survive it (SIGABRT)" in printed
+    assert str(cubin) in printed
+    assert "damaging.py:" in printed
 
 
 def test_a_file_that_cannot_be_run_shows_where(tmp_path, capsys):
     (tmp_path / "broken.py").write_text("x = 1\nraise RuntimeError('not today')\n")
-    code, said = failing(capsys, "explain", f"{tmp_path / 'broken.py'}:kernel")
+    code, printed = failing(capsys, "explain", f"{tmp_path / 'broken.py'}:kernel")
     assert code == 1
-    assert "cannot be run" in said
-    assert "line 2" in said
-    assert "RuntimeError: not today" in said
+    assert "cannot be run" in printed
+    assert "line 2" in printed
+    assert "RuntimeError: not today" in printed
 
 
-def test_the_cache_is_shown_and_emptied(kernels, tmp_path):
+def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path):
     environment = {
         **os.environ,
         "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
@@ -226,14 +230,14 @@ def test_the_cache_is_shown_and_emptied(kernels, tmp_path):
     assert run("cache", "clear") == "0 entries removed\n"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_closing_the_output_early_is_not_an_error():
     command = [sys.executable, "-m", "numba.cuda.autolink", "doctor"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
-    said = process.stderr.read()
+    errors = process.stderr.read()
     process.stderr.close()
     assert process.wait() == 1
-    assert "Broken pipe" not in said
+    assert "Broken pipe" not in errors
 
 
 def test_help_has_examples(capsys):
@@ -250,7 +254,7 @@ GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindi
 
 
 def test_the_doctor_finds_nothing_wrong_here(capsys):
-    code = doctor.run()
+    code = doctor_command.run()
     text = capsys.readouterr().out
     assert "numba-cuda-autolink" in text
     assert "libnvrtc" in text or "nvrtc64" in text
@@ -259,7 +263,7 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
 
 
 @pytest.mark.parametrize(
-    ("installed", "what", "mend"),
+    ("installed", "what", "fix"),
     [
         ({"numpy": "2.5.0"}, "NumPy 2.5.0 with numba-cuda 0.30.4", "numpy<2.5"),
         ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
@@ -267,20 +271,20 @@ def test_the_doctor_finds_nothing_wrong_here(capsys):
         ({"numba-cuda": "not installed"}, "numba-cuda is not installed", "pip install"),
     ],
 )
-def test_the_doctor_knows_conflicts(installed, what, mend):
-    found = [conflict for conflict in doctor.conflicts({**GOOD, **installed}) if what in conflict.what]
+def test_the_doctor_knows_conflicts(installed, what, fix):
+    found = [conflict for conflict in doctor_command.conflicts({**GOOD, **installed}) if what in conflict.what]
     assert len(found) == 1
-    assert mend in found[0].mend
+    assert fix in found[0].fix
 
 
 def test_the_doctor_knows_variables_and_versions(monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK", "0")
-    monkeypatch.setattr(doctor, "_version", lambda module, function: (13, 2) if module == "nvrtc" else (13, 0))
-    monkeypatch.setattr(doctor, "_driver_version", lambda: (12, 4))
-    found = [str(conflict) for conflict in doctor.conflicts(GOOD)]
+    monkeypatch.setattr(doctor_command, "_version", lambda module, function: (13, 2) if module == "nvrtc" else (13, 0))
+    monkeypatch.setattr(doctor_command, "_driver_version", lambda: (12, 4))
+    found = [str(conflict) for conflict in doctor_command.conflicts(GOOD)]
     assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
     assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
-    assert any("the driver is of CUDA 12.4, the libraries are of CUDA 13.2" in conflict for conflict in found)
+    assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
 
 
 def test_the_doctor_works_where_numba_cuda_cannot_be_imported(tmp_path):

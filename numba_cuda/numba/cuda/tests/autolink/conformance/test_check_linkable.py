@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`check_linkable` accepts what is as it should be, every example among it, and tells what is not."""
+"""`check_linkable` accepts correct objects, those of every example among them, and says what is wrong with others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from repository import EXAMPLES, SUPPORT, module
 
 
 class Add(autolink.DeviceCallable):
-    """A good one; the others differ from it in one thing."""
+    """A correct object; each other class differs from it in one respect."""
 
     def __init__(self, amount=1):
         self.amount = amount
@@ -56,17 +56,17 @@ def what_is_wrong(obj, *argtypes, **options):
 
 
 class TestAccepts:
-    def test_a_device_callable_in_all_ways(self):
+    def test_a_device_callable_with_every_check(self):
         linkable = check_linkable(Add(), "float32")
         assert [str(check) for check in linkable.checks] == [
             "has a __numba_cuda_link__: yes",
             "can be called in a kernel: yes",
             "returns code that links: yes",
-            "defines the symbols that the call wants: yes",
-            "they take what the call passes: yes",
-            "same code when asked again: yes",
-            "same code in another process, without a GPU: yes",
-            "its __numba_cuda_link_key__ stands for its code: not checked: it has none",
+            "defines the symbols that the call references: yes",
+            "the parameters match the call: yes",
+            "returns the same code when asked again: yes",
+            "returns the same code in another process without a GPU: yes",
+            "its __numba_cuda_link_key__ identifies its code: not checked: it has none",
             "links alone, with LTO: yes",
             "links in a kernel that calls it twice, with LTO: yes",
             "links alone, without LTO: yes",
@@ -82,7 +82,7 @@ class TestAccepts:
         for argtype in types.float64, "float64", np.float64, np.dtype("f8"):
             assert quick(Add(), argtype, lto=True).argtypes == (types.float64,)
 
-    def test_links_in_one_way_alone(self):
+    def test_only_with_lto(self):
         names = [check.name for check in quick(Add(), lto=True).checks]
         assert "links alone, with LTO" in names and "links alone, without LTO" not in names
 
@@ -94,7 +94,7 @@ class TestAccepts:
                 return make(compiled(self.source(x), kind))
 
         checks = {check.name: check.skipped for check in quick(Finished()).checks}
-        assert bool(checks["they take what the call passes"]) == (kind == "cubin")
+        assert bool(checks["the parameters match the call"]) == (kind == "cubin")
 
     def test_a_declared_function_with_the_hook(self):
         assert quick(Linked("declared_and_checked").function, "int32").symbols == ("declared_and_checked",)
@@ -126,7 +126,7 @@ class TestAccepts:
         def four_times(x):
             return twice(twice(x))
 
-        @functools.cache  # names in the code tell what was compiled before
+        @functools.cache  # names in the code depend on what was compiled before
         def compiled_for(x, target):
             output = "ltoir" if target.lto else "ptx"
             abi = {"abi": "c", "abi_info": {"abi_name": "add_1"}}
@@ -140,7 +140,7 @@ class TestAccepts:
         assert quick(Compiles(), "int64")
         assert not twice.overloads
 
-    def test_a_key_that_tells_apart(self):
+    def test_a_key_that_differs_where_the_code_does(self):
         class Keyed(Add):
             def source(self, x):
                 return super().source(x).replace("add_", f"add_{x}_")
@@ -152,11 +152,11 @@ class TestAccepts:
                 return self.amount
 
         checks = {check.name: check.skipped for check in quick(Keyed(1), others=[Keyed(2), (Keyed(1), "int32")]).checks}
-        assert checks["its symbols name all that its code depends on"] == ""
-        assert checks["its __numba_cuda_link_key__ stands for its code"] == ""
+        assert checks["its symbols name everything that its code depends on"] == ""
+        assert checks["its __numba_cuda_link_key__ identifies its code"] == ""
 
 
-class TestTells:
+class TestRejects:
     def test_an_object_without_the_hook(self):
         class Nothing:
             pass
@@ -165,7 +165,7 @@ class TestTells:
         assert name == "has a __numba_cuda_link__"
         assert "got: Nothing without one" in message
 
-    def test_a_hook_that_is_no_method(self):
+    def test_a_hook_that_is_not_a_method(self):
         class NoMethod(Add):
             __numba_cuda_link__ = "code"
 
@@ -189,20 +189,20 @@ class TestTells:
         assert name == "can be called in a kernel"
         assert "integers only" in message
 
-    def test_types_that_it_rejects_when_it_is_called(self):
+    def test_types_that_every_kind_of_callable_rejects(self):
         class Picky(Add):
             def __numba_cuda_call__(self, x):
-                raise TypeError("x: got what it does not take")
+                raise TypeError("x: got an unsupported type")
 
             @autolink.device_method
             def method(self, x):
-                raise TypeError("x: got what it does not take")
+                raise TypeError("x: got an unsupported type")
 
         for obj in (Picky(1), Picky(1).method):
             name, message = what_is_wrong(obj)
             assert name == "can be called in a kernel"
-            assert "x: got what it does not take" in message
-            assert "check it with types that it takes, or let its __numba_cuda_call__ take these" in message
+            assert "x: got an unsupported type" in message
+            assert "check it with types that it accepts, or let its __numba_cuda_call__ accept these" in message
 
     def test_one_symbol_for_different_code(self):
         class Same(Add):
@@ -214,8 +214,8 @@ class TestTells:
 
         assert quick(Same(1), others=[Same(1)])
         name, message = what_is_wrong(Same(1), others=[Same(2)])
-        assert name == "its symbols name all that its code depends on"
-        assert "got: same, also defined by " in message and "Same(amount=2)(float32), whose code is another" in message
+        assert name == "its symbols name everything that its code depends on"
+        assert "got: same, also defined by " in message and "Same(amount=2)(float32) with different code" in message
 
     def test_a_hook_that_raises(self):
         class Raises(Add):
@@ -227,7 +227,7 @@ class TestTells:
         assert "raised KeyError: 'no table for this type'" in message
         assert f"raised at: {__file__}:" in message
 
-    def test_a_hook_for_lto_alone(self):
+    def test_a_hook_that_requires_lto(self):
         class ForLTO(Add):
             def __numba_cuda_link__(self, x):
                 if not autolink.current_target().lto:
@@ -241,9 +241,13 @@ class TestTells:
 
     @pytest.mark.parametrize(
         ("answer", "got"),
-        [(None, "nothing"), (b"code", "got bytes b'code'"), (cuda.Cubin(b"\x7fELF" + b"x" * 99), "no linkable cubin")],
+        [
+            (None, "nothing"),
+            (b"code", "got bytes b'code'"),
+            (cuda.Cubin(b"\x7fELF" + b"x" * 99), "cannot be linked as cubin"),
+        ],
     )
-    def test_answers_that_are_no_code(self, answer, got):
+    def test_answers_without_code(self, answer, got):
         class Answers(Add):
             def __numba_cuda_link__(self, x):
                 return answer
@@ -258,7 +262,7 @@ class TestTells:
                 return "__device__ float add_1(float x) { return x; }"
 
         name, message = what_is_wrong(Mangled())
-        assert name == "defines the symbols that the call wants"
+        assert name == "defines the symbols that the call references"
         assert "no add_1 in CUDA C++ source 'add.cu'" in message and 'extern "C"' in message
 
     def test_source_that_does_not_compile(self):
@@ -267,7 +271,7 @@ class TestTells:
                 return super().source(x).replace("return", "retrun")
 
         name, message = what_is_wrong(Misspelt())
-        assert name == "defines the symbols that the call wants"
+        assert name == "defines the symbols that the call references"
         assert 'add.cu(1): error: identifier "retrun" is undefined' in message
 
     @pytest.mark.parametrize("kind", ["source", "ltoir", "ptx"])
@@ -285,7 +289,7 @@ class TestTells:
             ),
         ],
     )
-    def test_other_parameters(self, kind, argtype, definition, defined, called):
+    def test_parameters_that_do_not_match(self, kind, argtype, definition, defined, called):
         code = f'struct Pair {{ float a, b; }}; extern "C" __device__ {definition} {{ return x; }}'
 
         class Other(Add):
@@ -295,10 +299,10 @@ class TestTells:
                 return cuda.LTOIR(compiled(code, "ltoir")) if kind == "ltoir" else cuda.PTXSource(ptx(code))
 
         name, message = what_is_wrong(Other(), argtype)
-        assert name == "they take what the call passes"
+        assert name == "the parameters match the call"
         assert defined in message and called in message
 
-    def test_another_answer_each_time(self):
+    def test_different_code_each_time(self):
         count = itertools.count()
 
         class Counts(Add):
@@ -306,7 +310,7 @@ class TestTells:
                 return f"{super().source(x)}\n// {next(count)}"
 
         name, message = what_is_wrong(Counts())
-        assert name == "same code when asked again"
+        assert name == "returns the same code when asked again"
         assert re.search(r"line 2 first: // \d+\n +line 2 then: // \d+\n", message)
 
     def test_a_key_without_a_value(self):
@@ -315,10 +319,10 @@ class TestTells:
                 return "add", object()
 
         name, message = what_is_wrong(Handle())
-        assert name == "its __numba_cuda_link_key__ stands for its code"
+        assert name == "its __numba_cuda_link_key__ identifies its code"
         assert "in which <object object at" in message
 
-    def test_another_key_each_time(self):
+    def test_a_different_key_each_time(self):
         count = itertools.count()
 
         class Counts(Add):
@@ -326,18 +330,18 @@ class TestTells:
                 return next(count)
 
         name, message = what_is_wrong(Counts())
-        assert name == "its __numba_cuda_link_key__ stands for its code"
+        assert name == "its __numba_cuda_link_key__ identifies its code"
         assert re.search(r"first \d+, then \d+", message)
 
     def test_a_key_that_does_not_change_with_the_code(self):
-        class Forgetful(Add):
+        class Same(Add):
             def __numba_cuda_link_key__(self, x):
                 return "add"
 
-        assert quick(Forgetful(1), lto=True, others=[Forgetful(1)])
-        name, message = what_is_wrong(Forgetful(1), lto=True, others=[Forgetful(2)])
-        assert name == "its __numba_cuda_link_key__ stands for its code"
-        assert re.search(r"'add', which is also the key of .*Forgetful\(amount=2\)\(float32\), whose code", message)
+        assert quick(Same(1), lto=True, others=[Same(1)])
+        name, message = what_is_wrong(Same(1), lto=True, others=[Same(2)])
+        assert name == "its __numba_cuda_link_key__ identifies its code"
+        assert re.search(r"'add', also the key of .*Same\(amount=2\)\(float32\) with different code", message)
 
     def test_a_link_that_fails(self):
         class Twice(Add):
@@ -353,19 +357,19 @@ class TestTells:
         assert name == "links alone, with LTO"
         assert "is defined twice" in message
 
-    def test_what_nvjitlink_does_not_survive(self, monkeypatch):
-        from numba.cuda.cudadrv.external_code.link import trial as link_trial
+    def test_code_that_crashes_nvjitlink(self, monkeypatch):
+        from numba.cuda.cudadrv.external_code.link import trial
 
-        died = link_trial.Trial(False, "nvJitLink does not survive it (SIGSEGV)", "SIGSEGV")
-        monkeypatch.setattr(link_trial, "try_link", lambda inputs, target: died)
+        died = trial.Trial(False, "nvJitLink does not survive it (SIGSEGV)", "SIGSEGV")
+        monkeypatch.setattr(trial, "try_link", lambda inputs, target: died)
 
         class Damaged(Add):
             def __numba_cuda_link__(self, x):
                 return cuda.LTOIR(compiled(self.source(x), "ltoir"))
 
-        assert what_is_wrong(Damaged())[0] == "nvJitLink survives it"
+        assert what_is_wrong(Damaged())[0] == "does not crash nvJitLink"
 
-    def test_several_things_at_once(self):
+    def test_several_failed_checks_at_once(self):
         class Bad(Add):
             def source(self, x):
                 return f'extern "C" __device__ float add_1(double x) {{ return x; }} // {os.urandom(4).hex()}'
@@ -375,15 +379,15 @@ class TestTells:
         assert len(raised.value.wrong) == 2
         assert isinstance(raised.value, AssertionError)
 
-    def test_what_is_no_type(self):
-        with pytest.raises(TypeError, match="'float33' is no Numba type: NameError"):
+    def test_an_unknown_type_or_compute_capability(self):
+        with pytest.raises(TypeError, match="'float33' is not the name of a Numba type: NameError"):
             quick(Add(), "float33")
         with pytest.raises(ValueError, match="not known to this CUDA toolkit"):
             quick(Add(), cc=(1, 0))
 
 
-class TestTellsOfAnotherProcess:
-    """Each starts one, which takes a second and more."""
+class TestRejectsInAnotherProcess:
+    """Each test starts a process, which takes a second and more."""
 
     def wrong(self, obj):
         with pytest.raises(NotLinkableError) as raised:
@@ -397,7 +401,7 @@ class TestTellsOfAnotherProcess:
                 return f"{super().source(x)}\n// {hash('add')}"
 
         name, message = self.wrong(Hashes())
-        assert name == "same code in another process, without a GPU"
+        assert name == "returns the same code in another process without a GPU"
         assert "line 2 here: // " in message and "line 2 there: // " in message
 
     def test_a_key_with_a_hash_in_it(self):
@@ -415,7 +419,7 @@ class TestTellsOfAnotherProcess:
                 return super().__numba_cuda_link__(x)
 
         name, message = self.wrong(NeedsGPU())
-        assert name == "same code in another process, without a GPU"
+        assert name == "returns the same code in another process without a GPU"
         assert "raised RuntimeError: no device" in message and "autolink.current_target()" in message
 
     def test_an_object_that_cannot_be_sent_there(self):
@@ -424,11 +428,11 @@ class TestTellsOfAnotherProcess:
                 raise TypeError("stays here")
 
         checks = {check.name: check.skipped for check in check_linkable(Locked(), "float32", lto=True).checks}
-        assert "stays here" in checks["same code in another process, without a GPU"]
+        assert "stays here" in checks["returns the same code in another process without a GPU"]
 
 
 class Applies(autolink.DeviceCallable):
-    """A call that takes a device function, whose type the code depends on."""
+    """A call with a device function as an argument, on which the code depends."""
 
     def __numba_cuda_call__(self, x, function):
         return autolink.Extern(f"applies_{function.dispatcher.py_func.__name__}", returns=x)
@@ -445,14 +449,16 @@ def identity(x):
 
 def test_device_functions_are_sent_to_the_other_process():
     linkable = check_linkable(Applies(), "float32", identity, lto=True)
-    assert not next(check.skipped for check in linkable.checks if check.name.startswith("same code in another"))
+    assert not next(
+        check.skipped for check in linkable.checks if check.name.startswith("returns the same code in another")
+    )
 
 
 def example(name):
     try:
         return module(EXAMPLES, name)
     except SystemExit:
-        pytest.skip(f"{name} says what it needs, and ends")
+        pytest.skip(f"{name} exits with a message about what it needs")
 
 
 class TestEveryExample:
@@ -495,9 +501,9 @@ class TestEveryExample:
         done = subprocess.run(command, env={**os.environ, **driver_stub}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
-    def test_there_are_no_others(self):
+    def test_no_example_is_missing(self):
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
-        # Those of cub_unique and curand_monte_carlo are those of packages (test_cub.py, test_curand.py); the FFT is
-        # all that nufft calls.
+        # The objects of cub_unique and curand_monte_carlo are checked with their packages (test_cub.py,
+        # test_curand.py); nufft calls only the FFT.
         checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm"}
         assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft"}

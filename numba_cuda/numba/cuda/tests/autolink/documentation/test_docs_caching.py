@@ -36,7 +36,7 @@ def test_the_table_of_kinds_is_complete(page):
         in_code |= set(re.findall(r'CacheKey\(\s*"(\w+)"', source.read_text()))
     table = page[page.index("## What is kept") : page.index("## What it depends on")]
     shown = set(re.findall(r"^\| `?(\w+)`? \|", table, re.MULTILINE)) - {"Kind"}
-    assert shown == {"kernels" if kind == "kernel" else kind for kind in in_code}
+    assert shown == in_code
 
 
 def test_the_defaults_are_those_of_the_code(page):

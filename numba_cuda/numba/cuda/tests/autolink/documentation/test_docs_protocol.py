@@ -11,7 +11,7 @@ from numba.cuda import autolink, types
 from numba.cuda.autolink.protocol.asking import ask
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from repository import DOCS, TESTS
 
@@ -85,7 +85,7 @@ def test_equal_objects_are_each_asked():
 def test_an_answer_that_changes_is_refused_in_verify_mode(monkeypatch):
     """T4."""
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "verify")
-    cache_store.reset()
+    reset_store()
     try:
         spy = Linked("changing", lambda: autolink.CUDASource(adder("changing", len(spy.asked))))
         function = spy.function
@@ -97,7 +97,7 @@ def test_an_answer_that_changes_is_refused_in_verify_mode(monkeypatch):
             build(kernel)
     finally:
         monkeypatch.undo()
-        cache_store.reset()
+        reset_store()
 
 
 @pytest.mark.counted

@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from cache_support import posix_only
 from kernel_cache_support import KERNEL, Program, run_script, start_servers
 
 
@@ -292,29 +293,21 @@ OPTIONS = ["fastmath=True", "lto=False", "max_registers=16", "lineinfo=True", "o
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_makes_another_kernel(program, option):
-    def kernels(option):
-        return f"""
-        from parts import *
-        def function(x):
-            x[0] = add(x[1])
-        kernel = cuda.jit(function, cache=True, {option})
-        """
-
-    program.write("add = Add(3)", kernels(""))
-    # The file's time and size must not tell it.
-    status = os.stat(program.folder / "kernels.py")
-    freeze = f"""
-from numba.cuda.core import caching
-for locator in caching.CacheImpl._locator_classes:
-    locator.get_source_stamp = lambda self: {status.st_size}
-"""
-    assert program.run(before=freeze).status == "built"
-    assert program.run(before=freeze).status == "loaded"
-    program.write("add = Add(3)", kernels(option))
-    assert program.run(before=freeze).status == "built"
-    assert program.run(before=freeze).status == "loaded"
-    program.write("add = Add(3)", kernels(""))
-    assert program.run(before=freeze).status == "loaded"
+    # The file stays the same: its content must not decide.
+    kernels = """
+    import builtins
+    from parts import *
+    def function(x):
+        x[0] = add(x[1])
+    kernel = cuda.jit(function, cache=True, **builtins.options)
+    """
+    program.write("add = Add(3)", kernels)
+    without, with_it = (f"import builtins; builtins.options = dict({each})" for each in ("", option))
+    assert program.run(before=without).status == "built"
+    assert program.run(before=without).status == "loaded"
+    assert program.run(before=with_it).status == "built"
+    assert program.run(before=with_it).status == "loaded"
+    assert program.run(before=without).status == "loaded"
 
 
 VERSIONS = {
@@ -566,7 +559,7 @@ def run_alone(program, check):
     sys.path.insert(0, {str(program.folder)!r})
     from numba import cuda
     from numba.cuda import codegen, config, types
-    config.CACHE_DIR = {str(program.folder / "cache")!r}
+    config.CACHE_DIR = {str(program.folder / "numba")!r}
     codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), (9, 0, "a"))
     import kernels
     assert "numba.cuda.autolink" not in sys.modules or "Add" in {(program.folder / "parts.py").read_text()!r}
@@ -582,8 +575,9 @@ def test_a_plain_kernel_is_in_numba_cudas_own_files(program):
     program.write("", PLAIN)
     assert program.run().status == "built"
     assert program.run().status == "loaded"
-    assert [file.suffix for file in program.files()] == [".nbc", ".nbi"]
-    assert b"autolink" not in b"".join(file.read_bytes() for file in program.files())
+    assert [file.suffix for file in program.numba_files()] == [".nbc", ".nbi"]
+    assert b"autolink" not in b"".join(file.read_bytes() for file in program.numba_files())
+    assert program.files() == []
     run_alone(program, "type(kernel._codelibrary).__name__ == 'CUDACodeLibrary'")
 
 
@@ -598,15 +592,16 @@ def test_a_kernel_that_needs_numba_cudas_runtime_alone_is_in_its_files(program):
     enable = "config.CUDA_ENABLE_NRT = True"
     assert program.run(before=enable).status == "built"
     assert program.run(before=enable).status == "loaded"
-    assert [file.suffix for file in program.files()] == [".nbc", ".nbi"]
-    assert b"autolink" not in b"".join(file.read_bytes() for file in program.files())
+    assert [file.suffix for file in program.numba_files()] == [".nbc", ".nbi"]
+    assert b"autolink" not in b"".join(file.read_bytes() for file in program.numba_files())
+    assert program.files() == []
 
 
 def test_without_this_project_its_files_are_not_in_the_way(program):
     program.write("add = Add(3)")
     assert program.run().status == "built"
-    assert program.file().name.startswith("kernels.kernel-")
-    assert program.file().suffix not in (".nbi", ".nbc")
+    assert program.file().exists()
+    assert program.numba_files() == []
     run_alone(program, "kernel is None")
 
 
@@ -638,9 +633,8 @@ def test_a_damaged_file_costs_one_warning_and_a_build(program, damage):
     damage(program.file())
     run = program.run()
     assert (run.status, run.cubin, len(run.warnings)) == ("built", good.cubin, 1)
-    assert "compiled anew" in run.warnings[0]
-    if damage is not _to_folder:
-        assert program.run().status == "loaded"
+    assert "found a damaged cache entry and rebuilds it" in run.warnings[0]
+    assert program.run().status == "loaded"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -654,7 +648,7 @@ def test_a_folder_that_cannot_be_written_costs_one_warning(program):
     assert (run.status, len(run.warnings)) == ("built", 1)
 
 
-def test_a_full_disk_costs_one_warning_for_the_kernels_and_one_for_the_rest(program):
+def test_a_full_disk_costs_one_warning(program):
     program.write(
         "add = Add(1234567)",  # which nothing else has cached
         KERNEL + "@cuda.jit(cache=True)\ndef other(x): x[1] = add(x[0])",
@@ -666,51 +660,110 @@ os.replace = fail
 """
     runs = program.runs("kernel", "other", before=fill)
     assert [run.status for run in runs] == ["built", "built"]
-    assert all("No space left" in warning for warning in runs[0].warnings)
-    assert sorted("kernel" in warning for warning in runs[0].warnings) == [False, True]
+    (warning,) = runs[0].warnings
+    assert "No space left" in warning
     assert runs[1].warnings == runs[0].warnings  # those of the whole process
     assert program.files() == []
 
 
-def test_files_of_an_earlier_source_are_removed(program):
+def test_a_kernel_of_an_earlier_source_is_found_when_the_source_comes_back(program):
     program.write("add = Add(3)")
     assert program.run().status == "built"
-    old = program.file()
     program.write("add = Add(3)", KERNEL + "\n")
     assert program.run().status == "built"
-    assert program.file() == old
-    program.write("add = Add(4)", KERNEL + "\n\n")
+    program.write("add = Add(3)")
+    assert program.run().status == "loaded"
+    assert len(program.files()) == 2
+
+
+def test_a_source_that_is_only_touched_is_the_same(program):
+    program.write("f = Add(3)\n@cuda.jit(device=True)\ndef add(x): return f(x)")
     assert program.run().status == "built"
-    assert program.file() != old
+    for name in "kernels.py", "parts.py":
+        os.utime(program.folder / name, (1, 1))
+    assert program.run().status == "loaded"
+
+
+def test_a_function_may_have_the_name_of_a_part_of_the_key(program):
+    program.write(
+        "add = Add(3)",
+        """
+        from parts import *
+        def function(x): x[0] = add(x[1])
+        function.__name__ = "argument types"
+        kernel = cuda.jit(function, cache=True)
+        """,
+    )
+    assert program.run().status == "built"
+    assert program.run(signature="void(int32[:])").status == "built"
+    assert program.run().status == "loaded"
+    assert program.run(signature="void(int32[:])").status == "loaded"
+
+
+def test_the_kernels_are_cleared_and_listed_with_the_rest(program):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(program.folder / "cache")}
+    command = [sys.executable, "-m", "numba.cuda.autolink", "cache"]
+    said = [
+        subprocess.run([*command, *action], env=environment, check=True, capture_output=True, text=True).stdout
+        for action in (["info"], ["why", "kernel", "--kind", "kernel"], ["clear"])
+    ]
+    assert "  kernel: 1 entries, " in said[0]
+    assert "kernel 'kernel', " in said[1] and "  kernel.add.amount: 3 int\n" in said[1]
+    assert program.files() == []
+    assert program.run().status == "built"
 
 
 def test_a_process_that_is_killed_while_it_writes_does_no_harm(program):
     program.write("add = Add(3)")
     with pytest.raises(ValueError):  # no answer
         program.run(before="os.replace = lambda *args: os._exit(1)")
-    (unfinished,) = program.files()
-    os.utime(unfinished, (1, 1))
     assert program.run().status == "built"
     assert program.run().status == "loaded"
-    assert not unfinished.exists()
+
+
+@posix_only
+@pytest.mark.parametrize("place", ["the entry", "the folder"])
+def test_nothing_is_unpickled_that_another_user_could_have_written(program, place):
+    program.write("add = Add(3)")
+    assert program.run().status == "built"
+    (program.file() if place == "the entry" else program.file().parent).chmod(0o777)
+    run = program.run(
+        before="""
+import pickle
+from numba.cuda.autolink.kernel_cache import stored_kernel
+def refuse(*args):
+    os._exit(1)
+stored_kernel.KernelUnpickler = pickle.loads = refuse
+"""
+    )
+    assert run.status == "built"
+    assert ["of its cache: it can be written to by any user" in warning for warning in run.warnings] == [True]
 
 
 def test_recompile_forgets_the_function_s_kernels(program):
     program.write("add = Add(3)")
     assert program.run().status == "built"
-    assert program.run(before="import kernels; kernels.kernel._cache.flush()").status == "built"
+    program.write("add = Add(3)", KERNEL.replace("kernel", "other"))
+    program.runs("other")
+    program.write("add = Add(3)", KERNEL + KERNEL.replace("kernel", "other"))
+    assert [run.status for run in program.runs("kernel", "other")] == ["built", "built"]
+    assert len(program.files()) == 4  # two functions, each with an earlier source of its file
+    forget = "import kernels; kernels.kernel._cache.flush()"
+    assert [run.status for run in program.runs("kernel", "other", before=forget)] == ["built", "loaded"]
 
 
 def test_a_miss_says_what_differs(program):
     program.write("add = Add(3)")
     program.run()
     program.write("add = Add(4)")
-    assert "from the nearest that is differ: kernel.add.amount (3 int -> 4 int)" in program.run().log
+    assert "differs from the nearest earlier one in kernel.add.amount (3 int -> 4 int)" in program.run().log
     text = "Add.__numba_cuda_link__ = lambda self, x: autolink.CUDASource(code('add', {}))\nadd = Add(3)"
     program.write(text.format(1))
     program.run()
     program.write(text.format(2))
-    assert "is compiled anew: the code of Add(amount=3)(int32) called at " in program.run().log
+    assert "kernel 'kernel' is rebuilt: the code of Add(amount=3)(int32) called at " in program.run().log
 
 
 @pytest.mark.parametrize("edited", ["add.cu", "amount.h"])
@@ -720,15 +773,15 @@ def test_a_file_that_is_edited_while_the_kernel_is_built_is_not_cached_as_it_is_
     (program.folder / "amount.h").write_text("#define AMOUNT 1\n")
     program.write(f"FILE = {str(file)!r}\nadd = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)")
     edit = f"""
-host = link_run.link
+original = link_run.link
 def link(*args, **kwargs):
     with open({str(program.folder / edited)!r}, "a") as file:
         file.write("// edited")
-    return host(*args, **kwargs)
+    return original(*args, **kwargs)
 link_run.link = link
 """
     run = program.run(before=edit)
-    assert "is not cached: a file that it links was edited meanwhile" in run.log
+    assert "is not cached: a file that it links was edited while it was built" in run.log
     assert program.run().status == "built"
     assert program.run().status == "loaded"
 
@@ -782,8 +835,8 @@ LAUNCH = """
     from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
     ran = []
     def spy(module, name):
-        host = getattr(module, name)
-        setattr(module, name, lambda *args, **kwargs: (ran.append(name), host(*args, **kwargs))[1])
+        original = getattr(module, name)
+        setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
     spy(nvrtc_call, "Program")
     spy(nvvm, "compile_ir")
     spy(link_run, "Linker")

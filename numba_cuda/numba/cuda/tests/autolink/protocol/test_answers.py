@@ -135,7 +135,7 @@ def test_a_hook_that_compiles_a_call_of_itself_is_refused():
         return build(kernel_calling(spy.function)).code
 
     spy = Linked("recursive", answer)
-    with pytest.raises(TypingError, match="compiles a call of itself with the same types, at "):
+    with pytest.raises(TypingError, match="compiles a call of itself with the same types, and so can never answer"):
         build(kernel_calling(spy.function))
 
 
@@ -182,12 +182,12 @@ def test_answers_are_forgotten_with_their_object():
     obj = Object()
     callee = find_callee(obj)
     ask(callee, (types.int32,), autolink.Target((9, 0)))
-    known = len(_memory._answers)
+    known = len(_memory)
     alive = weakref.ref(obj)
     del obj, callee
     gc.collect()
     assert alive() is None
-    assert len(_memory._answers) == known - 1
+    assert len(_memory) == known - 1
 
 
 def test_the_key_method_is_found():

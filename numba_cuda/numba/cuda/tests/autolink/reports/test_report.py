@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reports: what they say of a kernel whose code is known, and how they are shown."""
+"""Reports: what they say about a kernel whose code is known, and how they are shown."""
 
 import dataclasses
 import hashlib
@@ -16,10 +16,11 @@ import pytest
 from autolink_support import CC, Linked, adder, build, compiled, ptx
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda import dispatcher as host_dispatcher
+from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
 from numba.cuda.cudadrv.external_code.formats import cubin_resources
-from numba.cuda.cudadrv.external_code.formats import symbols as code_symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_cubin, symbols_of_ptx
+from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -118,14 +119,14 @@ def test_what_each_call_returned(report):
     (source,) = first.returned
     text = adder("reported").encode()
     assert (source.kind, source.size, source.sha256) == ("CUDA C++ source", len(text), hashlib.sha256(text).hexdigest())
-    assert (source.defines, source.wants) == (("reported",), ())
+    assert (source.defines, source.undefined) == (("reported",), ())
     assert source.compiled.kind == "LTO-IR"
     assert source.compiled.size > 0
     assert source.compiled.seconds > 0
     caller, helper = second.returned
     assert [code.name for code in second.returned] == ["power_3.cu", "helper_3.ptx"]
-    assert (caller.defines, caller.wants) == (("power_3",), ("helper_3",))
-    assert (helper.kind, helper.defines, helper.wants, helper.compiled) == ("PTX", ("helper_3",), (), None)
+    assert (caller.defines, caller.undefined) == (("power_3",), ("helper_3",))
+    assert (helper.kind, helper.defines, helper.undefined, helper.compiled) == ("PTX", ("helper_3",), (), None)
     assert third.returned == second.returned
     assert all(call.seconds > 0 for call in built.calls)
 
@@ -139,7 +140,7 @@ def test_the_link_and_its_result(report):
         link.inputs
     ) == 4
     assert link.inputs[0].own
-    assert link.inputs[0].wants == ("power_3", "reported")
+    assert link.inputs[0].undefined == ("power_3", "reported")
     assert {"-arch=sm_90", "-lto"} <= set(link.options)
     assert link.seconds > 0
     assert (result.kind, built.arch) == ("cubin", "sm_90")
@@ -192,7 +193,7 @@ ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loa
 @pytest.mark.parametrize(
     ("options", "lto", "reason"),
     [
-        ({}, True, "what cuda.jit does"),
+        ({}, True, "the default of cuda.jit"),
         ({"lto": False}, False, "lto=False"),
         ({"debug": True, "opt": False}, False, "debug=True"),
     ],
@@ -211,14 +212,14 @@ def test_symbols_of_every_readable_kind():
         'extern "C" __device__ int elsewhere(int); extern "C" __device__ int here(int x) { return elsewhere(x); }'
         'extern "C" __device__ int also(int x) { return x; }'
     )
-    wanted = ("elsewhere",)
-    assert code_symbols.in_ptx(ptx(source)) == code_symbols.Symbols(("also", "here"), wanted)
-    assert code_symbols.in_elf(compiled(source, "cubin")) == code_symbols.Symbols(("also", "here"), wanted)
+    undefined = ("elsewhere",)
+    assert symbols_of_ptx(ptx(source)) == Symbols(("also", "here"), undefined)
+    assert symbols_of_cubin(compiled(source, "cubin")) == Symbols(("also", "here"), undefined)
     ltoir = compiled(source, "ltoir")
-    assert code_symbols.in_ltoir(ltoir, ["here", "nowhere"], "sm_90") == code_symbols.Symbols(("here",), wanted)
-    assert code_symbols.in_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == code_symbols.Symbols(("also",), ())
-    assert code_symbols.in_ltoir(b"\xed\x43\x4e\x7fbroken", ["here"], "sm_90") is None
-    assert code_symbols.in_elf(b"\x7fELF but broken") is None
+    assert symbols_of_ltoir(ltoir, ["here", "nowhere"], "sm_90") == Symbols(("here",), undefined)
+    assert symbols_of_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == Symbols(("also",), ())
+    assert symbols_of_ltoir(b"\xed\x43\x4e\x7fbroken", ["here"], "sm_90") is None
+    assert symbols_of("cubin", b"\x7fELF but broken") is None
 
 
 def test_other_outputs_and_kernels_without_external_code():
@@ -238,13 +239,13 @@ def kernel_without_ptx(x):
     x[0] = reported(x[1])
 
 
-def test_code_that_was_named_explicitly():
-    declared = cuda.declare_device("named_explicitly", "int32(int32)")
+def test_code_from_the_link_option():
+    declared = cuda.declare_device("from_link_option", "int32(int32)")
 
     def kernel(x):
         x[0] = declared(reported(x[1]))
 
-    report = build(kernel, link=[cuda.CUSource(adder("named_explicitly"))]).report
+    report = build(kernel, link=[cuda.CUSource(adder("from_link_option"))]).report
     assert ["link="] in [list(code.brought_by) for code in report.builds[0].link.inputs]
     assert ">link=<" in report.to_svg()
 
@@ -271,7 +272,7 @@ def test_sources_that_are_compiled_as_one_unit():
     assert ">in_unit.cu<" in report.to_svg()
 
 
-def test_an_answer_that_was_given_before_for_the_same_key():
+def test_an_answer_that_was_stored_under_its_link_key():
     def linked():
         spy = Linked("stored_before")
         spy.function.__numba_cuda_link_key__ = lambda x: "the same"
@@ -299,13 +300,15 @@ def compiled_for(*signatures):
     dispatcher = cuda.jit(kernel_without_ptx)
     for argtypes in signatures:
         with without_device((*CC, "a")):
-            overload = host_dispatcher._Kernel(kernel_without_ptx, argtypes, **{**dispatcher.targetoptions, "link": []})
+            overload = numba_cuda_dispatcher._Kernel(
+                kernel_without_ptx, argtypes, **{**dispatcher.targetoptions, "link": []}
+            )
             overload._codelibrary.get_cubin()
         dispatcher.overloads[argtypes] = overload
     return dispatcher
 
 
-def test_the_compiled_signature_is_reported_if_there_is_one():
+def test_the_only_compiled_signature_is_reported():
     one = (types.int32[::1],)
     report = autolink.report(compiled_for(one))
     assert report.builds[0].arch == "sm_90a"
@@ -320,7 +323,7 @@ def test_the_compiled_signature_is_reported_if_there_is_one():
         autolink.report(inner)
 
 
-def test_a_kernel_out_of_the_disk_cache_tells_how_it_was_built():
+def test_a_kernel_from_the_disk_cache_keeps_the_report_of_its_build():
     dispatcher = compiled_for((types.int32[::1],))
     before = autolink.report(dispatcher)
     (overload,) = dispatcher.overloads.values()
@@ -342,7 +345,7 @@ def test_a_kernel_that_was_built_ahead_of_time_keeps_its_report_in_a_pickle():
 
 def test_json_makes_an_equal_report(report):
     text = report.to_json()
-    assert json.loads(text)["version"] == 1
+    assert json.loads(text)["version"] == 2
     assert autolink.Report.from_json(text) == report
     assert autolink.Report.from_json(report.to_json(indent=None)) == report
 
@@ -350,37 +353,37 @@ def test_json_makes_an_equal_report(report):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data: data.pop("format"), "this is no report"),
-        (lambda data: data.update(version=99), "format is version 99"),
+        (lambda data: data.pop("format"), "the text is not a report"),
+        (lambda data: data.update(version=99), "format is version 99; expected version 2"),
         (lambda data: data.update(colour="red"), "Report has the fields"),
         (lambda data: data.pop("builds"), "builds"),
         (lambda data: data.update(kernel=3), "expected str, got 3"),
         (lambda data: data.update(builds={}), "expected a list"),
     ],
 )
-def test_json_that_is_no_report_is_refused(report, change, message):
+def test_json_that_is_not_a_report_is_refused(report, change, message):
     data = json.loads(report.to_json())
     change(data)
     with pytest.raises(ValueError, match=message):
         autolink.Report.from_json(json.dumps(data))
 
 
-def test_text_says_it_all(report):
+def test_the_text_contains_everything(report):
     text = str(report)
-    line = line_of(kernel, "outer(")
-    for said in (
+    call = line_of(kernel, "outer(")
+    for line in (
         f"at: {__file__}:{line_of(inner, 'cube(')}",
-        f"by way of: kernel:{line} → outer:{line_of(outer, 'reported(')} → inner:{line_of(inner, 'cube(')}",
+        f"by way of: kernel:{call} → outer:{line_of(outer, 'reported(')} → inner:{line_of(inner, 'cube(')}",
         "power_3.cu: CUDA C++ source, ",
-        "wants: helper_3",
-        "power_3.cu: the same as of call 2",
+        "undefined: helper_3",
+        "power_3.cu: same as for call 2",
         "with LTO: ",
         "of call 2 and call 3",
         "result for sm_90: cubin, ",
         "per thread",
         report.builds[0].entry_name,
     ):
-        assert said in text
+        assert line in text
     assert repr(report) == "<Report of kernel(array(int32, 1d, C)) for sm_90: 3 calls of external code>"
 
 
@@ -403,7 +406,7 @@ def test_colours_on_a_terminal_and_plain_text_elsewhere(report, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [1, 40])
-def test_the_drawing_is_well_formed_and_nothing_overlaps(number):
+def test_the_drawing_is_well_formed_and_no_boxes_overlap(number):
     report = many(number)
     root = ElementTree.fromstring(report.to_svg())
     nodes = [group for group in root.iter(f"{SVG}g") if group.get("class") == "node"]
@@ -424,7 +427,7 @@ def test_the_drawing_is_well_formed_and_nothing_overlaps(number):
     assert all(float(text.get("font-size")) >= 10 for text in root.iter(f"{SVG}text"))
 
 
-def test_html_is_complete_in_itself_and_knows_light_and_dark(report):
+def test_html_loads_nothing_and_has_light_and_dark_colours(report):
     fragment = report._repr_html_()
     drawing = fragment[fragment.index("<svg") : fragment.index("</svg>") + 6]
     ElementTree.fromstring(drawing)

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cache_support import fresh
+
 # One process that has imported numba.cuda forks for each run, so that a run does not take seconds.
 SERVER = r'''
 import contextlib, hashlib, importlib, io, json, os, sys, traceback, warnings
@@ -36,11 +38,11 @@ ran = []
 
 
 def spy(module, name, tool):
-    host = getattr(module, name)
+    original = getattr(module, name)
 
     def run(*args, **kwargs):
         ran.append(tool)
-        return host(*args, **kwargs)
+        return original(*args, **kwargs)
 
     setattr(module, name, run)
 
@@ -64,7 +66,8 @@ def kernel_of(found, wanted, cc):
 
 def run(folder, names, signature, cc, before):
     cc = tuple(cc)
-    config.CACHE_DIR = os.path.join(folder, "cache")
+    config.CACHE_DIR = os.path.join(folder, "numba")
+    os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = os.path.join(folder, "cache")
     codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), cc)
     sys.path.insert(0, folder)
     log = sys.stderr = io.StringIO()
@@ -191,13 +194,18 @@ class Program:
         return result
 
     def files(self) -> list[Path]:
-        """What is in the cache."""
-        return sorted(path for path in (self.folder / "cache").rglob("*") if path.is_file())
+        """The entries of kernels with external code."""
+        entries = fresh(self.folder / "cache").disk.entries()
+        return sorted(Path(entry.path) for entry in entries if entry.kind == "kernel")
 
     def file(self) -> Path:
-        """The one file in the cache."""
+        """The only entry of a kernel with external code."""
         (path,) = self.files()
         return path
+
+    def numba_files(self) -> list[Path]:
+        """The files of numba-cuda's own cache."""
+        return sorted(path for path in (self.folder / "numba").rglob("*") if path.is_file())
 
 
 def start_servers() -> Iterator[list[Any]]:
@@ -226,6 +234,8 @@ def run_script(folder: Path, text: str, *arguments: str, CACHE: str = "") -> str
     script = folder / "script.py"
     script.write_text(textwrap.dedent(PRELUDE) + textwrap.dedent(text))
     environment = {**os.environ, "PYTHONHASHSEED": "random", "NUMBA_CACHE_DIR": CACHE, "NUMBA_CUDA_AUTOLINK_CACHE": "1"}
+    if CACHE:
+        environment["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = CACHE
     found = subprocess.run([sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True)
     assert not found.returncode, found.stderr
     return found.stdout

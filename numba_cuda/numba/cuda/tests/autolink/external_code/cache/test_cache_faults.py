@@ -47,6 +47,11 @@ def to_directory(path):
     os.makedirs(os.path.join(path, "with", "something"))
 
 
+def to_pipe(path):
+    os.unlink(path)
+    os.mkfifo(path)
+
+
 def to_link(path):
     os.rename(path, f"{path}.moved")
     os.symlink(f"{path}.moved", path)
@@ -59,11 +64,16 @@ DAMAGES = {
     "truncated in the header": (lambda path: write(path, read(path)[:50]), "it is cut off"),
     "longer": (lambda path: write(path, read(path) + b"\0"), "its size is wrong"),
     "bit-flipped": (flip, "its checksum is wrong"),
-    "something else": (lambda path: write(path, b"\x7fELF" + bytes(1000)), "it does not begin as an entry does"),
-    "zeros": (lambda path: write(path, bytes(os.path.getsize(path))), "it does not begin as an entry does"),
+    "something else": (
+        lambda path: write(path, b"\x7fELF" + bytes(1000)),
+        "it does not begin with an entry's magic number",
+    ),
+    "zeros": (lambda path: write(path, bytes(os.path.getsize(path))), "it does not begin with an entry's magic number"),
     "another key's": (lambda path: write(path, pack(OTHER, b"other code")), "it belongs to another key"),
-    "directory": (to_directory, "it is not a file"),
-    "link": (to_link, "it is not a file"),
+    "directory": (to_directory, "it is not a regular file"),
+    "link": (to_link, "it is not a regular file"),
+    "pipe": (to_pipe, "it is not a regular file"),
+    "too large": (lambda path: os.truncate(path, 2 << 30), "it is larger than the whole cache may be"),
 }
 
 
@@ -78,7 +88,7 @@ def test_a_damaged_entry_is_built_again_and_replaced(tmp_path, damage):
         store = fresh(tmp_path)
         fetched = store.fetch(KEY, lambda: CODE)
         assert (fetched.data, fetched.origin) == (CODE, "built")
-    assert warned == [f"numba-cuda-autolink found a damaged entry and builds it again: {path}: {DAMAGES[damage][1]}."]
+    assert warned == [f"numba-cuda-autolink found a damaged cache entry and rebuilds it: {path}: {DAMAGES[damage][1]}."]
     with cache_warnings() as warned:
         assert fresh(tmp_path).fetch(KEY, not_built).data == CODE
         assert fresh(tmp_path).fetch(OTHER, not_built).data == b"other code"
@@ -148,7 +158,7 @@ def test_a_read_only_directory_is_read_and_not_written(tmp_path, folder):
                 assert store.fetch(key, not_built).origin == "memory"
         assert len(warned) == (folder in ("entries", "tmp"))
         for text in warned:
-            assert text.startswith(f"numba-cuda-autolink cannot write to its cache {root} and goes on without: ")
+            assert text.startswith(f"numba-cuda-autolink cannot write to its cache {root} and continues without it: ")
 
     as_ordinary_user(tmp_path, use)
 
@@ -163,7 +173,7 @@ def test_an_entry_that_cannot_be_read(tmp_path):
         with cache_warnings() as warned:
             assert fresh(root).fetch(KEY, lambda: CODE).origin == "built"
         assert len(warned) == 1
-        assert warned[0].startswith("numba-cuda-autolink cannot read its cache and builds again what is in it: ")
+        assert warned[0].startswith("numba-cuda-autolink cannot read its cache and rebuilds what is in it: ")
         assert fresh(root).fetch(KEY, not_built).origin == "disk"
 
     as_ordinary_user(tmp_path, use)
@@ -179,7 +189,7 @@ def test_a_directory_that_cannot_be_made(tmp_path):
                 assert store.fetch(KEY, lambda: CODE).data == CODE
                 assert store.fetch(OTHER, lambda: b"other code").data == b"other code"
         assert len(warned) == 1
-        assert f"cannot use its cache {tmp_path / 'cache'} and goes on without" in warned[0]
+        assert f"cannot use its cache {tmp_path / 'cache'} and continues without it" in warned[0]
         assert "Set NUMBA_CUDA_AUTOLINK_CACHE_DIR" in warned[0]
         assert store.clear() == 0
 
@@ -449,8 +459,7 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path, folder, mode)
     assert warned == [
         f"numba-cuda-autolink does not use {root / folder} of its cache: it can be written to by "
         f"{'any user' if mode & 0o002 else 'users of its group'}, who could put code there that runs in your kernels. "
-        "Give it back to this user (chown, chmod go-w), remove it, or set NUMBA_CUDA_AUTOLINK_CACHE_DIR to another "
-        "directory."
+        "Make it this user's alone (chown, chmod go-w), remove it, or set NUMBA_CUDA_AUTOLINK_CACHE_DIR."
     ]
     (root / folder).chmod(0o700)
     assert fresh(root).fetch(KEY, not_built).origin == "disk"

@@ -13,11 +13,11 @@ from cache_support import cache_warnings, file_of, fork, fresh, make_key, not_bu
 from numba.cuda.autolink import cache
 from numba.cuda.cudadrv.external_code.cache import guard as cache_guard
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
 from numba.cuda.cudadrv.external_code.cache.guard import BuildGuard, FileLock
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.log import logger, print_log
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
-from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError
+from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store, reset_store
 
 
 @pytest.fixture
@@ -26,16 +26,16 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv(cache_settings.DIRECTORY, str(tmp_path / "cache"))
     for variable in (cache_settings.MODE, cache_settings.MAX_BYTES, cache_settings.LOG):
         monkeypatch.delenv(variable, raising=False)
-    before = cache_store._store
 
     def restart(**environment):
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        cache_store.reset()
+        return reset_store()
 
-    restart()
+    before = restart()
     yield restart
-    cache_store._store = before
+    reset_store(before)
+    print_log(False)
 
 
 # Where it comes from
@@ -74,8 +74,18 @@ def test_put_replaces_and_other_processes_can_see_it(tmp_path):
     store.put(key, b"second")
     assert store.get(key) == b"second"
     assert other.get(key) == b"first"
-    assert other.get(key, memory=False) == b"second"
-    assert other.get(key) == b"second"
+    assert other.get_from_disk(key) == b"second"
+    assert other.get(key) == b"first"
+
+
+def test_what_is_put_on_disk_alone_takes_no_memory(tmp_path):
+    store, key = fresh(tmp_path), make_key()
+    store.put_on_disk(key, b"code")
+    assert store.get_from_disk(key) == b"code"
+    store.disk.remove(key.digest)
+    assert store.get_from_disk(key) is None
+    assert store.get(key) is None
+    store.disk.remove(key.digest)  # is not there
 
 
 def test_a_failing_build_keeps_nothing_and_the_next_one_builds(tmp_path):
@@ -290,15 +300,15 @@ def test_a_fork_amid_a_build_leaves_the_child_usable(own_cache):
         end.wait(10)
         return b"from the parent"
 
-    cache_store.fetch(make_key(part="before"), lambda: b"before")
-    thread = threading.Thread(target=cache_store.fetch, args=(make_key(), building))
+    current_store().fetch(make_key(part="before"), lambda: b"before")
+    thread = threading.Thread(target=current_store().fetch, args=(make_key(), building))
     thread.start()
     started.wait(10)
 
     def child():
-        assert cache_store.fetch(make_key(part="before"), not_built).origin == "memory"
-        assert cache_store.fetch(make_key(part="other"), lambda: b"other").origin == "built"
-        fetched = cache_store.fetch(make_key(), not_built)
+        assert current_store().fetch(make_key(part="before"), not_built).origin == "memory"
+        assert current_store().fetch(make_key(part="other"), lambda: b"other").origin == "built"
+        fetched = current_store().fetch(make_key(), not_built)
         assert (fetched.data, fetched.origin) == (b"from the parent", "disk")
 
     process = fork(child)
@@ -336,8 +346,8 @@ def test_settings(environment, expected):
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("NUMBA_CUDA_AUTOLINK_CACHE", "off", "NUMBA_CUDA_AUTOLINK_CACHE='off' has no effect: it takes 0 .*"),
-        ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "0", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='0' has no effect: it takes a number"),
+        ("NUMBA_CUDA_AUTOLINK_CACHE", "off", "NUMBA_CUDA_AUTOLINK_CACHE='off' has no effect: expected 0 .*"),
+        ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "0", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='0' has no effect: expected a number"),
         ("NUMBA_CUDA_AUTOLINK_CACHE_SIZE", "much", "NUMBA_CUDA_AUTOLINK_CACHE_SIZE='much' has no effect"),
     ],
 )
@@ -373,25 +383,27 @@ def test_a_user_without_a_home_caches_nothing_on_disk(monkeypatch):
     with pytest.warns(CacheWarning, match="no home directory. Set NUMBA_CUDA_AUTOLINK_CACHE_DIR"):
         settings = CacheSettings.from_environment({})
     assert not settings.on_disk
-    store = cache_store.CacheStore(settings)
+    store = CacheStore(settings)
     assert store.fetch(make_key(), lambda: b"code").data == b"code"
     assert list(store.disk.entries()) == []
 
 
 def test_the_environment_is_read_at_first_use(own_cache, tmp_path):
-    assert cache_store.fetch(make_key(), lambda: b"code").origin == "built"
+    assert current_store().fetch(make_key(), lambda: b"code").origin == "built"
     own_cache()
-    assert cache_store.get(make_key()) == b"code"
+    assert current_store().get(make_key()) == b"code"
     own_cache(NUMBA_CUDA_AUTOLINK_CACHE_DIR=str(tmp_path / "another"))
-    assert cache_store.get(make_key()) is None
-    cache_store.put(make_key(), b"other code")
+    assert current_store().get(make_key()) is None
+    current_store().put(make_key(), b"other code")
     assert (tmp_path / "another" / "entries").is_dir()
 
 
 def test_importing_opens_nothing(tmp_path):
-    code = (
-        "import numba.cuda.cudadrv.external_code.cache.store as s, numba.cuda.autolink.cache; assert s._store is None"
-    )
+    code = """
+from numba.cuda.autolink import cache
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
+assert reset_store() is None
+"""
     environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache")}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     assert not (tmp_path / "cache").exists()
@@ -434,9 +446,12 @@ def test_what_was_not_used_for_longest_goes(tmp_path):
 
 
 def test_an_entry_above_the_cap_is_built_each_time(tmp_path):
+    small = make_key(size="small")
+    fresh(tmp_path, max_bytes=1000).put(small, b"code")
     with cache_warnings() as warned:
         assert fresh(tmp_path, max_bytes=1000).fetch(make_key(), lambda: bytes(2000)).data == bytes(2000)
         assert fresh(tmp_path, max_bytes=1000).fetch(make_key(), lambda: bytes(2000)).origin == "built"
+        assert fresh(tmp_path, max_bytes=1000).get(small) == b"code"  # nothing was evicted for it
     assert not warned
 
 
@@ -479,9 +494,17 @@ def test_verify_fails_also_where_the_directory_cannot_be_written(tmp_path):
 # The log
 
 
+@pytest.fixture
+def printed_log():
+    print_log(True)
+    yield
+    print_log(False)
+
+
+@pytest.mark.usefixtures("printed_log")
 def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
     for _ in range(2):
-        store = fresh(tmp_path, log=True)
+        store = fresh(tmp_path)
         store.fetch(make_key(arch="sm_80", lto="yes", source="x"), lambda: b"1")
         store.fetch(make_key(arch="sm_80", lto="yes", source="x"), not_built)
     store.fetch(make_key("g.cu", arch="sm_80"), lambda: b"2")
@@ -511,16 +534,52 @@ def test_the_log_says_what_hit_and_by_what_it_missed(tmp_path, capsys):
         assert line.endswith(ends)
 
 
+@pytest.mark.usefixtures("printed_log")
 def test_the_log_works_without_the_disk(tmp_path, capsys):
-    store = fresh(tmp_path, log=True, on_disk=False)
+    store = fresh(tmp_path, on_disk=False)
     store.fetch(make_key(arch="sm_80"), lambda: b"1")
     store.fetch(make_key(arch="sm_90"), lambda: b"2")
     assert capsys.readouterr().err.endswith("differs from the nearest earlier one in arch (sm_80 -> sm_90)\n")
 
 
-def test_without_the_log_nothing_is_printed(tmp_path, capsys):
+def test_without_the_log_nothing_is_printed_and_no_miss_is_explained(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(CacheStore, "_why_missed", None)
     fresh(tmp_path).fetch(make_key(), lambda: b"code")
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_environment_turns_the_printed_log_on_and_off(own_cache, capsys):
+    for value, is_printed in ("cache", True), ("", False):
+        own_cache(NUMBA_CUDA_AUTOLINK_LOG=value)
+        current_store().get(make_key())
+        assert ("program 'f.cu' not cached" in capsys.readouterr().err) == is_printed
+
+
+def test_a_user_s_own_logging_gets_hits_and_misses_without_the_variable(own_cache, caplog, capsys):
+    with caplog.at_level("INFO", logger="numba_cuda_autolink"):
+        current_store().fetch(make_key(), lambda: b"code")
+    assert not caplog.messages
+    with caplog.at_level("DEBUG", logger="numba_cuda_autolink"):
+        current_store().fetch(make_key(), not_built)
+        current_store().fetch(make_key(arch="sm_90"), lambda: b"code")
+    hit, miss = caplog.records
+    assert (hit.name, hit.levelname) == (miss.name, miss.levelname) == ("numba_cuda_autolink.cache", "DEBUG")
+    assert hit.getMessage().startswith("program 'f.cu' from memory in ")
+    assert miss.getMessage().endswith(
+        "; differs from the nearest earlier one in arch (now sm_90), source (no longer f.cu)"
+    )
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_printed_log_leaves_the_user_s_level_as_it_was():
+    logger.setLevel("WARNING")
+    try:
+        print_log(True)
+        print_log(True)
+        print_log(False)
+        assert logger.level == 30 and not logger.handlers
+    finally:
+        logger.setLevel("NOTSET")
 
 
 # What users can ask
@@ -531,8 +590,8 @@ def test_info(own_cache, tmp_path):
     assert (empty.entries, empty.bytes, empty.by_kind) == (0, 0, ())
     assert not (tmp_path / "cache").exists()
     for number in range(3):
-        cache_store.put(make_key(number=str(number)), bytes(1000))
-    cache_store.put(make_key("kernel", kind="link"), bytes(5000))
+        current_store().put(make_key(number=str(number)), bytes(1000))
+    current_store().put(make_key("kernel", kind="link"), bytes(5000))
     info = cache.info()
     assert (info.directory, info.enabled, info.verify) == (str(tmp_path / "cache"), True, False)
     assert [(kind.kind, kind.entries) for kind in info.by_kind] == [("link", 1), ("program", 3)]
@@ -554,7 +613,7 @@ def test_info_tells_the_mode(own_cache, mode, text):
 
 def test_info_counts_what_it_cannot_read(own_cache, tmp_path):
     key = make_key()
-    cache_store.put(key, b"code")
+    current_store().put(key, b"code")
     with open(file_of(tmp_path / "cache", key), "wb") as file:
         file.write(b"something else")
     assert [(kind.kind, kind.entries) for kind in cache.info().by_kind] == [("?", 1)]
@@ -562,16 +621,16 @@ def test_info_counts_what_it_cannot_read(own_cache, tmp_path):
 
 def test_clear(own_cache):
     for number in range(3):
-        cache_store.put(make_key(number=str(number)), b"code")
+        current_store().put(make_key(number=str(number)), b"code")
     assert cache.clear() == 3
     assert cache.info().entries == 0
-    assert cache_store.get(make_key(number="0")) is None
-    cache_store.put(make_key(), b"code")
+    assert current_store().get(make_key(number="0")) is None
+    current_store().put(make_key(), b"code")
     assert cache.info().entries == 1
 
 
 def test_clear_removes_locks_that_killed_processes_left(own_cache, tmp_path):
-    cache_store.fetch(make_key(), lambda: b"code")
+    current_store().fetch(make_key(), lambda: b"code")
     left = tmp_path / "cache" / "locks" / "left.lock"
     left.write_bytes(b"")
     held = FileLock.try_lock(str(tmp_path / "cache" / "locks" / "held.lock"))
@@ -582,42 +641,47 @@ def test_clear_removes_locks_that_killed_processes_left(own_cache, tmp_path):
 
 def test_prune(own_cache):
     for number in range(4):
-        cache_store.put(make_key(number=str(number)), bytes(1000))
+        current_store().put(make_key(number=str(number)), bytes(1000))
         time.sleep(0.02)  # file times are as coarse as 10 ms
     assert cache.prune() == 0
     assert cache.prune(3000) == 2
     own_cache()
-    assert [bool(cache_store.get(make_key(number=str(number)))) for number in range(4)] == [False, False, True, True]
+    assert [bool(current_store().get(make_key(number=str(number)))) for number in range(4)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert cache.prune(0) == 2
     assert cache.info().entries == 0
-    with pytest.raises(ValueError, match=r"prune\(max_bytes=-1\): a size in bytes is not negative"):
+    with pytest.raises(ValueError, match=r"prune\(max_bytes=-1\): a size in bytes cannot be negative"):
         cache.prune(-1)
 
 
 def test_looking_is_not_using(own_cache):
     for number in range(2):
-        cache_store.put(make_key(number=str(number)), bytes(1000))
+        current_store().put(make_key(number=str(number)), bytes(1000))
         time.sleep(0.02)  # file times are as coarse as 10 ms
     own_cache()
-    cache_store.get(make_key(number="0"))
+    current_store().get(make_key(number="0"))
     cache.info()
     cache.why("f.cu")
     cache.prune(1500)
     own_cache()
-    assert cache_store.get(make_key(number="1")) is None
+    assert current_store().get(make_key(number="1")) is None
 
 
 def test_why_lists_the_entries_of_a_name_and_what_changed(own_cache):
-    cache_store.put(make_key("fft.cu", arch="sm_80", lto="yes"), b"1")
+    current_store().put(make_key("fft.cu", arch="sm_80", lto="yes"), b"1")
     time.sleep(0.01)
-    cache_store.put(make_key("fft.cu", arch="sm_90", lto="yes"), b"2")
-    cache_store.put(make_key("other.cu"), b"3")
-    cache_store.put(make_key("fft.cu", kind="headers"), b"4")
+    current_store().put(make_key("fft.cu", arch="sm_90", lto="yes"), b"2")
+    current_store().put(make_key("other.cu"), b"3")
+    current_store().put(make_key("fft.cu", kind="headers"), b"4")
     history = cache.why("fft", kind="program")
     assert [dict(entry.parts)["arch"] for entry in history.entries] == ["sm_90", "sm_80"]
     lines = str(history).splitlines()
     assert lines[0].startswith("program 'fft.cu', ")
-    assert lines[1:4] == ["  key schema: 1", "  arch: sm_80", "  lto: yes"]
+    assert lines[1:4] == ["  key schema: 2", "  arch: sm_80", "  lto: yes"]
     assert lines[4].startswith("program 'fft.cu', ")
     assert lines[5:] == ["  arch (sm_80 -> sm_90)"]
     assert len(cache.why("fft").entries) == 3

@@ -11,7 +11,7 @@ from cuda import pathfinder
 from numba import cuda, float32, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.compile import bitcode as bitcode_compile
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
@@ -191,11 +191,11 @@ class TestWhatIsTaken:
         origins, codes = [], set()
         for new_process in True, False, True:
             if new_process:
-                cache_store.reset()
+                reset_store()
             program = bitcode_compile.compiled(link_input(bitcode()), TARGETS[0])
             origins.append(program.origin)
             codes.add(program.code)
-        cache_store.reset()
+        reset_store()
         assert origins == ["built", "memory", "disk"]
         assert len(codes) == 1
 

@@ -18,8 +18,8 @@ import pytest
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.cache import store as cache_store
-from numba.cuda.cudadrv.external_code.compile import jobs as compile_jobs
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc
 from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
@@ -87,7 +87,7 @@ class Tree:
 
     def compiled(self) -> program_cache.Program:
         """As a new process would have it. What comes of it is what a compiler makes of it now."""
-        cache_store.reset()
+        reset_store()
         program = program_cache.compiled(self.source, self.target)
         unit = TranslationUnit.of(self.source, self.target)
         with working_directory(self.compiled_in):  # which is written into LTO-IR
@@ -103,7 +103,7 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.headers.file_state._TIME_MARGIN", 0)
     yield tree
-    cache_store.reset()
+    reset_store()
 
 
 def change(number: int, before: str, after: str):
@@ -340,7 +340,7 @@ MACRO_INCLUDES = {
 
 @pytest.mark.parametrize("kind", MACRO_INCLUDES)
 def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    monkeypatch.setattr(jobs, "compile_in_child", None)
     tree.write("second/deep/two.h", MACRO_INCLUDES[kind] + "#define TWO 2\n")
     tree.settle()
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
@@ -349,7 +349,7 @@ def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
 
 
 def test_a_header_that_an_option_names(tree, monkeypatch):
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", None)
+    monkeypatch.setattr(jobs, "compile_in_child", None)
     tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
     tree.defines.append(("THIRD", '"three.h"'))
     tree.settle()
@@ -399,7 +399,7 @@ def test_headers_that_provide_for_other_compilers_without_has_include(tree, monk
 def test_what_depends_on_the_time_is_not_cached(tree, macro):
     tree.code += f"\n__device__ const char *when() {{ return {macro}; }}"
     for _ in range(2):
-        cache_store.reset()
+        reset_store()
         assert program_cache.compiled(tree.source, tree.target).origin == "built"
 
 
@@ -417,7 +417,7 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 )
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
-    compiled = compile_jobs.compile_elsewhere(TranslationUnit.of(tree.source, TARGET), traces=True)
+    compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
     entry = program_cache._entry(tree.source, TARGET)
     known = entry.known()
     assert known is not None, entry._text.scan()
@@ -465,7 +465,7 @@ def test_in_memory_too_a_change_is_seen_at_once(tree):
 def test_warnings_are_given_by_a_cached_program_too(tree):
     tree.code = '__device__ int g() { int unused = 1; return 0; }\n#warning "mind the gap"\n' + tree.code
     for origin in ("built", "disk"):
-        cache_store.reset()
+        reset_store()
         with pytest.warns(UserWarning, match="mind the gap"):
             assert program_cache.compiled(tree.source, tree.target).origin == origin
 
@@ -474,8 +474,8 @@ def test_a_damaged_record_of_headers_is_made_again(tree, monkeypatch):
     tree.compiled()
     entry = program_cache._entry(tree.source, tree.target)
     for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
-        cache_store.reset()
-        cache_store.put(entry.base, data)
+        reset_store()
+        current_store().put(entry.base, data)
         assert tree.compiled().origin == "disk"
 
 
@@ -525,20 +525,20 @@ def cub_sources(count):
     ]
 
 
-@pytest.mark.parametrize(("jobs", "elsewhere"), [("2", 1), pytest.param("1", 0, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("most", "in_children"), [("2", 1), pytest.param("1", 0, marks=pytest.mark.thorough)])
 @pytest.mark.counted
-def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, jobs, elsewhere):
-    monkeypatch.setenv(compile_jobs.JOBS, jobs)
+def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most, in_children):
+    monkeypatch.setenv(jobs.JOBS, most)
     ran = []
-    host = compile_jobs.compile_elsewhere
-    monkeypatch.setattr(compile_jobs, "compile_elsewhere", lambda unit, **how: ran.append(unit) or host(unit, **how))
+    compile_in_child = jobs.compile_in_child
+    monkeypatch.setattr(jobs, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how))
     sources = cub_sources(2)
     programs = program_cache.all_compiled(sources, TARGET)
     assert [program.origin for program in programs] == ["built", "built"]
-    assert len(ran) == elsewhere
+    assert len(ran) == in_children
     for source, program in zip(sources, programs, strict=True):
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
-    cache_store.reset()
+    reset_store()
     assert [program.origin for program in program_cache.all_compiled(sources, TARGET)] == ["disk", "disk"]
 
 
@@ -548,18 +548,24 @@ def test_an_error_in_another_process_is_as_here(tree):
     with pytest.raises(CompileError) as here:
         compile_unit(unit)
     with pytest.raises(CompileError) as there:
-        compile_jobs.compile_elsewhere(unit)
+        jobs.compile_in_child(unit)
     assert here.value.log == there.value.log
 
 
-def test_a_process_that_does_not_answer(tree, monkeypatch):
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", r"the process ended \(SIGKILL\)"),
+        ("raise SystemExit('no room')", r"the process ended \(exit code 1\): no room"),
+        ("def answer(*_): raise OSError('no room')", "no room"),
+    ],
+)
+def test_a_process_that_does_not_answer(tree, tmp_path, monkeypatch, body, message):
     unit = TranslationUnit.of(tree.source, TARGET)
-    monkeypatch.setattr(compile_jobs, "_START", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(CompileError, match="ended by SIGKILL"):
-        compile_jobs.compile_elsewhere(unit)
-    monkeypatch.setattr(compile_jobs, "_START", "raise SystemExit('no room')")
-    with pytest.raises(CompileError, match="failed: no room"):
-        compile_jobs.compile_elsewhere(unit)
+    (tmp_path / "child.py").write_text(body)
+    monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "child.py"))
+    with pytest.raises(CompileError, match=f"NVRTC in a child process: {message}$"):
+        jobs.compile_in_child(unit)
 
 
 PROCESS = """

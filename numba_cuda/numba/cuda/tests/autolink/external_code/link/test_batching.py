@@ -12,7 +12,7 @@ from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 from numba.cuda.cudadrv.external_code.compile.translation_unit import compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import plan as link_plan
-from numba.cuda.cudadrv.external_code.link.run import LinkError
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 
 class Term(autolink.DeviceCallable):

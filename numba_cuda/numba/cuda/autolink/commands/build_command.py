@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``build``: finished kernels in files, for machines that neither compile nor link."""
+"""``build``: writes finished kernels to files, for machines that neither compile nor link."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import json
 import pathlib
 from typing import Any
 
-from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
+from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.fatbin
 
-Beside OUT, OUT.json says what is in it: entry name, architectures, what was linked, and with which versions.
+OUT.json, written next to OUT, lists its contents: entry name, architectures, linked code and library versions.
 """
 _OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin")
 MANIFEST_FORMAT = 1
@@ -36,10 +36,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--output",
         choices=_OUTPUTS,
-        help="what to write (default: as OUT's suffix says, else cubin; fatbin for several compute capabilities)",
+        help="what to write (default: by OUT's suffix, else cubin, or fatbin for several compute capabilities)",
     )
     parser.add_argument(
-        "--name", metavar="ENTRY", help="what the kernel is called in the code (default: the Python function's name)"
+        "--name", metavar="ENTRY", help="the kernel's name in the code (default: the Python function's name)"
     )
     parser.set_defaults(run=_run)
 
@@ -51,10 +51,10 @@ def _run(options: argparse.Namespace) -> int:
     if output not in _OUTPUTS:
         output = "cubin" if len(options.cc) == 1 else "fatbin"
     if output != "fatbin" and len(options.cc) > 1:
-        raise CommandError(f"one {output} is for one compute capability: --output fatbin holds several", 2)
+        raise CommandError(f"a {output} is for one compute capability: pass --output fatbin for several", 2)
     kernel = load(options.kernel)
     with explained_errors():
-        # One name for all architectures: a fatbin is loaded without knowing which of them it will be.
+        # One name for all architectures: programs load a fatbin without knowing which of them the driver takes.
         name = options.name or getattr(getattr(kernel, "py_func", kernel), "__name__", None)
         how = {"output": "cubin" if output == "fatbin" else output, "entry_name": name}
         built = [autolink.build(kernel, options.sig, cc=cc, **how) for cc in options.cc]
@@ -67,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _fatbin(built: list[Any]) -> bytes:
-    """One fatbin of several cubins."""
+    """Return one fatbin that contains the cubins."""
     from numba.cuda.cudadrv.external_code.toolkit_missing import extra
 
     try:
@@ -78,7 +78,7 @@ def _fatbin(built: list[Any]) -> bytes:
         major = extra().removeprefix("cu")
         package = "nvidia-nvfatbin" + ("-cu12" if major == "12" else "")
         raise CommandError(
-            f"nvFatbin, which makes fatbins, is not to be found: {str(error).splitlines()[0]}\n"
+            f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
             f"  what to do: pip install {package}, or build one cubin for each compute capability"
         ) from error
     try:
@@ -93,13 +93,13 @@ def _fatbin(built: list[Any]) -> bytes:
 
 
 def _arch(built: Any) -> str:
-    return "sm_" + "".join(map(str, built.cc))
+    return str(built.cc.arch)
 
 
 def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list[Any]) -> dict[str, Any]:
     from numba.cuda.cudadrv.external_code import toolkit
 
-    from .doctor import versions
+    from .doctor_command import versions
 
     return {
         "format": MANIFEST_FORMAT,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda import types
-from numba.cuda.autolink.kernel_cache.fingerprint import fingerprint
+from numba.cuda.autolink.value_fingerprint import fingerprint
 
 
 class Color(enum.Enum):
@@ -154,7 +154,7 @@ def test_fingerprints_are_the_same_in_every_process():
     program = """
 import numpy as np
 from numba.cuda import types
-from numba.cuda.autolink.kernel_cache.fingerprint import fingerprint
+from numba.cuda.autolink.value_fingerprint import fingerprint
 class Thing: pass
 thing = Thing()
 thing.names = {"a", "b", "c", "d"}

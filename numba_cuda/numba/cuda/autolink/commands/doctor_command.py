@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``doctor``: what is installed, what was found where, and which known conflicts there are.
+"""``doctor``: prints what is installed, where libraries were found, and known conflicts.
 
-This module needs nothing of Numba, which may be what is wrong.
+This module imports nothing of Numba, which may be broken, and is run by its path where Numba cannot be imported.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ _HEADERS = ("cudart", "cccl")
 
 @dataclass(frozen=True)
 class Conflict:
-    """Something known not to work, and how to mend it."""
+    """A combination that is known not to work, and how to fix it."""
 
     what: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.what}\n    to mend it: {self.mend}"
+        return f"{self.what}\n    fix: {self.fix}"
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "doctor",
-        help="versions, libraries, and known conflicts with how to mend them",
-        description="Print the versions of everything, what was found where, and known conflicts. Exits with 1 if there"
-        " are conflicts.",
+        help="show versions, libraries, and known conflicts with their fixes",
+        description="Print the versions of all packages, where libraries were found, and known conflicts. The exit code"
+        " is 1 if there are conflicts.",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace | None = None) -> int:
-    """Print it all; returns 1 if something is wrong, else 0."""
+    """Print the diagnosis. Return 1 if there are conflicts, else 0."""
     print(f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}")
     for name, version in versions().items():
         print(f"  {name:20} {version}")
     print("CUDA libraries")
     for name, where in libraries().items():
         print(f"  {name:20} {where}")
-    host_error = _host_error()
+    import_error = _import_error()
     print("numba-cuda")
-    for name, state in _state(host_error).items():
+    for name, state in _state(import_error).items():
         print(f"  {name:20} {state}")
-    found = list(conflicts(versions(), host_error))
+    found = list(conflicts(versions(), import_error))
     if not found:
         print("no known conflicts")
         return 0
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace | None = None) -> int:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that matter; ``"not installed"`` of those that are not."""
+    """Return the versions of the packages that matter, or ``"not installed"``."""
     found = {}
     for name in _PACKAGES:
         try:
@@ -88,7 +88,7 @@ def versions() -> dict[str, str]:
 
 
 def libraries() -> dict[str, str]:
-    """Where each library and header directory of the CUDA toolkit is."""
+    """Return where each library and header directory of the CUDA toolkit is."""
     try:
         from cuda import pathfinder
     except ImportError as error:
@@ -100,8 +100,8 @@ def libraries() -> dict[str, str]:
     return found
 
 
-def conflicts(installed: dict[str, str], host_error: str = "") -> Iterator[Conflict]:
-    """The known conflicts among the *installed* versions and in the environment."""
+def conflicts(installed: dict[str, str], import_error: str = "") -> Iterator[Conflict]:
+    """Yield the known conflicts among the *installed* versions and in the environment."""
     numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
     if not numba_cuda:
         yield Conflict("numba-cuda is not installed", "pip install 'numba-cuda-autolink[cu13]' (or cu12)")
@@ -120,9 +120,11 @@ def conflicts(installed: dict[str, str], host_error: str = "") -> Iterator[Confl
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
-        yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is of an older numba-cuda", "unset it")
-    if host_error:
-        yield Conflict(f"numba.cuda cannot be imported: {host_error}", "see the other conflicts; else reinstall it")
+        yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
+    if import_error:
+        yield Conflict(
+            f"numba.cuda cannot be imported: {import_error}", "fix the other conflicts; if there are none, reinstall it"
+        )
     yield from _toolkit_conflicts(installed)
 
 
@@ -131,24 +133,24 @@ def _toolkit_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
     bindings = _parsed(installed.get("cuda-bindings", ""))
     for name, version in (("NVRTC", nvrtc), ("nvJitLink", nvjitlink)):
         if version is None and bindings:
-            yield Conflict(f"{name} is not to be found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
+            yield Conflict(f"{name} was not found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
         yield Conflict(
-            f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which refuses its LTO-IR",
-            "install both of one CUDA version (pip install -U nvidia-nvjitlink)",
+            f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR",
+            "install both for one CUDA version (pip install -U nvidia-nvjitlink)",
         )
     driver = _driver_version()
     if driver and nvrtc and nvrtc[0] > driver[0]:
         yield Conflict(
-            f"the driver is of CUDA {_dotted(driver)}, the libraries are of CUDA {_dotted(nvrtc)}",
+            f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}",
             f"update the driver, or install the CUDA {driver[0]} libraries (numba-cuda-autolink[cu{driver[0]}])",
         )
 
 
-def _state(host_error: str) -> dict[str, str]:
-    """What numba-cuda, with this project, is up to."""
-    if host_error:
-        return {"import": f"fails: {host_error}"}
+def _state(import_error: str) -> dict[str, str]:
+    """Return the state of numba-cuda with this project."""
+    if import_error:
+        return {"import": f"failed: {import_error}"}
     from numba.cuda.core import config
 
     if config.ENABLE_CUDASIM:
@@ -156,9 +158,9 @@ def _state(host_error: str) -> dict[str, str]:
     from numba import cuda
 
     from .. import cache
-    from ..frontends import numba_cuda as install
+    from ..frontends import numba_cuda
 
-    state = {"autolink": "active" if install.active() else "not active"}
+    state = {"autolink": "active" if numba_cuda.active() else "not active"}
     state["GPU"] = "none, or no driver"
     if cuda.is_available():
         state["GPU"] = ", ".join(
@@ -169,7 +171,7 @@ def _state(host_error: str) -> dict[str, str]:
     return state
 
 
-def _host_error() -> str:
+def _import_error() -> str:
     try:
         import numba.cuda  # noqa: F401
     except Exception as error:
@@ -181,7 +183,7 @@ def _found(find: Callable[[], Any]) -> str:
     try:
         found = find()
         return str(getattr(found, "abs_path", found))
-    except Exception as error:  # each library and platform words it differently
+    except Exception as error:  # each library and platform raises another one
         return f"not found ({type(error).__name__})"
 
 
@@ -203,7 +205,7 @@ def _driver_version() -> tuple[int, int] | None:
 
 
 def _version(module: str, function: str) -> tuple[int, int] | None:
-    """``(major, minor)`` of a library, ``None`` if it is not to be found."""
+    """Return ``(major, minor)`` of a library, or ``None`` if it was not found."""
     try:
         bindings = importlib.import_module(f"cuda.bindings.{module}")
         *_, major, minor = getattr(bindings, function)()
@@ -213,7 +215,7 @@ def _version(module: str, function: str) -> tuple[int, int] | None:
 
 
 def _parsed(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version; empty if there are none."""
+    """Return the leading numbers of a version; empty if there are none."""
     found = re.match(r"\d+(?:\.\d+)*", version)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 

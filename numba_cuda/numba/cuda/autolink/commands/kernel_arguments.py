@@ -8,17 +8,16 @@ import contextlib
 import difflib
 import importlib.util
 import os
-import re
 import sys
 import traceback
 from collections.abc import Iterator
 from typing import Any
 
-_CC = re.compile(r"(\d+)\.(\d)([af]?)")
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
 
 class CommandError(Exception):
-    """What a user of the command line is told, and the exit code: 2 for the command line itself, 1 for the rest."""
+    """A message for the user, and the exit code: 2 for an error in the command line itself, else 1."""
 
     def __init__(self, message: str, code: int = 1):
         self.code = code
@@ -26,39 +25,35 @@ class CommandError(Exception):
 
 
 def add_kernel(parser: argparse.ArgumentParser, *, signature_required: bool) -> None:
-    """Add what names a kernel to a command."""
+    """Add the arguments that name a kernel to a command's *parser*."""
     parser.add_argument(
         "kernel",
         metavar="FILE.py:KERNEL",
-        help="a file, and a @cuda.jit kernel or Python function in it (a.b: an attribute)",
+        help="a Python file, and a @cuda.jit kernel or Python function in it; a.b is an attribute of a",
     )
     parser.add_argument(
         "--sig",
         metavar="SIGNATURE",
         required=signature_required,
-        help="the types of its arguments, as for cuda.jit: 'void(float32[::1], int32)'",
+        help="the types of its arguments, as cuda.jit takes them: 'void(float32[::1], int32)'",
     )
 
 
-def compute_capabilities(text: str) -> list[tuple[Any, ...]]:
-    """``"8.0,9.0a"`` as ``[(8, 0), (9, 0, "a")]``; for argparse."""
-    found = []
-    for part in text.split(","):
-        match = _CC.fullmatch(part.strip())
-        if match is None:
-            raise argparse.ArgumentTypeError(f"{part!r} is no compute capability, such as 9.0, 9.0a or 8.0,9.0,10.0")
-        major, minor, suffix = int(match[1]), int(match[2]), match[3]
-        found.append((major, minor, suffix) if suffix else (major, minor))
-    return found
+def compute_capabilities(text: str) -> list[ComputeCapability]:
+    """Return the compute capabilities that ``"8.0,9.0a"`` lists; for argparse."""
+    try:
+        return list(map(ComputeCapability.parse, text.split(",")))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; several: 8.0,9.0,10.0") from None
 
 
 def load(text: str) -> Any:
-    """The object that FILE.py:KERNEL names. The file runs as a module, with its directory in front of ``sys.path``.
+    """Return the object that FILE.py:KERNEL names. The file runs as a module, with its directory first in ``sys.path``.
 
     Raises
     ------
     CommandError
-        If there is no such file or object, or the file cannot be run.
+        If there is no such file or object, or the file raises an exception.
     """
     path, _, name = text.rpartition(":")
     if not path or not name:
@@ -68,7 +63,7 @@ def load(text: str) -> Any:
     module_name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(module_name, os.path.abspath(path))
     if spec is None or spec.loader is None:
-        raise CommandError(f"{path} is no Python file")
+        raise CommandError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     sys.modules[module_name] = module
@@ -89,7 +84,7 @@ def load(text: str) -> Any:
 
 @contextlib.contextmanager
 def explained_errors() -> Iterator[None]:
-    """Turn what compiling and linking raise into a `CommandError` with the whole message and no traceback."""
+    """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
     try:
         yield
     except CommandError:
@@ -97,13 +92,13 @@ def explained_errors() -> Iterator[None]:
     except (ImportError, MemoryError):
         raise
     except Exception as error:
-        # Numba's messages say where in the kernel; of other errors the type says what they are.
+        # Numba's messages, of several lines, name the place in the kernel; other messages need the type of the error.
         text = str(error)
         raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback of *error* from the user's file on."""
+    """Return the traceback of *error*, starting in the user's file."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
     return "".join([*traceback.format_list(own), *traceback.format_exception_only(error)]).rstrip()

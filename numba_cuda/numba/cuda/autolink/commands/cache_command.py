@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``cache``: what is cached on disk, removing from it, and what changed between entries."""
+"""``cache``: shows and removes what is cached on disk, and explains what changed between entries."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from .kernels import CommandError
+from .kernel_arguments import CommandError
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "cache",
-        help="show, clear or prune the cache on disk, or see what changed",
+        help="show, clear or prune the cache on disk, or show what changed",
         description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    action = actions.add_parser("info", help="where it is and how much is in it")
+    action = actions.add_parser("info", help="show its directory and its size")
     action.set_defaults(run=_info)
-    action = actions.add_parser("clear", help="remove everything")
+    action = actions.add_parser("clear", help="remove all entries")
     action.set_defaults(run=_clear)
-    action = actions.add_parser("prune", help="remove what was not used for longest")
-    action.add_argument("size", nargs="?", metavar="SIZE", help="what may stay, such as 500M (default: the cap)")
+    action = actions.add_parser("prune", help="remove the least recently used entries")
+    action.add_argument("size", nargs="?", metavar="SIZE", help="the size to keep, such as 500M (default: the cap)")
     action.set_defaults(run=_prune)
-    action = actions.add_parser("why", help="entries and what changed from one to the next")
-    action.add_argument("name", nargs="?", default="", help="a part of the entries' name (default: all entries)")
-    action.add_argument("--kind", help="headers, program, answer or link")
+    action = actions.add_parser("why", help="list entries and what changed from one to the next")
+    action.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
+    action.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
     action.set_defaults(run=_why)
 
 
@@ -52,7 +52,7 @@ def _prune(options: argparse.Namespace) -> int:
     if options.size is not None:
         size = parse_size(options.size)
         if size is None:
-            raise CommandError(f"{options.size!r} is no size, such as 500M, 2G or 0", 2)
+            raise CommandError(f"{options.size!r} is not a size, such as 500M, 2G or 0", 2)
     print(f"{cache.prune(size)} entries removed")
     return 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``explain``: what a kernel links, from where, and what comes of it."""
+"""``explain``: what a kernel links, where that comes from, and the result."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import argparse
 import contextlib
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.target import split_cc
-
-from .kernels import CommandError, add_kernel, compute_capabilities, explained_errors, load
+from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --cc 9.0
@@ -22,8 +20,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "explain",
         help="report what a kernel links; no GPU needed",
-        description="Compile and link a kernel and report each call site, the object asked, what it returned, where it"
-        " came from, how the link went, and the result. No GPU is needed.",
+        description="Compile and link a kernel, and report each call site, the object that was asked, the code that it"
+        " returned, the link, and the result. No GPU is needed.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -45,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
         cc = options.cc[0] if options.cc and len(options.cc) == 1 else options.cc
         if options.sig is not None:
             for each in options.cc or [None]:
-                _refuse_what_crashes(kernel, options.sig, each)
+                _refuse_crashing_code(kernel, options.sig, each)
         report = autolink.report(kernel, options.sig, cc)
     if options.form is None:
         report.show()
@@ -54,21 +52,18 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_what_crashes(kernel: Any, signature: str, cc: Any) -> None:
-    """nvJitLink does not survive some damage inside of finished code, which a child process finds out."""
+def _refuse_crashing_code(kernel: Any, signature: str, cc: Any) -> None:
+    """Link the finished code in a child process, and raise `CommandError` if nvJitLink crashes on damaged code."""
     from numba.cuda import autolink
     from numba.cuda.cudadrv.external_code.inputs import kinds
-    from numba.cuda.cudadrv.external_code.link import trial as link_trial
+    from numba.cuda.cudadrv.external_code.link import trial
 
     unlinked = autolink.build(kernel, signature, cc=cc, output="ltoir")
     finished = [planned for planned in unlinked.inputs if planned.input.kind is not kinds.CUDA]
     if not finished:
         return
-    capability, suffix = split_cc(unlinked.cc)
-    with contextlib.suppress(link_trial.TrialError):  # then the link itself has the word
-        trial = link_trial.try_link(
-            [planned.input for planned in finished], autolink.Target(capability, suffix, lto=True)
-        )
-        if trial.signal is not None:
+    with contextlib.suppress(trial.TrialError):  # then the link itself fails
+        tried = trial.try_link([planned.input for planned in finished], autolink.Target(unlinked.cc, lto=True))
+        if tried.signal is not None:
             brought = "\n".join(f"  linked: {planned}" for planned in finished)
-            raise CommandError(f"{trial.message}\n{brought}")
+            raise CommandError(f"{tried.message}\n{brought}")

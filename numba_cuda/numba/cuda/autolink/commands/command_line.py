@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line: its commands and their exit codes.
+
+The exit code is 0, 1 if a command failed or found a problem, or 2 for a command line that cannot be understood.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from . import build_command, cache_command, doctor_command, explain_command
+from .kernel_arguments import CommandError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="numba-cuda-autolink",
+        description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (explain_command, build_command, cache_command, doctor_command):
+        command.add_to(commands)
+    options = parser.parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except CommandError as error:
+        print(f"numba-cuda-autolink: {error}", file=sys.stderr)
+        return error.code
+    except OSError as error:
+        print(f"numba-cuda-autolink: {error}", file=sys.stderr)
+        return 1
+    return code

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Linking files: what one function needs linked, as paths and code that were named explicitly, and as call sites."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.linkable_code import LinkableCode
+
+from ..protocol.asked_call import with_answer
+from ..protocol.call_sites import CallSite
+from .ordered_set import OrderedSet
+
+# What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.
+Entry: TypeAlias = str | os.PathLike[str] | LinkableCode | CallSite
+
+
+class LinkingFiles(OrderedSet):
+    """What one function needs linked, in order of first use.
+
+    To numba-cuda it is a set of paths and ``LinkableCode``: a call site stands for the answer of the called object, for
+    the target that the function was compiled for.
+    """
+
+    def __init__(self, target: Callable[[], Target]):
+        super().__init__()
+        self._target = target
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries themselves, in order."""
+        return tuple(self._items)
+
+    def update(self, items: Iterable[Entry]) -> None:
+        """Add each of *items*; of another function's files, its entries."""
+        super().update(items.entries if isinstance(items, LinkingFiles) else items)
+
+    def __iter__(self) -> Iterator[str | os.PathLike[str] | LinkableCode]:
+        for entry in self._items:
+            if isinstance(entry, CallSite):
+                for link_input in with_answer(entry, self._target()).answer.inputs():
+                    yield link_input.as_linkable()
+            else:
+                yield entry
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @classmethod
+    def _from_iterable(cls, items: Iterable[Entry]) -> OrderedSet:
+        return OrderedSet(items)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether the object's symbols and link key differ from those of other objects with other code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+
+from ..kernel_cache.fingerprint import fingerprint
+from ..protocol.asking import link_key
+from ..protocol.callee import KEY_HOOK, Callee
+from ..protocol.errors import HookError
+from .findings import Findings
+from .link_keys import without_value
+from .repetition import KEY_OF_VALUES, code_difference
+from .subject import Subject
+
+_KEY = f"its {KEY_HOOK} identifies its code"
+
+
+def check_own_symbols(subject: Subject, others: Sequence[Subject], findings: Findings) -> None:
+    """Check that no other code defines the same symbols: a kernel that calls both objects could not be linked."""
+    name = "its symbols name everything that its code depends on"
+    for other in others:
+        shared = [symbol for symbol in other.symbols if symbol in subject.symbols]
+        if shared and not _same_code(subject, other):
+            findings.fail(
+                name,
+                f"{', '.join(shared)}, also defined by {other.call} with different code",
+                "a symbol of its own for different code",
+                "put into the symbol what the code depends on: attributes of the object, types",
+            )
+            return
+    if others:
+        findings.ok(name)
+
+
+def check_link_key(subject: Subject, others: Sequence[Subject], findings: Findings) -> None:
+    """Check that a link key consists of values, is the same each time, and differs where the code does."""
+    if subject.callee.link_key is None:
+        findings.skip(_KEY, "it has none")
+        return
+    try:
+        key, again = _key(subject), _key(subject)
+    except HookError as error:
+        findings.fail(_KEY, str(error), "a key", "let it return a value, or None for no key")
+        return
+    if key is None:
+        findings.skip(_KEY, "it is None")
+        return
+    if (part := without_value(key)) is not None:
+        findings.fail(
+            _KEY,
+            f"{safe_repr(key)}, in which {part} has no value of its own",
+            "numbers, strings, types, and tuples of these",
+            "put values into the key that differ between objects with different code",
+        )
+        return
+    if fingerprint(key) != fingerprint(again):
+        findings.fail(_KEY, f"first {safe_repr(key)}, then {safe_repr(again)}", "the same key each time", KEY_OF_VALUES)
+        return
+    for other in others:
+        if _comparable(subject, other) and fingerprint(_key(other)) == fingerprint(key):
+            findings.fail(
+                _KEY,
+                f"{safe_repr(key)}, also the key of {other.call} with different code",
+                "different keys for different code",
+                "put into the key what the code depends on: attributes of the object, versions of the generator",
+            )
+            return
+    findings.ok(_KEY)
+
+
+def _key(subject: Subject) -> Any:
+    return link_key(subject.callee, subject.site.argtypes, subject.targets[0])
+
+
+def _comparable(one: Subject, other: Subject) -> bool:
+    """Whether the keys have to differ. Signature and class are part of what an answer is stored under."""
+    same_question = one.site.argtypes == other.site.argtypes and _class_of(one.callee) == _class_of(other.callee)
+    return same_question and not _same_code(one, other)
+
+
+def _same_code(one: Subject, other: Subject) -> bool:
+    target = one.targets[0]
+    return not code_difference(one.answers[target], other.answers[target])
+
+
+def _class_of(callee: Callee) -> Any:
+    return callee.obj if isinstance(callee.obj, (FunctionType, type)) else type(callee.obj)

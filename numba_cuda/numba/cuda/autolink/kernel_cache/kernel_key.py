@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cache key of a kernel: its function, its options, the tools that compile it, and everything that it reaches."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite
+import numpy as np
+from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+
+import numba_cuda
+
+from ..value_fingerprint import fingerprint
+
+# Increased when what is pickled or recorded of a kernel changes.
+_SCHEMA = 3
+_FUNCTION = "the function"
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel's Python function, as its cache key describes it.
+
+    Attributes
+    ----------
+    name:
+        Its qualified name.
+    place:
+        Its file and line, the same for every version of its source.
+    source:
+        What changes with the text of that file.
+    """
+
+    name: str
+    place: str
+    source: str
+
+    @classmethod
+    def of(cls, py_func: Any, numba_place: str, numba_stamp: Any) -> KernelFunction:
+        """Describe *py_func*. *numba_place* and *numba_stamp* are how numba-cuda's own cache tells it from other
+        functions and from earlier versions of itself; they count where its source is not in a file of its own, as in
+        a notebook or a zip file."""
+        code = py_func.__code__
+        digest = file_digest(code.co_filename)
+        if digest is None:
+            return cls(py_func.__qualname__, numba_place, repr(numba_stamp))
+        place = f"{os.path.abspath(code.co_filename)}:{code.co_firstlineno}"
+        return cls(py_func.__qualname__, f"{py_func.__qualname__} at {place}", digest)
+
+    def key(self, signature: Any, target: Any, options: Mapping[str, Any], others: Mapping[str, str]) -> CacheKey:
+        """Return the key of the kernel that is compiled from it for *signature* and *target* (numba-cuda's pair of
+        toolkit version and compute capability). *others* are parts of the key that this module does not know of."""
+        parts = {
+            _FUNCTION: self.place,
+            "the file's content": self.source,
+            "argument types": str(signature),
+            "toolkit and compute capability": repr(target),
+            **{f"version of {name}": version for name, version in _versions().items()},
+            **{f"option {name}": _shown(option) for name, option in options.items()},
+        }
+        for label, value in others.items():
+            while label in parts:  # they begin with the function's name, which may be anything
+                label += "'"
+            parts[label] = value
+        return CacheKey("kernel", self.name, tuple(parts.items()))
+
+    def owns(self, entry: StoredEntry) -> bool:
+        """Return whether *entry* is a kernel of this function, whatever its options and the version of its source."""
+        shown = dict(CacheKey("kernel", self.name, ((_FUNCTION, self.place),)).table)
+        return entry.kind == "kernel" and (_FUNCTION, shown[_FUNCTION]) in entry.parts
+
+
+def file_digest(path: str) -> str | None:
+    """Return the SHA-256 of the file at *path*; ``None`` if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    """The versions of everything that takes part in compiling a kernel."""
+    try:
+        own = importlib.metadata.version("numba-cuda-autolink")
+    except importlib.metadata.PackageNotFoundError:
+        own = "not installed"
+    return {
+        "Python": f"{sys.implementation.cache_tag} {sys.version}",
+        "numba-cuda-autolink": f"{own}, schema {_SCHEMA}",
+        "numba-cuda": str(vars(numba_cuda)["__version__"]),
+        "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
+        "NumPy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+        "NVRTC": toolkit.nvrtc_build(),
+        "NVVM": toolkit.nvvm_build(),
+        "nvJitLink": toolkit.nvjitlink_build(),
+    }
+
+
+def _shown(option: Any) -> str:
+    return repr(option) if option is None or type(option) in (bool, int, str) else fingerprint(option).hex()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Code libraries that can be pickled with the external code that they link, and those that were unpickled."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from numba.cuda.codegen import CUDACodeLibrary
+from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
+from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
+from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.locks import module_init_lock
+
+from ..compiling.code_library import LinkingCodeLibrary
+from ..compiling.linking_files import LinkingFiles
+from ..protocol.asked_call import with_answer
+from ..protocol.call_sites import CallSite
+
+
+class PicklableLibrary(LinkingCodeLibrary):
+    """A code library that is pickled with its linked code.
+
+    A library without external code is pickled as numba-cuda's own class, so that what numba-cuda caches of it can be
+    loaded where this project is not installed.
+    """
+
+    def _reduce_class(self) -> type:
+        return RestoredLibrary if self.brings_external_code else CUDACodeLibrary
+
+    def _reduce_states(self) -> dict[str, Any]:
+        """Return what numba-cuda keeps of every library (LLVM IR, PTX, cubins), and what else `RestoredLibrary` needs:
+        the paths and the code that were named explicitly, and the call sites with the objects that are called there."""
+        if not self.brings_external_code:
+            states: dict[str, Any] = super()._reduce_states()
+            return states
+        self.llvm_strs  # noqa: B018  (makes the names canonical, which depend on the entries)
+        without_entries = object.__new__(type(self))
+        without_entries.__dict__.update(vars(self), _linking_files=())
+        target = self._own_target()
+        from ..reports.facts import facts_of
+
+        facts = {cc: dataclasses.replace(facts_of(self, cc), restored=True) for cc in self._cubin_cache}
+        return {
+            **CUDACodeLibrary._reduce_states(without_entries),
+            "entries": self._entries,
+            "with_callbacks": tuple(_has_callbacks(entry, target) for entry in self._entries),
+            "target": target,
+            "facts": pickle.dumps(facts),  # unpickled only for a report
+            "symbols": {symbol: [tuple(site) for site in sites] for symbol, sites in self._symbols.items()},
+        }
+
+
+def _has_callbacks(entry: Any, target: Target) -> bool:
+    parts: Sequence[Any] = (entry,)
+    if isinstance(entry, CallSite):
+        parts = with_answer(entry, target).answer.inputs()
+    return any(getattr(part, name, None) for part in parts for name in ("setup_callback", "teardown_callback"))
+
+
+class RestoredLibrary(PicklableLibrary):
+    """A library that was linked before it was pickled. It is linked again only for another compute capability.
+
+    Callbacks cannot be stored. The objects whose answers had some are asked for them again.
+    """
+
+    _with_callbacks: tuple[bool, ...] = ()
+    _pickled_facts: bytes = pickle.dumps({})
+
+    def facts_before_pickling(self, cc: Any) -> Any:
+        return pickle.loads(self._pickled_facts).get(cc)
+
+    def get_cubin(self, cc: Any = None) -> Any:
+        """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
+        cc = self._ensure_cc(cc)
+        if cc not in self._cubin_cache:
+            return super().get_cubin(cc)
+        target = self._target_for(cc)
+        brought = [
+            pair
+            for entry, has_callbacks in zip(self._entries, self._with_callbacks, strict=True)
+            if has_callbacks
+            for pair in self._inputs_of(entry, target)
+        ]
+        plan = LinkPlan.of(f"kernel {self.name!r}", target, brought)
+        self._setup_functions = list(plan.setup_callbacks)
+        self._teardown_functions = list(plan.teardown_callbacks)
+        return self._cubin_cache[cc]
+
+    def get_cufunc(self) -> Any:
+        """Return the loaded kernel. numba-cuda runs setup callbacks only for kernels that it has just compiled."""
+        cufunc = super().get_cufunc()
+        self._set_up(cufunc.module)
+        return cufunc
+
+    @module_init_lock
+    def _set_up(self, module: Any) -> None:
+        if not module.initialized:
+            module.setup()
+
+    @classmethod
+    def _rebuild(
+        cls,
+        entries: tuple[Any, ...],
+        with_callbacks: tuple[bool, ...],
+        target: Target,
+        symbols: dict[str, list[tuple[str, str]]],
+        facts: bytes,
+        **states: Any,
+    ) -> RestoredLibrary:
+        library: RestoredLibrary = super()._rebuild(**states)
+        library.target = target
+        library._linking_files = LinkingFiles(library._own_target)
+        library._linking_files.update(entries)
+        library._with_callbacks = with_callbacks
+        library._pickled_facts = facts
+        library._symbols = {symbol: [SymbolSite(*site) for site in sites] for symbol, sites in symbols.items()}
+        return library

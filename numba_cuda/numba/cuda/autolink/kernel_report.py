@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The report of a kernel, for one or several architectures."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
+from numba.cuda.dispatcher import CUDADispatcher
+
+from .ahead_of_time import build, capability_to_build
+from .reports.collect import of_facts
+from .reports.facts import facts_of
+from .reports.report_class import Report
+
+
+def report(
+    kernel: Any, signature: Any = None, cc: ComputeCapabilityLike | list[ComputeCapabilityLike] | None = None
+) -> Report:
+    """Return a report of what the calls in *kernel* brought, how it was linked, and the result.
+
+    Parameters
+    ----------
+    kernel:
+        A kernel made by ``cuda.jit``, or with a *signature* a Python function.
+    signature:
+        The signature to build the kernel for now, as `build` does; no GPU is needed. Without one, the report describes
+        the kernel as it is already compiled.
+    cc:
+        The compute capability, ``(9, 0)``, or a list of several. Default: that of the current GPU, or those that the
+        kernel is compiled for already.
+
+    Raises
+    ------
+    TypeError
+        If *kernel* is not a kernel.
+    ValueError
+        Without a *signature*, if the kernel is not compiled yet, or is compiled for several signatures.
+    """
+    if signature is not None:
+        capabilities = cc if isinstance(cc, list) else [cc]
+        return _merged([build(kernel, signature, cc=each).report for each in capabilities])
+    compiled = _only_overload(kernel)
+    library = compiled._codelibrary
+    if cc is None:
+        linked = list(library._cubin_cache) or [library._ensure_cc(None)]
+    else:
+        linked = [capability_to_build(each) for each in (cc if isinstance(cc, list) else [cc])]
+    return _of_library(library, compiled.signature.args, linked)
+
+
+def _only_overload(kernel: Any) -> Any:
+    if not isinstance(kernel, CUDADispatcher):
+        raise TypeError(
+            f"report() without a signature takes a @cuda.jit kernel, got {type(kernel).__name__} {kernel!r}: pass the"
+            ' signature to build it for, for example signature="void(float32[::1])"'
+        )
+    name = kernel.py_func.__name__
+    if kernel.targetoptions.get("device"):
+        raise TypeError(f"report() takes a kernel, and {name} is a device function")
+    overloads = list(kernel.overloads.values())
+    if len(overloads) == 1:
+        return overloads[0]
+    if not overloads:
+        raise ValueError(
+            f"kernel {name} is not compiled yet: launch it, or pass the signature to build it for, for example"
+            f' report({name}, "void(float32[::1])", cc=(9, 0))'
+        )
+    listed = "".join(f"\n  {_signature(each.signature.args)}" for each in overloads)
+    raise ValueError(f"kernel {name} is compiled for {len(overloads)} signatures; pass one of them:{listed}")
+
+
+def _merged(reports: Sequence[Report]) -> Report:
+    """Return one report of a kernel's builds for several architectures."""
+    builds = tuple(build for each in reports for build in each.builds)
+    return dataclasses.replace(reports[0], builds=builds)
+
+
+def _of_library(library: Any, argtypes: Iterable[Any], capabilities: Iterable[Any]) -> Report:
+    """Return the report of a compiled kernel, which is linked now for *capabilities* that it is not linked for yet."""
+    reports = []
+    for cc in capabilities:
+        cubin = bytes(library.get_cubin(cc).code)
+        facts = library.facts_before_pickling(cc) or facts_of(library, cc)
+        planned = functools.partial(_planned, library, cc)
+        reports.append(of_facts(facts, _signature(argtypes), planned, cubin, "cubin"))
+    return _merged(reports)
+
+
+def _planned(library: Any, cc: Any) -> Iterable[PlannedInput]:
+    try:
+        inputs: Iterable[PlannedInput] = library.plan(cc).inputs
+    except Exception:  # a file was removed since the build: its symbols are not shown
+        return ()
+    return inputs
+
+
+def _signature(argtypes: Iterable[Any]) -> str:
+    return f"({', '.join(map(str, argtypes))})"

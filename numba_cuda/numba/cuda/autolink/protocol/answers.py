@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Answers: what objects returned when they were asked for their code, remembered while the objects live."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, is_item
+from numba.cuda.cudadrv.external_code.target import Target
+
+from .callee import Callee, Identity
+
+# A piece of code, or the path of a file that is read when it is linked.
+Item = LinkInput | str | os.PathLike[str]
+# The argument types of a call, and the target that its code is for.
+Question = tuple[tuple[Any, ...], Target]
+
+
+class Answer:
+    """What an object returned for one signature and target.
+
+    Code in memory is kept as it was returned. A path stays a path, and its file is read for each link, so that the
+    next kernel sees an edited file.
+
+    Attributes
+    ----------
+    seconds:
+        How long the object took to answer.
+    stored:
+        Whether the answer came from disk, where it was stored for the same link key, and the object was not asked.
+
+    Raises
+    ------
+    LinkInputError
+        If a file is missing or is not code that can be linked: an error of the call, not of a later link.
+    """
+
+    def __init__(self, items: tuple[Item, ...], seconds: float = 0.0, stored: bool = False):
+        self._items = items
+        self.seconds = seconds
+        self.stored = stored
+        self.inputs()
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the answer is finished code in memory, without callbacks, so that no file affects it."""
+        return all(
+            isinstance(item, LinkInput)
+            and item.kind is not kinds.CUDA
+            and item.setup_callback is None
+            and item.teardown_callback is None
+            for item in self._items
+        )
+
+    def difference_from(self, later: Answer) -> str:
+        """Return how a *later* answer to the same question differs; empty if it is the same code."""
+        before, now = self._items, later._items
+        if len(before) != len(now):
+            return f"first {len(before)} pieces of code, then {len(now)}"
+        for one, other in zip(before, now, strict=True):
+            if one != other:
+                return f"first {_described(one)}, then {_described(other)}"
+        return ""
+
+    def inputs(self) -> tuple[LinkInput, ...]:
+        """Return the code as link inputs, in the order in which it was returned; files are read now."""
+        return tuple(item if isinstance(item, LinkInput) else from_item(item) for item in self._items)
+
+
+def _described(item: Item) -> str:
+    if not isinstance(item, LinkInput):
+        return os.fsdecode(item)
+    return f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})"
+
+
+def items_of(returned: Any) -> tuple[Any, ...]:
+    """Return the items that a hook *returned*: none for ``None``, one, or those of an iterable.
+
+    Raises
+    ------
+    LinkInputError
+        If *returned* is something else.
+    """
+    if returned is None:
+        return ()
+    if is_item(returned):
+        return (returned,)
+    if isinstance(returned, Iterable) and not isinstance(returned, (bytes, bytearray, memoryview, Mapping)):
+        return tuple(returned)
+    raise LinkInputError.unknown_item(returned)
+
+
+class AnswerMemory:
+    """Answers by callee and question, for as long as all objects live that tell the callee apart.
+
+    Those are the object itself; of a bound method its owner and its function. When one of them dies the answers go,
+    before another object can get its identity. An object that cannot be referred to weakly is kept alive instead.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Identity, tuple[dict[Question, Answer], list[Any]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, callee: Callee) -> dict[Question, Answer]:
+        """Return the answers of *callee*, to be read and added to."""
+        known = self._known.get(callee.identity)
+        if known is None:
+            # The weak references live here, and so run their callback only while there is something to forget.
+            known = {}, [self._reference(each, callee.identity) for each in callee.told_apart_by]
+            self._known[callee.identity] = known
+        return known[0]
+
+    def _reference(self, obj: Any, identity: Identity) -> Any:
+        try:
+            return weakref.ref(obj, lambda _: self._known.pop(identity, None))
+        except TypeError:
+            return obj

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Child processes: an isolated Python interpreter that answers requests, and whose death is an ordinary error.
+
+The parent starts this file as a script (``python -I``), which loads the child's script by its path. That script imports
+nothing relative and defines ``answer(content, blobs)``: it gets a dictionary of JSON values and a list of bytes, and
+returns the same two. Code in the working directory is never run: the child's ``sys.path`` has the parent's absolute
+entries without the working directory. The environment is the parent's, so that libraries are found the same way.
+
+Each message is two sizes, JSON, and bytes. What a library prints cannot corrupt one: in the child, the files 1 and 2
+both lead to another pipe, whose content is returned with each reply and each error, and is shown nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import queue
+import signal
+import site
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+Content = dict[str, Any]  # of JSON values
+
+_START_LIMIT = 60.0  # seconds until the interpreter runs
+_GRACE = 2.0  # seconds from the end of a child's pipes to its own end
+_MOST_PRINTED = 1 << 16  # bytes: the last ones are kept
+_MOST_CONTENT, _MOST_BYTES = 1 << 28, 1 << 32  # what no reply exceeds
+
+
+class ChildError(Exception):
+    """A child process gave no reply."""
+
+
+class ChildStartError(ChildError):
+    """No child process could be started."""
+
+
+class ChildEndedError(ChildError):
+    """A child process ended during a request.
+
+    Attributes
+    ----------
+    how:
+        ``"SIGSEGV"``, ``"signal 40"``, ``"exit code 3"``, or ``"no answer within 5 s"``: it was killed then.
+    printed:
+        The end of what it printed, up to 64 KiB.
+    """
+
+    def __init__(self, how: str, printed: str):
+        self.how = how
+        self.printed = printed
+        super().__init__(f"the process ended ({how})" + (f": {printed}" if printed else ""))
+
+
+class RequestError(ChildError):
+    """The child's script raised an exception, whose text this is; the child lives on."""
+
+
+class Reply(NamedTuple):
+    """What the child's script returned, and the end of what the child printed meanwhile, up to 64 KiB."""
+
+    content: Content
+    blobs: list[bytes]
+    printed: str
+
+
+class ChildProcess:
+    """A child process that runs *script*, a file, with *environment* added to this process's.
+
+    Any number of requests may be made, one at a time, from any thread. Close it, or use it in a ``with`` statement.
+
+    Raises
+    ------
+    ChildStartError
+        If there is no interpreter to start, or it does not start.
+    """
+
+    def __init__(self, script: str, *, environment: Mapping[str, str] | None = None):
+        if not sys.executable:
+            raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
+        mark = os.urandom(16).hex().encode()
+        command = [sys.executable, "-I", os.path.abspath(__file__), mark.decode()]
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,  # a group of its own, to be killed as a whole
+            )
+        except OSError as error:
+            raise ChildStartError(f"no child process can be started: {error}") from error
+        process = self._process
+        assert isinstance(process.stdin, io.BufferedWriter)
+        assert isinstance(process.stdout, io.BufferedReader) and isinstance(process.stderr, io.BufferedReader)
+        self._requests, self._replies = process.stdin, process.stdout
+        self._printed = _Printed(process.stderr, mark)
+        self._lock = threading.Lock()
+        self._ended: ChildEndedError | None = None
+        try:
+            with self._limited(_START_LIMIT):
+                user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
+                setup = {"path": absolute_path(), "user_site": user_site, "script": os.path.abspath(script)}
+                _send(self._requests, _packed(setup))
+                _skip(self._replies, mark)
+        except ChildEndedError as error:
+            raise ChildStartError(f"no child process can be started: {sys.executable}: {error}") from error
+
+    def request(self, content: Content, blobs: Sequence[bytes] = (), *, timeout: float | None = None) -> Reply:
+        """Have the script answer; *timeout* is in seconds.
+
+        Raises
+        ------
+        RequestError
+            If the script raised an exception.
+        ChildEndedError
+            If the child died or ran out of time, in this request or in an earlier one.
+        """
+        message = _packed(content, blobs)
+        with self._lock:
+            if self._ended is not None:
+                raise self._ended
+            with self._limited(timeout):
+                _send(self._requests, message, blobs)
+                reply, answer = _receive(self._replies)
+                printed = self._printed.text()
+        if "raised" in reply:
+            raise RequestError(reply["raised"])
+        return Reply(reply["answer"], answer, printed)
+
+    def close(self) -> None:
+        """End the child. It may be closed twice."""
+        self._kill()
+        self._process.wait()
+        for pipe in self._requests, self._replies:
+            with contextlib.suppress(OSError):  # what was written and is unread
+                pipe.close()
+        self._printed.close()
+
+    def __enter__(self) -> ChildProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _limited(self, seconds: float | None) -> Iterator[None]:
+        """Kill the child after *seconds*, and whenever the block fails; raise `ChildEndedError` if the child died."""
+        expired = threading.Event()
+        timer = None
+        if seconds is not None:
+            timer = threading.Timer(seconds, self._expire, [expired])
+            timer.daemon = True
+            timer.start()
+        try:
+            yield
+        except BaseException as error:
+            self._stop(timer)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # The pipes of a dying process are closed first; killed at once, it would be taken for killed.
+                self._process.wait(_GRACE if isinstance(error, (EOFError, OSError)) else 0)
+            how = f"no answer within {seconds:g} s" if expired.is_set() else _how_it_ended(self._process.returncode)
+            self.close()
+            self._ended = ChildEndedError(how, self._printed.text())
+            if isinstance(error, (EOFError, OSError, ValueError)):
+                raise self._ended from None
+            raise
+        finally:
+            self._stop(timer)
+
+    @staticmethod
+    def _stop(timer: threading.Timer | None) -> None:
+        if timer is not None:
+            timer.cancel()
+            timer.join()  # so that it kills nothing once the child's number may be another process's
+
+    def _expire(self, expired: threading.Event) -> None:
+        expired.set()
+        self._kill()
+
+    def _kill(self) -> None:
+        if self._process.poll() is not None:
+            return
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+
+class _Printed:
+    """What a child prints, read by a thread so that the child never waits for it."""
+
+    def __init__(self, pipe: io.BufferedReader, mark: bytes):
+        self._pipe = pipe
+        self._mark = mark
+        self._texts: queue.Queue[bytes] = queue.Queue()
+        self._thread = threading.Thread(target=self._read, name="printed by a child process", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        text = bytearray()
+        with contextlib.suppress(OSError, ValueError):
+            while data := self._pipe.read1(_MOST_PRINTED):
+                text += data
+                while (end := text.find(self._mark)) >= 0:
+                    self._texts.put(bytes(text[:end]))
+                    del text[: end + len(self._mark)]
+                del text[:-_MOST_PRINTED]
+        self._texts.put(bytes(text))
+
+    def text(self) -> str:
+        """Return what was printed up to the mark that the child sets before it replies, or to the child's end."""
+        try:
+            printed = self._texts.get(timeout=_GRACE)
+        except queue.Empty:  # a process that the child started has the pipe
+            return ""
+        return printed[-_MOST_PRINTED:].decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        self._thread.join(_GRACE)
+        if not self._thread.is_alive():  # else a process that the child started has the pipe
+            self._pipe.close()
+
+
+def absolute_path() -> list[str]:
+    """Return the entries of ``sys.path`` that do not depend on the working directory."""
+    return [entry for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry)]
+
+
+def _how_it_ended(code: int | None) -> str:
+    if code is None:
+        return "it closed its pipes or garbled a reply"
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {-code}"
+
+
+def _packed(content: Content, blobs: Sequence[bytes] = ()) -> bytes:
+    text = json.dumps([content, [len(blob) for blob in blobs]]).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+def _send(file: io.BufferedWriter, message: bytes, blobs: Sequence[bytes] = ()) -> None:
+    for part in (message, *blobs):
+        file.write(part)
+    file.flush()
+
+
+def _receive(file: io.BufferedReader) -> tuple[Content, list[bytes]]:
+    content, sizes = json.loads(_exactly(file, int.from_bytes(_exactly(file, 8), "little"), _MOST_CONTENT))
+    return content, [_exactly(file, size, _MOST_BYTES) for size in sizes]
+
+
+def _exactly(file: io.BufferedReader, size: int, most: int = 8) -> bytes:
+    if size > most:
+        raise ValueError(f"a message of {size} bytes")
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def _skip(file: io.BufferedReader, mark: bytes) -> None:
+    """Read up to *mark*, which the child sends when it runs: a startup file may have printed before."""
+    text = bytearray()
+    while not text.endswith(mark):
+        if not (data := file.read1(_MOST_PRINTED)):
+            raise EOFError
+        text += data
+        del text[:-_MOST_PRINTED]
+
+
+def _main(mark: bytes) -> None:
+    """Run the child: answer requests until there are no more."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is expected, and leaves no file
+    requests, replies, marks = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    _send(replies, mark)
+    setup, _ = _receive(requests)
+    if setup["user_site"]:  # which an isolated interpreter leaves out
+        site.addsitedir(setup["user_site"])
+    here = os.path.realpath(os.curdir)
+    # Where an installed package lies in the working directory (an editable install), that is in the path already.
+    sys.path[:] = [entry for entry in setup["path"] if entry in sys.path or os.path.realpath(entry) != here]
+    script = _loaded(setup["script"])
+    with contextlib.suppress(EOFError):
+        while True:
+            content, blobs = _receive(requests)
+            try:
+                answer, made = script.answer(content, blobs)
+                message = _packed({"answer": answer}, made)
+            except Exception as error:
+                message, made = _packed({"raised": f"{error}" or type(error).__name__}), []
+            for file in sys.stdout, sys.stderr:
+                file.flush()
+            _send(marks, mark)
+            _send(replies, message, made)
+
+
+def _loaded(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("numba_cuda_autolink_child", path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1].encode())

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""ELF files, which cubins and objects are: header, sections and symbols.
+
+The flags of cubins are read as nvcc and NVRTC of CUDA 12.9 to 13.4 write them.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .bounds import FormatError, check_range, string_at, unpack
+
+ELF_MAGIC = b"\x7fELF"
+EM_CUDA = 190
+ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+SHT_SYMTAB, SHT_RELA, SHT_REL = 2, 4, 9
+GLOBAL = 1
+FUNCTION = 2
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SHT_NULL, _SHT_STRTAB, _SHT_NOBITS = 0, 3, 8
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of an ELF file: its name, and the offset and size of its content in bytes."""
+
+    name: str
+    type: int
+    offset: int
+    size: int
+    link: int
+    info: int
+
+
+@dataclass(frozen=True)
+class Elf:
+    """The headers of a little-endian 64-bit ELF file."""
+
+    type: int
+    machine: int
+    flags: int
+    abi_version: int
+    os_abi: int
+    sections: tuple[Section, ...]
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it holds machine code for GPUs."""
+        return self.machine == EM_CUDA
+
+    @property
+    def sm(self) -> int | None:
+        """The architecture of a cubin, 90 for sm_90; ``None`` for an ABI version whose flags are not known."""
+        if not self.is_cuda or self.abi_version not in (7, 8):
+            return None
+        return (self.flags >> 8) & 0xFF if self.abi_version == 8 else self.flags & 0xFF
+
+    def section(self, name: str) -> Section | None:
+        """Return the first section called *name*, or ``None``."""
+        return next((section for section in self.sections if section.name == name), None)
+
+    @property
+    def symbol_table(self) -> Section | None:
+        """The section that holds the symbols, or ``None``."""
+        return next((section for section in self.sections if section.type == SHT_SYMTAB), None)
+
+
+class ElfSymbol(NamedTuple):
+    """A symbol. *bind* is 0 for local, 1 for global, 2 for weak; *type* is 1 for a variable, 2 for a function;
+    *section* is the number of the section that defines it, 0 if the symbol is undefined."""
+
+    name: str
+    bind: int
+    type: int
+    section: int
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether this file defines the symbol."""
+        return self.section != 0
+
+
+def read_elf(code: bytes) -> Elf:
+    """Read the headers of an ELF file, and check that all tables and sections lie within it.
+
+    Raises
+    ------
+    FormatError
+        If one does not, or it is not a little-endian 64-bit ELF file.
+    """
+    ident, kind, machine, version, _, phoff, shoff, flags, ehsize, phentsize, phnum, shentsize, shnum, names = unpack(
+        _HEADER, code, 0, "an ELF header"
+    )
+    if not ident.startswith(ELF_MAGIC):
+        raise FormatError(f"an ELF file begins with {ELF_MAGIC!r}, not with {ident[:4]!r}")
+    if ident[4] != 2 or ident[5] != 1:
+        raise FormatError("it is not a little-endian 64-bit ELF file")
+    if ident[6] != 1 or version == 0:
+        raise FormatError(f"its ELF version is {ident[6]} and {version}, not 1")
+    if kind not in (ET_REL, ET_EXEC, ET_DYN):
+        raise FormatError(f"its ELF type {kind} is not relocatable (1), executable (2) or shared (3)")
+    if ehsize != _HEADER.size:
+        raise FormatError(f"its ELF header gives its own size as {ehsize} bytes, not {_HEADER.size}")
+    if phnum:
+        check_range(code, phoff, phnum * phentsize, "program header table")
+    if not shnum or shentsize != _SECTION_HEADER.size or names >= shnum:
+        raise FormatError(f"its section table is unreadable ({shnum} sections of {shentsize} bytes, names in {names})")
+    check_range(code, shoff, shnum * shentsize, "section table")
+    headers = [_SECTION_HEADER.unpack_from(code, shoff + number * shentsize) for number in range(shnum)]
+    for number, (_, section_type, _, _, offset, size, link, *_) in enumerate(headers):
+        if section_type not in (_SHT_NULL, _SHT_NOBITS):
+            check_range(code, offset, size, f"section {number}")
+        if link >= shnum:
+            raise FormatError(f"section {number} is linked to section {link}, and there are {shnum}")
+    if headers[names][1] != _SHT_STRTAB:
+        raise FormatError("its section names are not in a string table")
+    strings = code[headers[names][4] : headers[names][4] + headers[names][5]]
+    sections = tuple(
+        Section(
+            string_at(strings, header[0], "a section's name"), header[1], header[4], header[5], header[6], header[7]
+        )
+        for header in headers
+    )
+    return Elf(kind, machine, flags, ident[8], ident[7], sections)
+
+
+def content(code: bytes, section: Section) -> bytes:
+    """Return the bytes of a *section* of *code*, which `read_elf` found to lie within it."""
+    return b"" if section.type == _SHT_NOBITS else code[section.offset : section.offset + section.size]
+
+
+def elf_symbols(code: bytes, file: Elf) -> list[ElfSymbol]:
+    """Return the symbols of an ELF *file*; empty if it has no symbol table.
+
+    Raises
+    ------
+    FormatError
+        If the table is damaged.
+    """
+    table = file.symbol_table
+    if table is None:
+        return []
+    if table.size % _SYMBOL.size:
+        raise FormatError(f"its symbol table takes {table.size} bytes, which is not a multiple of {_SYMBOL.size}")
+    names = file.sections[table.link]
+    if names.type != _SHT_STRTAB:
+        raise FormatError("its symbols' names are not in a string table")
+    strings = content(code, names)
+    return [
+        ElfSymbol(string_at(strings, name, "a symbol's name"), info >> 4, info & 0xF, section)
+        for name, info, _, section, _, _ in _SYMBOL.iter_unpack(content(code, table))
+    ]

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LLVM IR as text: the functions that it declares and defines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_FUNCTION = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
+# NVVM defines these, or numba-cuda does when it hands the IR over.
+_COMPILER_PREFIXES = ("llvm.", "__nv", "___numba_")
+
+
+def undefined_functions(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the functions that *modules* (LLVM IR as text), linked with each other, call and do not define; sorted."""
+    found: dict[str, set[str]] = {"declare": set(), "define": set()}
+    for text in modules:
+        for how, quoted, plain in _FUNCTION.findall(text):
+            found[how].add(quoted or plain)
+    return tuple(sorted(name for name in found["declare"] - found["define"] if not name.startswith(_COMPILER_PREFIXES)))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether link inputs fit the target of a link, as far as their headers show it."""
+
+from __future__ import annotations
+
+from ..formats.bounds import FormatError
+from ..formats.elf import read_elf
+from ..formats.lto_ir import read_lto_ir
+from ..formats.pieces import Piece, pieces
+from ..formats.ptx import Ptx, read_ptx
+from ..inputs.link_input import LinkInput
+from ..target import Target
+
+
+def misfit(link_input: LinkInput, target: Target) -> str:
+    """Return why *link_input* does not fit *target*, and what to do; ``""`` if no header shows that it does not."""
+    kind, code = link_input.kind.name, link_input.code
+    major, minor = target.compute_capability
+    sm = major * 10 + minor
+    try:
+        if kind == "cubin":
+            return _cubin_misfit(read_elf(code).sm, sm, target.arch)
+        if kind == "PTX":
+            return _ptx_misfit(read_ptx(code), sm, target)
+        if kind == "LTO-IR":
+            return _ltoir_misfit(read_lto_ir(code).sm, sm, target.arch)
+        if kind in ("fatbin", "object"):
+            return _container_misfit(list(pieces(kind, code)), sm, target.arch)
+    except FormatError as error:
+        return str(error)
+    return ""
+
+
+def _runs_on(cubin_sm: int, target_sm: int) -> bool:
+    """Return whether machine code runs: on its own and on later minor versions of its major version."""
+    return cubin_sm // 10 == target_sm // 10 and cubin_sm <= target_sm
+
+
+def _cubin_misfit(sm: int | None, target_sm: int, arch: str) -> str:
+    if sm is None or _runs_on(sm, target_sm):
+        return ""
+    first = target_sm // 10 * 10
+    runs = f"sm_{target_sm}" if first == target_sm else f"sm_{first} to sm_{target_sm}"
+    return (
+        f"it is machine code for sm_{sm}, and the kernel is built for {arch}, which runs code for {runs}\n"
+        f"  what to do: compile it for {arch} (in the hook: autolink.current_target().arch), or return PTX or LTO-IR"
+        " for that architecture or an older one"
+    )
+
+
+def _ptx_misfit(ptx: Ptx, target_sm: int, target: Target) -> str:
+    if ptx.sm > target_sm:
+        why = "is newer than"
+    elif ptx.suffix == "a" and (ptx.sm != target_sm or target.suffix != "a"):
+        why = "is for that architecture only, not for"
+    else:
+        return ""
+    return (
+        f"its .target {ptx.target} {why} {target.arch}, which the kernel is built for\n"
+        f"  what to do: compile it for {target.arch} or an older architecture (in the hook:"
+        " autolink.current_target().arch)"
+    )
+
+
+def _ltoir_misfit(sm: int | None, target_sm: int, arch: str) -> str:
+    if sm is None or sm <= target_sm:
+        return ""
+    return (
+        f"it is LTO-IR for sm_{sm}, which is newer than {arch}, which the kernel is built for\n"
+        f"  what to do: compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
+    )
+
+
+def _container_misfit(held: list[Piece], target_sm: int, arch: str) -> str:
+    if not held or any(piece.sm is None for piece in held):
+        return ""
+    found = sorted({(piece.kind, piece.sm or 0) for piece in held})
+    if any(_runs_on(sm, target_sm) if kind == "cubin" else sm <= target_sm for kind, sm in found):
+        return ""
+    listed = ", ".join(f"{kind} for sm_{sm}" for kind, sm in found)
+    return (
+        f"it holds {listed}: nothing for {arch}, which the kernel is built for\n"
+        f"  what to do: compile it for {arch} (nvcc -arch={arch})"
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernel's own side of a link: its code, its entry, and the symbols that it references and does not define."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..inputs.link_input import LinkInput
+
+_POINTER = re.compile(r"[%\w.\"]+\*+")
+
+
+class SymbolSite(NamedTuple):
+    """A call that references a symbol: its LLVM prototype, and which call it is, for messages."""
+
+    prototype: str
+    call: str
+
+    @property
+    def untyped(self) -> str:
+        """The prototype without the types that its pointers point to, in which calls of one function may differ."""
+        return _POINTER.sub("i8*", self.prototype)
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel's own code.
+
+    Attributes
+    ----------
+    inputs:
+        The code: one LTO-IR module, or PTX.
+    entry:
+        The kernel's name in it.
+    undefined:
+        The functions that it calls and does not define.
+    sites:
+        For those of them that calls in Python reference: these calls, each with another prototype.
+    """
+
+    inputs: tuple[LinkInput, ...]
+    entry: str = ""
+    undefined: tuple[str, ...] = ()
+    sites: Mapping[str, tuple[SymbolSite, ...]] = field(default_factory=dict)
+
+    @property
+    def prototypes(self) -> dict[str, str]:
+        """For each symbol that a call in Python references, the LLVM function type of the first such call."""
+        return {symbol: sites[0].prototype for symbol, sites in self.sites.items()}
+
+    def referenced_by(self, symbol: str) -> str:
+        """Return what references *symbol*, for a message."""
+        return self.sites[symbol][0].call if symbol in self.sites else "linked code, not by a call in Python"

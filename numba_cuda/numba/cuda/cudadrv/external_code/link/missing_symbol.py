@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The error for a symbol that nothing defines: who references it, and which similar names exist."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+from ..compile import bitcode, programs
+from ..compile.nvrtc import CompileError
+from ..formats import cxx_names, symbols
+from ..formats.pieces import has_compressed_piece
+from ..formats.symbols import Symbols
+from ..inputs import kinds
+from ..inputs.link_input import LinkInput
+from ..target import Target
+from . import probes
+from .errors import LinkError, message
+from .parts import LinkJob, Part
+
+_UNDEFINED = re.compile(
+    r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
+)
+_MOST_NAMES = 8
+_REMEDY = (
+    "check the symbol's spelling; in CUDA C++ declare the function"
+    ' extern "C" __device__, so that its name is not mangled; return the code that defines it from __numba_cuda_link__'
+)
+
+
+def symbol_in_log(log: str) -> str | None:
+    """Return the first undefined symbol that the linker's *log* names, or ``None``."""
+    found = _UNDEFINED.search(log)
+    return next(group for group in found.groups() if group) if found else None
+
+
+def symbol_in_parts(job: LinkJob) -> str | None:
+    """Return an undefined symbol that no part defines, where that can be read, or ``None``. nvJitLink before 12.9 does
+    not name those of machine code."""
+    defined: set[str] = set()
+    undefined = list(Symbols.of((), job.kernel_code.sites).undefined)
+    for part in job.parts:
+        own = symbols.symbols_of(part.kind.name, part.code)
+        undefined += own.undefined if own is not None else ()
+        names = _names_in(part, job.plan.target)
+        if names is None and part.planned is not None:
+            return None
+        defined |= names or set()
+    return next((name for name in undefined if name not in defined), None)
+
+
+def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
+    """Return the error for an undefined *symbol*."""
+    external = [part for part in job.parts if part.planned is not None]
+    defined = {part: names for part in external if (names := _names_in(part, job.plan.target)) is not None}
+    near, remedy = _similar_names(symbol, defined)
+    if not near and symbol in job.kernel_code.sites:
+        near, remedy = _mangled_in_ltoir(job, external, symbol)
+    text = message(
+        job.plan,
+        f"{symbol!r} is called but nothing that is linked defines it",
+        f"referenced by: {job.kernel_code.referenced_by(symbol)}",
+        *(f"near miss: {line}" for line in near),
+        *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),
+        f"what to do: {remedy or _REMEDY}",
+    )
+    return LinkError(text, log)
+
+
+def _definitions(names: frozenset[str] | None) -> str:
+    if names is None:
+        return ""
+    shown = sorted(map(cxx_names.readable, names))
+    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    return f", which defines {', '.join(shown[:_MOST_NAMES])}{more}" if shown else ", which defines nothing"
+
+
+def _names_in(part: Part, target: Target) -> frozenset[str] | None:
+    """Return the symbols that *part* defines; ``None`` if they cannot be read."""
+    if part.planned is not None and part.planned.input.kind is kinds.BITCODE:
+        return frozenset(bitcode.defined(part.planned.input) or ()) or None
+    if part.kind is kinds.LTO_IR:
+        return None if part.planned is None else _names_in_source(part.planned.input, target)
+    names = symbols.defined_in(part.kind.name, part.code)
+    if has_compressed_piece(part.kind.name, part.code):
+        names |= symbols.host_functions(part.kind.name, part.code)
+    return names or None
+
+
+def _names_in_source(source: LinkInput, target: Target) -> frozenset[str] | None:
+    """Return the symbols of a source that became LTO-IR: it is compiled to machine code, whose symbols can be read."""
+    if source.kind is kinds.CUDA:
+        with contextlib.suppress(CompileError):
+            return symbols.defined_in("cubin", programs.compiled(source, dataclasses.replace(target, lto=False)).code)
+    return None
+
+
+def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:
+    """Return what is defined under a name similar to *symbol*, and what to do about it."""
+    mangled = [(part, name) for part, names in defined.items() for name in names if cxx_names.base_name(name) == symbol]
+    mangled = [(part, name) for part, name in mangled if name != symbol]
+    if mangled:
+        near = [f"{part.origin} defines {cxx_names.readable(name)}, as C++: {name}" for part, name in mangled]
+        return near, f'declare it extern "C" __device__, so that its name in the code is {symbol!r}'
+    near = []
+    for part, names in defined.items():
+        bases = {cxx_names.base_name(name): name for name in names}
+        for base in difflib.get_close_matches(symbol, bases, n=2, cutoff=0.7):
+            near.append(f"{part.origin} defines {cxx_names.readable(bases[base])!r}")
+    return near, f"call what is defined, or rename the function to {symbol!r}" if near else ""
+
+
+def _mangled_in_ltoir(job: LinkJob, external: Iterable[Part], symbol: str) -> tuple[list[str], str]:
+    """Return whether LTO-IR, whose names cannot be listed, defines the C++ name that *symbol* would have."""
+    candidates = cxx_names.possible_names(symbol, job.kernel_code.prototypes[symbol])
+    for part in external:
+        if part.kind is kinds.LTO_IR and candidates:
+            name = probes.defined_in_ltoir(part.code, candidates, job.plan.target.arch)
+            if name is not None:
+                return _similar_names(symbol, {part: [name]})
+    return [], ""

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Symbols that two parts of a link define."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from autolink_support import adder, compiled
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.link import probes
+from numba.cuda.cudadrv.external_code.link.duplicates import duplicate_of, find_duplicate
+from numba.cuda.cudadrv.external_code.link.parts import Part
+
+ARCH = "sm_90"
+KIND = {"ltoir": kinds.LTO_IR, "ptx": kinds.PTX, "cubin": kinds.CUBIN}
+
+
+def part(kind, *symbols):
+    code = compiled("".join(adder(symbol, len(symbols)) for symbol in symbols), kind)
+    return Part(KIND[kind], code, f"{kind} of {', '.join(symbols)}")
+
+
+@pytest.fixture
+def links(monkeypatch):
+    """The numbers of inputs of the links that probe."""
+    counts = []
+    linked = probes._linked
+
+    def count(codes, *arguments):
+        counts.append(len(codes))
+        return linked(codes, *arguments)
+
+    monkeypatch.setattr(probes, "_linked", count)
+    return counts
+
+
+@pytest.mark.parametrize(("first", "second"), [*itertools.product(("ptx", "cubin"), repeat=2)])
+def test_in_code_that_can_be_read(first, second, links):
+    parts = [part(first, "f"), part(second, "g"), part(second, "g", "f")]
+    found = find_duplicate(parts, (), ARCH)
+    assert (found.symbol, found.first, found.second) == ("f", parts[0], parts[2])
+    assert links == []
+
+
+@pytest.mark.parametrize("other", ["ptx", "cubin"])
+def test_in_ltoir_and_code_that_can_be_read(other):
+    parts = [part("ltoir", "a"), part("ltoir", "b", "f"), part(other, "f")]
+    found = find_duplicate(parts, (), ARCH)
+    assert {found.first, found.second} == set(parts[1:])
+
+
+@pytest.mark.parametrize("count", [2, 8])
+def test_any_number_of_ltoir_modules_takes_one_link(count, links):
+    parts = [part("ptx", "f"), *(part("ltoir", f"g{number}") for number in range(count))]
+    assert find_duplicate(parts, (), ARCH) is None
+    assert len(links) == 1
+
+
+@pytest.mark.parametrize("count", [4, 8])
+def test_the_modules_that_define_a_symbol_are_found_in_one_link_each(count, links):
+    parts = [part("ltoir", f"g{number}") for number in range(count)]
+    parts[1], parts[-1] = part("ltoir", "f"), part("ltoir", "g", "f")
+    found = duplicate_of("f", parts, ARCH)
+    assert (found.first, found.second) == (parts[1], parts[-1])
+    assert len(links) == count
+    assert max(links) == 4  # the module, one that defines the symbol, and twice the one that ends the link
+
+
+def test_a_symbol_that_one_module_defines_is_not_a_duplicate():
+    assert duplicate_of("f", [part("ltoir", "f"), part("ltoir", "g")], ARCH) is None
+
+
+def test_a_probe_ends_before_code_is_generated():
+    """A link that gets as far as ptxas and fails there would make nvJitLink let later undefined symbols pass."""
+    calls = compiled('extern "C" __device__ int elsewhere(int); ' + adder("f", "elsewhere(x)"), "ltoir")
+    assert probes.duplicate_in_ltoir([calls], ARCH) is None
+    stop = probes.definitions_of(probes._STOP, ARCH)
+    codes = [probes.ObjectCode.from_ltoir(code, name=name) for name, code in (("a", calls), ("b", stop), ("c", stop))]
+    _, log = probes._linked(codes, ARCH)
+    assert probes.multiply_defined(log) == probes._STOP[0]
+    assert "elsewhere" not in log
