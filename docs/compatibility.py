@@ -107,7 +107,7 @@ CUDA_TESTS = (
     "external_code/headers",
     "external_code/inputs",
     "external_code/link",
-    "examples/test_examples.py::TestRunsAsAReaderRunsIt::test_where_it_is[own_cu_file.py]",
+    "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file.py]",
 )
 
 

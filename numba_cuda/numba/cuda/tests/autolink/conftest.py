@@ -19,7 +19,7 @@ import pytest
 
 _MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
 
-# The tests leave no trace in the user's cache, and find none there. Set before anything reads it.
+# Tests neither read nor write the user's cache. Set before anything reads the variable.
 _cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests-")
 os.environ.setdefault("NUMBA_CUDA_AUTOLINK_CACHE_DIR", _cache_directory.name)
 
@@ -60,15 +60,15 @@ def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="session")
 def driver_stub(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables for a process that wants to load the NVIDIA driver: where there is none, with a library of
-    its name that says so of every call."""
+    """Environment variables for a process that loads the NVIDIA driver. Without a driver they lead to a library of its
+    name whose calls report that there is no device."""
     try:
         ctypes.CDLL("libcuda.so.1")
         return {}
     except OSError:
         pass
     if sys.platform != "linux" or shutil.which("gcc") is None:
-        pytest.skip("there is no NVIDIA driver, and no gcc to make a stand-in for it")
+        pytest.skip("there is no NVIDIA driver, and no gcc to build a stand-in for it")
     folder = tmp_path_factory.mktemp("driver")
     (folder / "cuda.c").write_text(
         """
@@ -89,6 +89,7 @@ def driver_stub(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def why_no_gpu() -> str | None:
+    """Return why tests cannot launch kernels here; ``None`` if they can."""
     from numba import cuda
 
     if cuda.config.ENABLE_CUDASIM:

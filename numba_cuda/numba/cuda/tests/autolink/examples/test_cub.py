@@ -87,7 +87,7 @@ class TestLinked:
 
     @pytest.mark.parametrize("calls", [pytest.param(1023, marks=pytest.mark.thorough), 1024])
     def test_a_kernel_has_many_calls(self, calls):
-        """Slots are counted right, the largest is found wherever it is, and what is too much is refused."""
+        """Slots are counted, the largest is found wherever it is, and too many are refused."""
         reserve = '#define AUTOLINK_CUB_NEEDS {}, 0, 1\n#include "cub_reserve_storage.cuh"\n'
         code = "".join(reserve.format(4000 if number == 700 else 100 + number) for number in range(calls))
         code += 'extern "C" __device__ int many(int x) { return autolink_cub::from_first_thread(x, threadIdx.x); }'
@@ -198,7 +198,7 @@ class TestInTheSimulator:
             ("cub.BlockLoad(64).load(x, np.ones(1), 3)", "got an array of 66 items, expected at least 67: offset 3"),
         ],
     )
-    def test_tells_what_only_a_run_can(self, call, message):
+    def test_finds_faults_that_only_a_run_shows(self, call, message):
         script = (
             f"import sys; sys.path.insert(0, {str(EXAMPLES)!r})\n"
             "import cub, numpy as np\nfrom numba import cuda\n"
@@ -246,11 +246,11 @@ class TestConstructors:
             ),
         ],
     )
-    def test_refuse_what_they_cannot_do(self, make, message):
+    def test_refuse_unsupported_arguments(self, make, message):
         with pytest.raises(ValueError, match=message):
             make()
 
-    def test_what_a_kernel_reads_off_them(self):
+    def test_attributes_that_kernels_use(self):
         load = cub.BlockLoad((16, np.int64(8)), np.int32(4))
         assert (load.block_dim, load.threads, load.items_per_thread, load.tile) == ((16, 8, 1), 128, 4, 512)
         assert repr(load) == "BlockLoad(block=(16, 8, 1), items_per_thread=4, algorithm='direct')"
@@ -258,7 +258,7 @@ class TestConstructors:
 
 
 class TestArguments:
-    """What does not fit is an error at the call's line."""
+    """Arguments that do not fit are an error at the call's line."""
 
     @pytest.mark.parametrize(
         ("primitive", "call", "message"),

@@ -26,7 +26,7 @@ def run_example():
     return module(EXAMPLES, "_run")
 
 
-class TestRunsAsAReaderRunsIt:
+class TestRunAsAScript:
     def run(self, name, **environment):
         return subprocess.run(
             [sys.executable, str(EXAMPLES / name)],
@@ -37,7 +37,7 @@ class TestRunsAsAReaderRunsIt:
         )
 
     @pytest.mark.parametrize("name", ["fft.py", "cub_block_sum.py", "cub_unique.py", "own_cu_file.py"])
-    def test_where_it_is(self, name, thorough, tmp_path):
+    def test_succeeds(self, name, thorough, tmp_path):
         """The short form links the first kernel, and simulates the first size, of examples that have many."""
         fewer = {"fft.py": "SIZES", "cub_block_sum.py": "CASES", "cub_unique.py": "CASES"}
         script = name
@@ -74,7 +74,7 @@ class TestRunsAsAReaderRunsIt:
         if "On the GPU" not in done.stdout:
             assert done.stdout.count("with the external code inlined") == done.stdout.count("gives a cubin") > 0
 
-    def test_says_what_is_missing_without_nvmath(self, tmp_path):
+    def test_names_what_is_missing_without_nvmath(self, tmp_path):
         (tmp_path / "nvmath.py").write_text("raise ImportError('not here')")
         done = self.run("nvmath_fft.py", PYTHONPATH=str(tmp_path))
         assert done.returncode == 2
@@ -146,7 +146,7 @@ def test_our_fft_is_right_for_every_size_direction_and_split(blocks_on_the_cpu, 
 
 
 class TestOurFFT:
-    def test_what_a_kernel_reads_off_it(self, fft_example):
+    def test_attributes_that_kernels_use(self, fft_example):
         fft = fft_example.FFT(size=128, elements_per_thread=8, ffts_per_block=4)
         assert (fft.storage_size, fft.stride, fft.block_dim) == (8, 16, (16, 4, 1))
         assert fft.value_type == np.complex64
@@ -178,7 +178,7 @@ class TestOurFFT:
             ),
         ],
     )
-    def test_refuses_what_it_cannot_do(self, fft_example, arguments, message):
+    def test_refuses_unsupported_arguments(self, fft_example, arguments, message):
         with pytest.raises(ValueError, match=message):
             fft_example.FFT(**{"size": 128, **arguments})
 

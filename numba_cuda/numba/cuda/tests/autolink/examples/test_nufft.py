@@ -41,7 +41,7 @@ def image():
 
 
 class PlanInNumPy:
-    """What a plan does, with its own window, polynomials and factors, in NumPy."""
+    """The steps of a plan in NumPy, with the plan's own window, polynomials and factors."""
 
     def __init__(self, plan, windows):
         self.plan = plan
@@ -152,7 +152,7 @@ class TestDirectSums:
 
 
 class TestPlan:
-    def test_says_what_it_is(self, nufft):
+    def test_repr_and_attributes(self, nufft):
         plan = nufft.Plan(1, (100, 31), eps=1e-6)
         assert (plan.modes, plan.sizes, plan.sign, plan.dtype) == ((100, 31), (256, 64), 1, np.complex128)
         assert repr(plan) == (
@@ -184,11 +184,11 @@ class TestPlan:
         with pytest.raises(ValueError, match=message):
             nufft.Plan(**{"kind": 1, "modes": 10, **arguments})
 
-    def test_refuses_modes_that_are_no_number(self, nufft):
+    def test_refuses_modes_that_are_not_integers(self, nufft):
         with pytest.raises(TypeError, match=r"modes: got 1.5, expected an int or one or two of them"):
             nufft.Plan(1, 1.5)
 
-    def test_refuses_points_that_are_none(self, nufft):
+    def test_refuses_arrays_that_are_not_points(self, nufft):
         plan = nufft.Plan(1, (10, 10))
         x = np.zeros(3)
         with pytest.raises(TypeError, match="set_points: got 1 coordinate arrays, expected 2"):
@@ -200,11 +200,11 @@ class TestPlan:
         with pytest.raises(ValueError, match="y: got 4 points, expected as many as of x, 3"):
             plan.set_points(x, np.zeros(4))
 
-    def test_wants_points_first(self, nufft):
+    def test_execute_needs_points(self, nufft):
         with pytest.raises(RuntimeError, match="execute: this plan has no points yet: call set_points first"):
             nufft.Plan(1, 10).execute(np.zeros(3, complex))
 
-    def test_functions_want_their_dimensions(self, nufft):
+    def test_functions_refuse_other_dimensions(self, nufft):
         with pytest.raises(ValueError, match=r"modes: got \(3, 4\), expected 1 of them"):
             nufft.nufft1d1(np.zeros(3), vector(3), (3, 4))
 
@@ -389,7 +389,7 @@ class TestOnTheGPU:
         case = nufft.make_case(kind, modes, points, eps, sign=sign)
         case()
         assert case.error() <= eps
-        case()  # the second time finds the grid as the first left it
+        case()  # the second run finds the grid as the first left it
         assert case.error() <= eps
 
     @pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-6])

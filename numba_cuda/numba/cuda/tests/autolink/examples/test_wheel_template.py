@@ -34,11 +34,11 @@ extern "C" __device__ float2 halved(float2 z) { return {z.x / 2, z.y / 2}; }
 
 
 def built(folder, into):
-    """The wheel of a copy of the template, by pip, with what it requires."""
+    """Build the wheel of a copy of the template with pip, which installs the build's requirements."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     if "No matching distribution found" in done.stderr or "Could not find a version" in done.stderr:
-        pytest.skip("what the build requires is not to be had here")
+        pytest.skip("the build's requirements cannot be installed here")
     assert done.returncode == 0, done.stderr
     (wheel,) = into.glob("*.whl")
     return wheel
@@ -52,7 +52,7 @@ def hook():
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """An environment with all that is installed here, numba-cuda and this project, but without the template."""
+    """An environment with all packages that are installed here, including this project, but without the template."""
     environment = with_numba_cuda(tmp_path_factory.mktemp("environment"))
     folder = tmp_path_factory.mktemp("project")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
@@ -62,12 +62,12 @@ def environment(tmp_path_factory):
 
 
 def if_linkable(*kinds):
-    """What is chosen: these, or the source where nvJitLink is older than the NVRTC that made them."""
+    """Return *kinds*, or the source for each where nvJitLink is older than the NVRTC that compiled them."""
     return list(kinds) if toolkit.nvjitlink_version() >= (12, 9) else ["CUDA C++ source"] * len(kinds)
 
 
 def linked_for(environment, import_line, call, *ccs, **options):
-    """The kinds of what is linked into a kernel with these options, for compute capabilities."""
+    """Return the kind of code that is linked into a kernel with these options, for each compute capability."""
     facts = environment.facts(
         f"""
         from numba import cuda
@@ -167,12 +167,12 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
         ("float* first(float* x) {", "first: its result has the type 'float *', expected a number"),
     ],
 )
-def test_a_build_says_what_cannot_be_called(code, message, hook):
+def test_a_build_names_what_cannot_be_called(code, message, hook):
     with pytest.raises(RuntimeError, match=re.escape(message)):
         hook.declared(f'extern "C" __device__ {code} }}', ["first"])
 
 
-def test_a_build_says_that_inline_functions_are_left_out(hook):
+def test_a_build_refuses_inline_functions(hook):
     with pytest.raises(RuntimeError, match="second is inline, so the compiler leaves it out"):
         hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
 

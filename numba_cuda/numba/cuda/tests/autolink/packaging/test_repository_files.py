@@ -11,6 +11,8 @@ import tarfile
 import pytest
 from repository import PROJECT, TESTS
 
+from numba_cuda_autolink import command_entry
+
 METADATA = (PROJECT / "pyproject.toml").read_text()
 (VERSION,) = re.findall(r'^version = "(.+)"$', METADATA, re.MULTILINE)
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "README.md")
@@ -113,14 +115,13 @@ def test_hooks_run_tools_that_the_lint_extra_installs():
     assert [tool for tool in tools if f'"{tool}>=' not in lint] == []
 
 
-def test_a_bug_report_has_the_output_of_doctor(capsys):
+def test_a_bug_report_has_the_output_of_doctor(capsys, monkeypatch):
     form = BUG_FORM.read_text()
     (command,) = re.findall(r"Output of `numba-cuda-autolink (\w+)`$", form, re.MULTILINE)
     block = form[form.index(f"id: {command}") :].split("- type:")[0]
     assert "required: true" in block
-    from numba.cuda.autolink import commands
-
-    commands.main([command])
+    monkeypatch.setattr(sys, "argv", ["numba-cuda-autolink", command])
+    command_entry.main()
     assert f"numba-cuda-autolink  {VERSION}" in capsys.readouterr().out
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels that call every CUB primitive of examples/cub, and what NumPy gives for them.
+"""Kernels that call every CUB primitive of examples/cub, compared with NumPy.
 
     python cub_cases.py int32:8x4:4:0 ...
 
-runs cases and prints what is wrong, for the simulator.
+runs cases in the simulator and prints what is wrong.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Case:
 
 
 def matrix():
-    """Two cases of every type; every shape of a block with every number of items."""
+    """Return two cases of every type, which combine every shape of a block with every number of items."""
     return [
         Case(dtype, BLOCK_SHAPES[number % len(BLOCK_SHAPES)], ITEMS[number % len(ITEMS)], number)
         for number, dtype in enumerate(dtype for dtype in NUMBERS for _ in range(2))
@@ -85,7 +85,7 @@ def matrix():
 
 
 def values_for(case, size):
-    """Numbers of the whole range of the type, some of them often; floats whose sums are well conditioned."""
+    """Return numbers from the whole range of the type, some repeated; floats have well-conditioned sums."""
     rng = np.random.default_rng(case.number)
     dtype = np.dtype(case.dtype)
     if dtype.kind in "iu":
@@ -102,19 +102,19 @@ def values_for(case, size):
 
 
 def jit(case):
-    """``cuda.jit`` with the options of a case, of which the simulator has none."""
+    """Return ``cuda.jit`` with the options of a case; the simulator has none of them."""
     return cuda.jit if cuda.config.ENABLE_CUDASIM else cuda.jit(lto=case.lto)
 
 
 @cuda.jit(device=True)
 def copy_to(row, items):
-    """Copy a thread's items, into its row of the results for one."""
+    """Copy a thread's items, for example into its row of the results."""
     for i in range(items.size):
         row[i] = items[i]
 
 
 def arranging(case):
-    """A device function with the primitives that need no order: ``out[k]`` is what the k-th call gives each thread."""
+    """Return a device function with the primitives that need no order: ``out[k]`` has the k-th call's results."""
     block, n, warp, dtype = case.block, case.items, case.warp, np.dtype(case.dtype)
     load = cub.BlockLoad(block, n, case.load)
     store = cub.BlockStore(block, n, case.store)
@@ -174,7 +174,7 @@ def arranging(case):
 
 
 def ordering(case):
-    """A device function with the primitives that compare: the same of minima, maxima and sorting."""
+    """Return the same for the primitives that compare: minima, maxima and sorting."""
     block, n, warp, dtype = case.block, case.items, case.warp, np.dtype(case.dtype)
     load = cub.BlockLoad(block, n)
     least = cub.BlockReduce(block, n, ("warp_reductions", "raking_commutative_only")[case.number % 2])
@@ -224,7 +224,7 @@ def ordering(case):
 
 
 def kernel_of(case):
-    """A kernel of all primitives: CUB's headers are read once."""
+    """Return a kernel with all primitives, so that CUB's headers are read once."""
     arrange = arranging(case)
     if case.dtype not in REALS:
 
@@ -244,37 +244,37 @@ def kernel_of(case):
 
 
 def signature_of(case):
-    """The signature of the kernel of *case*."""
+    """Return the signature of the kernel of *case*."""
     T = case.dtype
     first = f"{T}[::1], {T}[::1], int32[:, ::1], int32[:, ::1], {T}[:, :, :, ::1], {T}[::1]"
     return f"void({first}, {T}[::1], {T}[:, :, :, ::1], int32[:, :, :, ::1])" if T in REALS else f"void({first})"
 
 
 def striped(blocked):
-    """The last two axes, threads and items, from blocked to striped arrangement."""
+    """Rearrange the last two axes, threads and items, from blocked to striped."""
     *others, threads, n = blocked.shape
     return np.swapaxes(blocked.reshape(*others, n, threads), -1, -2)
 
 
 def to_blocked(given):
-    """From striped to blocked arrangement."""
+    """Rearrange from striped to blocked."""
     return np.swapaxes(given, -1, -2).reshape(given.shape)
 
 
 def scattered(given, ranks):
-    """The blocked arrangement in which item [thread, i] is at ranks[thread, i]."""
+    """Return the blocked arrangement in which item [thread, i] is at ranks[thread, i]."""
     flat = np.empty((*given.shape[:-2], ranks.size), given.dtype)
     flat[..., ranks.ravel()] = given.reshape(*given.shape[:-2], -1)
     return flat.reshape(given.shape)
 
 
 class Wrong(list):
-    """What differs from NumPy."""
+    """The differences from NumPy's results, in words."""
 
     def __init__(self, case, items):
         self.case = case
         exact = items.dtype.kind in "iu" or items.dtype == np.float16
-        # What any order of additions can make of it.
+        # Any order of additions is within this.
         self.tolerance = 0 if exact else 4 * np.finfo(items.dtype).eps * abs(items).sum(axis=(1, 2)).max()
 
     def check(self, what, result, expected, summed=False):
@@ -284,7 +284,7 @@ class Wrong(list):
 
 
 def check(case):
-    """What the kernel of *case* gets wrong."""
+    """Run the kernel of *case* and return what it gets wrong."""
     n, threads, tile, warp = case.items, case.threads, case.tile, case.warp
     x = values_for(case, case.lead + BLOCKS * tile - 5)
     fill = values_for(case, 10)[-1:]
@@ -303,7 +303,7 @@ def check(case):
 
 
 def check_arranging(case, x, fill, ranks, warp_ranks, out, stored):
-    """What `arranging` gets wrong."""
+    """Return what `arranging` gets wrong."""
     n, threads, warp, lead = case.items, case.threads, case.warp, case.lead
     with np.errstate(over="ignore"):
         whole = np.concatenate([x[lead:], np.repeat(fill, 5)]).reshape(BLOCKS, threads, n)
@@ -347,7 +347,7 @@ def check_arranging(case, x, fill, ranks, warp_ranks, out, stored):
 
 
 def check_ordering(case, x, out, tags):
-    """What `ordering` gets wrong."""
+    """Return what `ordering` gets wrong."""
     n, threads, warp = case.items, case.threads, case.warp
     items = x.reshape(BLOCKS, threads, n)
     flat = items.reshape(BLOCKS, -1)
@@ -385,14 +385,14 @@ def plus(a, b):
 
 @cuda.jit(device=True)
 def affine(f, g):
-    """Composes two functions x -> a * x + b modulo 256, of 16 bits each: associative and not commutative."""
+    """Compose two functions x -> a * x + b modulo 256, of 16 bits each: associative and not commutative."""
     a, b = f >> 16, f & 0xFFFF
     c, d = g >> 16, g & 0xFFFF
     return (plus(a * c, 0) & 0xFF) << 16 | (plus(b * c, d) & 0xFF)
 
 
 def composed(functions):
-    """What comes of composing some of them with those before."""
+    """Return the composition of each function with all those before it."""
     results = [int(functions[0])]
     for g in functions[1:]:
         f = results[-1]
@@ -406,7 +406,7 @@ MORE_SIGNATURE = "void(int32[::1], int32[:, ::1], int32[:, :, ::1])"
 
 
 def more_kernel(block, n, valid, initial):
-    """A kernel of what `Case` leaves out, for a block of three dimensions."""
+    """Return a kernel of what `Case` leaves out, for a block of three dimensions."""
     first = cub.BlockReduce(block)
     both = cub.BlockReduce(block, n, "raking")
     scan = cub.BlockScan(block, n)
@@ -453,7 +453,7 @@ def more_kernel(block, n, valid, initial):
 
 
 def check_more():
-    """What it gets wrong."""
+    """Run `more_kernel` and return what it gets wrong."""
     n, valid, initial = MORE["n"], MORE["valid"], MORE["initial"]
     x = np.random.default_rng(3).integers(0, 256, 128).astype(np.int32) + (1 << 16)
     out, items_out = np.zeros((10, 64), np.int32), np.zeros((3, 64, n), np.int32)

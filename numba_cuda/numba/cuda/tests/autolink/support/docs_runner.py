@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the blocks of one documentation page, in a process of its own: ``python docs_runner.py JOB.json``."""
+"""Run the blocks of one documentation page in a process of its own: ``python docs_runner.py JOB.json``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def run_python(where: str, block: dict[str, Any], names: dict[str, Any]) -> str:
-    """What the block prints, or the message of what it is to raise."""
+    """Run a block. Return what it prints, or the message of the exception that it is expected to raise."""
     file = Path(f"line_{block['line']}.py").resolve()
     file.write_text(block["code"])
     names["__file__"] = str(file)
@@ -61,7 +61,7 @@ def run_python(where: str, block: dict[str, Any], names: dict[str, Any]) -> str:
 
 
 def replace(where: str, name: str, old: str, new: str) -> None:
-    """Put *new* in the place of the line *old* of a file, indented as that is."""
+    """Replace the line *old* of a file by *new*, with the same indentation."""
     lines = Path(name).read_text().splitlines()
     if [line.strip() for line in lines].count(old) != 1:
         sys.exit(f"{where}: {name} does not have the line {old} once")
@@ -72,7 +72,7 @@ def replace(where: str, name: str, old: str, new: str) -> None:
 
 
 def forget(names: dict[str, Any]) -> None:
-    """Start anew with the page's own modules."""
+    """Forget the page's own modules and names, so that the next block starts from nothing."""
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None) or "").startswith(str(Path.cwd())):
             del sys.modules[name]
@@ -88,13 +88,13 @@ def run_shell(where: str, code: str) -> str:
 
 
 def plain(text: str) -> str:
-    """*text* without colours and without folders before a block's file."""
+    """Return *text* without colours, and without the folders in paths of the blocks' files."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     return re.sub(r'(?:[^\s"(]*/)?line_\d+\.py', "example.py", text)
 
 
 def compare(where: str, got: str, expected: str) -> None:
-    """Leave with an error if *got* is not *expected*, where ``...`` stands for anything."""
+    """Exit with an error unless *got* matches *expected*, in which ``...`` stands for anything."""
     lines = [line.rstrip() for line in expected.strip().splitlines()]
     pattern = "\n".join(".*".join(map(re.escape, line.split("..."))) for line in lines)
     pattern = re.sub(r"\n\.\*(?=\n)", r"(?:\n[\\s\\S]*?)?", pattern)  # a line of its own: any lines, or none

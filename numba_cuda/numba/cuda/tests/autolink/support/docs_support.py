@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The code blocks of a documentation page, run as a reader runs them.
 
-A page is Markdown. A comment before a fenced block says what a test does with it:
+A page is Markdown. A comment before a fenced block tells the test what to do with it:
 
 ``<!-- test: gpu -->``
     Python that needs a GPU. All other Python blocks run without one.
 ``<!-- test: raises NAME -->``
-    Python that raises an exception of that class, whose message the next output block shows.
+    Python that raises an exception of that class. The next output block shows its message.
 ``<!-- test: file NAME -->``
-    Text of any language that is saved as a file.
+    Text in any language, saved as a file.
 ``<!-- test: replace NAME LINE -->``
-    Lines that take the place of the line LINE of that file, for the next block marked ``fresh``.
+    Lines that replace the line LINE of that file, for the next block marked ``fresh``.
 ``<!-- test: fresh -->``
-    Python in which nothing is defined and imported yet of what the page has.
+    Python that starts without the page's earlier definitions and imports.
 ``<!-- test: run -->``
     Shell commands that run.
 ``<!-- test: output -->``
-    What the block before it prints; ``...`` stands for anything.
+    The output of the block before it; ``...`` stands for anything.
 
 All blocks of a page run in order in one process, in one new folder, with one set of global names.
 """
@@ -50,7 +50,7 @@ class Block:
 
 
 def blocks_of(page: str) -> list[Block]:
-    """The blocks of a page that are not directives of MyST's."""
+    """Return the blocks of a page, without MyST's directives."""
     found = []
     for match in _BLOCK.finditer(page):
         mark, _, argument = (match["mark"] or "").partition(" ")
@@ -61,11 +61,11 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def run_page(path: Path, folder: Path, *, gpu: bool) -> None:
-    """Run the blocks of a page in *folder*; those marked ``gpu`` too if *gpu*. Raises `AssertionError` with what went
-    wrong at which line of the page."""
+    """Run the blocks of a page in *folder*, with *gpu* also those marked ``gpu``. Raise `AssertionError` with the line
+    of the page at which something went wrong."""
     job = {"page": str(path), "gpu": gpu, "blocks": [asdict(block) for block in blocks_of(path.read_text())]}
     (folder / "job.json").write_text(json.dumps(job))
-    settings = ("NUMBA_CUDA_AUTOLINK", "NUMBA_ENABLE_CUDASIM", "PYTEST_")  # of the tests, not the page's
+    settings = ("NUMBA_CUDA_AUTOLINK", "NUMBA_ENABLE_CUDASIM", "PYTEST_")  # settings of the test run, not of the page
     kept = ("NUMBA_CUDA_AUTOLINK_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_JOBS")
     environment = {
         **{name: os.environ[name] for name in os.environ if not name.startswith(settings) or name in kept},

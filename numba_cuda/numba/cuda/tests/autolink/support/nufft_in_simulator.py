@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Run by test_nufft.py where Numba simulates: nonuniform FFTs small enough for that, and their errors, as JSON lines.
+"""Small nonuniform FFTs in Numba's simulator, whose errors are printed as JSON lines for test_nufft.py.
 
 The first argument is the folder of the examples; ``--thorough`` after it adds the cases that take seconds each.
 """
@@ -28,7 +28,7 @@ def report(name, result, expected, eps):
     print(json.dumps([name, error, eps]), flush=True)
 
 
-# A tolerance is of the root mean square: of few elements the error may be some times that.
+# A tolerance bounds the root mean square. The error of a few elements may be several times as large.
 SOME = 3
 
 
@@ -37,7 +37,7 @@ def check(name, kind, modes, coordinates, eps=1e-9, times=1, **options):
         return
     plan = Plan(kind, modes, eps, **options).set_points(*coordinates)
     data = vector(len(coordinates[0]) if kind == 1 else modes, plan.dtype)
-    for _ in range(times):  # later times find the grid as the first left it
+    for _ in range(times):  # later runs find the grid as the first left it
         result = plan.execute(data)
     if kind == 1:
         expected = direct.type1(coordinates, data, plan.modes, plan.sign)

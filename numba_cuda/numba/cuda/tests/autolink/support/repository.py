@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The folders of the repository, and the modules in those that are not installed."""
+"""The folders of the repository, and modules in folders that are not installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BENCHMARKS = PROJECT / "benchmarks"
 
 
 def module(folder: Path, name: str) -> ModuleType:
-    """A module as scripts in a folder import it."""
+    """Import a module as the scripts in a folder do."""
     sys.path.insert(0, str(folder))
     try:
         return importlib.import_module(name)

@@ -159,15 +159,16 @@ def damaged(count, seed=7):
         yield kind, ways[(number // len(kinds)) % len(ways)]()
 
 
-def test_ten_thousand_damaged_inputs_are_refused_or_accepted():
+def test_damaged_inputs_are_refused_or_accepted(thorough):
     passed = {}
     refused = 0
-    for kind, code in damaged(10_000):
+    count = 10_000 if thorough else 1_000
+    for kind, code in damaged(count):
         try:
             passed.setdefault(kind, []).append(accepted(kind, code))
         except LinkInputError:
             refused += 1
-    assert refused > 6_000
+    assert refused > 0.6 * count
     # What shows only in the link ends a child process at worst. 8 of each kind; a crash starts another child.
     rnd = random.Random(1)
     sample = [item for items in passed.values() for item in rnd.sample(items, min(8, len(items)))]
