@@ -22,7 +22,7 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
     if cuda.is_available():
         print("On the GPU, compared with NumPy:" if not simulated() else "In the simulator, compared with NumPy:")
         sys.exit(0 if launch() else 1)
-    print("No GPU was found. Linked for sm_90:")
+    print("No GPU was found, so the kernels are linked for sm_90:")
     for title, kernel in link():
         show(title, kernel)
     sys.stdout.flush()
