@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..value_fingerprint import fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint
 
 if TYPE_CHECKING:
     from .callee import Callee
@@ -51,7 +51,10 @@ def stored(callee: Callee, value: Any, argtypes: tuple[Any, ...], target: Target
             raise _NotStorableError(items)
         return packed
 
-    key = _key(callee, value, argtypes, target)
+    try:
+        key = _key(callee, value, argtypes, target)
+    except UnknownValueError:
+        return ask()
     try:
         items = _unpacked(current_store().fetch(key, build).data)
     except _NotStorableError as error:
