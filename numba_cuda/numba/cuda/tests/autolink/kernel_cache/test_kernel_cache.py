@@ -33,7 +33,7 @@ def test_a_kernel_is_saved_and_loaded_without_a_compiler_or_a_linker(program):
     assert not built.warnings + loaded.warnings
 
 
-# What a process finds changed: the program before, and after. The kernel is built anew.
+# What changes: the program before, and after. The kernel is rebuilt.
 CHANGES = {
     "a parameter of a global": ("add = Add(3)", "add = Add(4)"),
     "what the hook returns": (
