@@ -477,7 +477,7 @@ def test_an_owner_that_a_device_function_gets_as_an_argument(monkeypatch):
 
 
 class ArgumentType(types.Opaque):
-    """The type of an object that is only a kernel argument: at compile time there is no object, so the type is asked."""
+    """The type of an object that is only a kernel argument, so that the type is asked."""
 
     def __init__(self, symbol):
         self.symbol = symbol
