@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs are compiled once, and never taken when anything that they were made of has changed."""
+"""Programs are compiled once, and compiled again when anything that they depend on has changed."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Tree:
         )
 
     def compiled(self) -> programs.Program:
-        """As a new process would have it. What comes of it is what a compiler makes of it now."""
+        """Return the program as a new process would find it; it is what the compiler makes now."""
         reset_store()
         program = programs.compiled(self.source, self.target)
         unit = TranslationUnit.of(self.source, self.target)
-        with working_directory(self.compiled_in):  # which is written into LTO-IR
+        with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
             assert program.code == compile_unit(unit).code
         return program
 
@@ -289,7 +289,7 @@ def test_an_edited_source_file_misses_and_a_touched_one_hits(tree):
     assert tree.compiled().origin == "built"
 
 
-def test_a_source_file_finds_the_headers_beside_it_before_those_of_the_working_directory(tree):
+def test_a_source_file_s_own_directory_is_searched_before_the_working_directory(tree):
     file = tree.write("lib/f.cu", '#include "one.h"\n#include "here.h"\nextern "C" __device__ int f() { return ONE; }')
     tree.write("lib/one.h", "#define ONE 1\n")
     tree.write("work/one.h", "#error the wrong one\n")
@@ -298,7 +298,7 @@ def test_a_source_file_finds_the_headers_beside_it_before_those_of_the_working_d
     assert tree.compiled().origin == "built"
 
 
-def test_a_header_that_is_gone_is_missed_as_the_compiler_says(tree):
+def test_a_removed_header_is_the_compiler_s_error(tree):
     tree.compiled()
     (tree.folder / "second/deep/three.h").unlink()
     with pytest.raises(CompileError, match=r'cannot open source file "three.h"'):
@@ -357,8 +357,8 @@ def test_a_header_that_an_option_names(tree, monkeypatch):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
-@pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads: programs like this are not cached")
-def test_a_header_that_only_a_compile_can_tell(tree):
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
+def test_a_header_that_only_a_compile_finds(tree):
     tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
     tree.settle()
     time.sleep(0.02)  # for the files to be older than the compile
@@ -371,7 +371,7 @@ def test_a_header_that_only_a_compile_can_tell(tree):
 
 
 @pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
-def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
+def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, kind):
     monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
@@ -382,7 +382,7 @@ def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
 
 
-def test_headers_that_provide_for_other_compilers_without_has_include(tree, monkeypatch):
+def test_headers_that_define_has_include_for_other_compilers(tree, monkeypatch):
     """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
     monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
     tree.write(
@@ -402,7 +402,7 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
         assert programs.compiled(tree.source, tree.target).origin == "built"
 
 
-@pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads")
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers")
 @pytest.mark.parametrize(
     "header",
     [
@@ -424,7 +424,7 @@ def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
 
 
-def test_what_another_file_than_a_header_decides_on_is_not_cached(tree):
+def test_a_program_that_depends_on_other_files_than_headers_is_not_cached(tree):
     tree.options["fdevice_time_trace"] = str(tree.folder / "trace")
     assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
 
@@ -448,7 +448,7 @@ def test_a_header_that_was_written_just_now_is_read_again(tree, monkeypatch):
     assert tree.compiled().origin == "built"
 
 
-def test_in_memory_too_a_change_is_seen_at_once(tree):
+def test_a_change_is_seen_at_once_in_memory_too(tree):
     def origin():
         return programs.compiled(tree.source, tree.target).origin
 
@@ -469,7 +469,7 @@ def test_warnings_are_given_by_a_cached_program_too(tree):
             assert programs.compiled(tree.source, tree.target).origin == origin
 
 
-def test_a_damaged_record_of_headers_is_made_again(tree, monkeypatch):
+def test_a_damaged_record_of_headers_is_rebuilt(tree, monkeypatch):
     tree.compiled()
     unit = programs._units.of(tree.source, tree.target)
     for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
@@ -500,7 +500,7 @@ def test_why_it_missed(tree, monkeypatch, capsys):
     assert "differs from the nearest earlier one in headers (3 files" in capsys.readouterr().err
 
 
-def test_two_sources_of_one_text_and_different_names(tree):
+def test_equal_sources_with_different_names_are_different_programs(tree):
     tree.code = 'extern "C" __device__ const char *f() { return __FILE__; }'
     first = tree.source
     second = dataclasses.replace(first, name="g.cu")
@@ -509,7 +509,7 @@ def test_two_sources_of_one_text_and_different_names(tree):
     assert codes[0] != codes[1]
 
 
-# Several at a time
+# Concurrent compiles
 
 
 def cub_sources(count):
@@ -541,7 +541,7 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
     assert [program.origin for program in programs.all_compiled(sources, TARGET)] == ["disk", "disk"]
 
 
-def test_an_error_in_another_process_is_as_here(tree):
+def test_an_error_in_a_child_process_is_the_same_as_here(tree):
     tree.code = "not C++"
     unit = TranslationUnit.of(tree.source, TARGET)
     with pytest.raises(CompileError) as here:
