@@ -100,7 +100,7 @@ def numba_type_named(name: str) -> Any:
     except Exception as error:
         raise CABIError(f"{name!r} is not the name of a Numba type: {type(error).__name__}: {error}") from None
     if not isinstance(found, types.Type):
-        raise CABIError(f"{name!r} is not the name of a Numba type: it is {type(found).__name__} {found!r}")
+        raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")
     return found
 
 
