@@ -50,6 +50,10 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def check_linkable(
     obj: Any,
     *argtypes: Any,

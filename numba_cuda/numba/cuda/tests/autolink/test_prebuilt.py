@@ -125,3 +125,17 @@ def test_outside_a_hook_the_target_must_be_given(tmp_path):
         prebuilt(tmp_path).code()
     with pytest.raises(dataclasses.FrozenInstanceError):
         prebuilt(tmp_path).choose(target((9, 0))).name = "x"
+
+
+@pytest.mark.parametrize("architecture", [90, "sm_90", "9.0", "compute_90"])
+def test_a_manifest_spells_an_architecture_as_any_compute_capability(architecture, tmp_path):
+    files = [{"name": "code.cubin", "kind": "cubin", "architecture": architecture}]
+    assert str(prebuilt(tmp_path, files).choose(target((9, 0)))) == "cubin for sm_90"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "message"), [("90a", "has the suffix 'a', expected none"), (9.0, "float 9.0 is")]
+)
+def test_a_manifest_with_another_architecture_is_refused(architecture, message, tmp_path):
+    with pytest.raises(autolink.PrebuiltError, match=message):
+        prebuilt(tmp_path, [{"name": "code.cubin", "kind": "cubin", "architecture": architecture}])

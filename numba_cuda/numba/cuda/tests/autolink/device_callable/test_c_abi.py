@@ -568,6 +568,28 @@ class TestExtern:
         with pytest.raises(error, match=message):
             autolink.Extern(*arguments, **options)
 
+    @pytest.mark.parametrize("name", ["float32", "int32", "complex64", "boolean", "void", "CPointer(float32)", "f4"])
+    def test_names_stand_for_types_as_in_signatures(self, name):
+        extern = autolink.Extern("f", returns=name, args={"x": name})
+        expected = eval(name, {}, vars(types))
+        assert (extern.returns, extern.args) == (expected, (("x", expected),))
+        assert autolink.cxx_type(name) == autolink.cxx_type(expected)
+
+    def test_a_name_of_no_type_is_an_error_at_the_calls_line(self):
+        class Wrong(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("f", returns="float33")
+
+        wrong = Wrong()
+
+        def kernel(x):
+            x[0] = wrong(x[1])
+
+        line = kernel.__code__.co_firstlineno + 1
+        message = rf"returns: 'float33' is not the name of a Numba type(.|\n)*test_c_abi\.py\W+(line )?{line}\b"
+        with pytest.raises(TypingError, match=message):
+            autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
     def test_literal_types_stand_for_the_types_of_their_values(self):
         assert autolink.Extern("f", returns=types.literal(3)).returns == types.int64
 
