@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What it costs to build kernels that call external code: with this project, and with numba-cuda alone.
+"""Measure the cost of building kernels that call external code: with this project, and with numba-cuda alone.
 
-Run it on a machine with a GPU: ``python benchmarks/build.py``. The kernel sums blocks with CUB, and stands beside the
-same kernel without external code (shared-memory atomics in Python) and beside numba-cuda alone, to which the same
-CUDA C++ is given as ``declare_device(..., link=)``. Times are medians over fresh processes, each of which starts from
-the cache directories that its line names.
+Run it on a machine with a GPU: ``python benchmarks/build.py``. The kernel sums blocks with CUB. It is compared with the
+same kernel without external code (shared-memory atomics in Python), and with numba-cuda alone, which gets the same CUDA
+C++ through ``declare_device(..., link=)``. Times are medians over fresh processes. Each starts with the cache
+directories in the state that its line names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# A process that builds kernels and prints what it measured as JSON: [name, variant, caching]
+# A program that builds kernels and prints its measurements as JSON. Its arguments are variant, caching and kernels.
 PROGRAM = r'''
 import json, sys, time
 started = time.perf_counter()
@@ -81,7 +81,7 @@ size = len(next(iter(next(iter(FORMS[0].overloads.values()))._codelibrary._cubin
 measured = {"times": times, "import": imported - started, "context": context - imported, "total": total, "cubin": size}
 print(json.dumps(measured))
 '''
-# Each kernel has its own source, since one is compiled once.
+# Each kernel has its own source, since equal source is compiled only once.
 FORM = """
 @cuda.jit(cache=caching)
 def kernel{n}(x, out):
@@ -126,7 +126,7 @@ def make(number):
         fft.execute(data, shared)
         for i in range(storage):
             x[row, cuda.threadIdx.x + i * stride] = data[i]
-        if row == -1:  # each kernel is another
+        if row == -1:  # make each kernel different
             x[0, 0] = number
 
     return kernel
@@ -149,7 +149,7 @@ print(json.dumps({"times": times}))
 
 
 class Bench:
-    """Runs the program in fresh processes, with cache directories of its own."""
+    """Runs programs in fresh processes, with separate cache directories."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -158,6 +158,7 @@ class Bench:
         self.program.write_text(PROGRAM.replace("KERNEL_FORMS", forms))
 
     def environment(self, variant: str) -> dict[str, str]:
+        """Return the environment variables for a process of *variant*."""
         return {
             **os.environ,
             "NUMBA_CUDA_AUTOLINK": "1" if variant == "autolink" else "0",
@@ -166,7 +167,8 @@ class Bench:
             "PYTHONWARNINGS": "ignore",
         }
 
-    def forget(self) -> None:
+    def clear_caches(self) -> None:
+        """Remove all cache directories."""
         for name in ("autolink", "numba-autolink", "numba-alone", "numba-plain"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
@@ -191,12 +193,12 @@ def median(values):
     return statistics.median(values)
 
 
-def line(name, ours, alone, reference, wanted):
+def line(name, ours, alone, reference, goal):
     def shown(value, unit="s"):
         return "-" if value is None else (f"{value:.3f} {unit}" if unit else str(value))
 
     ratio = "" if not (ours and reference) else f"{ours / reference:5.2f} x"
-    print(f"{name:58}{shown(ours):>11}{shown(alone):>11}{shown(reference):>11}{ratio:>9}  {wanted}")
+    print(f"{name:58}{shown(ours):>11}{shown(alone):>11}{shown(reference):>11}{ratio:>9}  {goal}")
 
 
 def first_and_later(bench, rounds):
@@ -204,7 +206,7 @@ def first_and_later(bench, rounds):
     for variant in ("autolink", "alone", "plain"):
         runs = []
         for _ in range(rounds):
-            bench.forget()
+            bench.clear_caches()
             runs.append(bench.run(variant))
         results[variant] = runs
     first = {variant: median([run["times"][0] for run in runs]) for variant, runs in results.items()}
@@ -215,18 +217,18 @@ def first_and_later(bench, rounds):
 
 
 def other_process(bench, rounds):
-    bench.forget()
+    bench.clear_caches()
     bench.run("autolink")
     first = {
         variant: median([bench.run(variant)["times"][0] for _ in range(rounds)])
         for variant in ("autolink", "alone", "plain")
     }
-    name = "the same kernel, another process, warm disk, no cache=True"
+    name = "the same kernel in another process, warm disk, no cache=True"
     line(name, first["autolink"], first["alone"], first["plain"], "<= 1.15 x")
 
 
 def cached_start(bench, rounds):
-    bench.forget()
+    bench.clear_caches()
     for variant in ("autolink", "plain"):
         bench.run(variant, caching=True, kernels=1)
     runs: dict[str, list[dict]] = {"autolink": [], "plain": [], "alone": []}
@@ -250,7 +252,7 @@ def import_with_many_entries(bench, rounds, entries):
     from numba.cuda.cudadrv.external_code.cache.key import CacheKey
     from numba.cuda.cudadrv.external_code.cache.store import current_store
 
-    bench.forget()
+    bench.clear_caches()
     os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = str(bench.folder / "autolink")
     times = {}
     for label, count in (("empty", 0), ("full", entries)):
@@ -266,8 +268,8 @@ def import_with_many_entries(bench, rounds, entries):
 HITS = r"""
 import json, time
 from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.compile import programs as program_cache
 
 CODE = (
     "#include <cub/block/block_reduce.cuh>\n"
@@ -279,7 +281,7 @@ for round in range(20):
     for threads in (32, 64, 128, 256, 512):
         source = from_item(autolink.CUDASource(CODE % threads, name=f"hit{threads}.cu"))
         start = time.perf_counter()
-        program = program_cache.compiled(source, autolink.Target((9, 0), lto=True))
+        program = programs.compiled(source, autolink.Target((9, 0), lto=True))
         found.append((program.origin, time.perf_counter() - start))
 print(json.dumps(found))
 """
@@ -291,14 +293,14 @@ def program_hits(bench):
     disk = [seconds * 1e3 for origin, seconds in found if origin == "disk"]
     memory = [seconds * 1e6 for origin, seconds in found if origin == "memory"]
     print(f"disk hit for one CUB program, headers checked: {median(disk[1:]):.2f} ms (<= 2; the process's first one:")
-    print(f"    {disk[0]:.2f} ms, with loading NVRTC); memory hit: {median(memory):.0f} us (<= 100)")
+    print(f"    {disk[0]:.2f} ms, including loading NVRTC); memory hit: {median(memory):.0f} us (<= 100)")
 
 
 def nvmath_kernels(bench, rounds):
     examples = str(Path(__file__).resolve().parent.parent / "examples")
     times = {}
     for variant in ("autolink", "alone"):
-        bench.forget()
+        bench.clear_caches()
         times[variant] = [
             bench.run_text(f"nvmath_{variant}.py", NVMATH, variant, variant, examples)["times"] for _ in range(rounds)
         ]
@@ -314,7 +316,7 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        print(f"{'measure':58}{'with us':>11}{'alone':>11}{'no ext.':>11}{'ratio':>9}  wanted")
+        print(f"{'measure':58}{'with us':>11}{'alone':>11}{'no ext.':>11}{'ratio':>9}  goal")
         sizes = first_and_later(bench, arguments.rounds)
         other_process(bench, arguments.rounds)
         cached_start(bench, arguments.rounds)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels that call libraries, each against its native counterpart doing the same work, in the same run.
+"""Compare kernels that call libraries with their native counterparts, doing the same work in the same run.
 
     python benchmarks/libraries.py [CONTEST ...]
 
-Times are medians over rounds in which both take turns; errors are relative to NumPy in extended precision. It needs a
-GPU, CuPy (for cuFFT), nvmath-python and libmathdx; cufinufft is measured where it is. What is missing is said.
+Times are medians over rounds in which both take turns; errors are relative to NumPy in extended precision. This needs a
+GPU, CuPy (for cuFFT), nvmath-python and libmathdx; cufinufft is measured if it is installed. Missing packages are
+reported.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ CONTESTS = ["ffts", "block_sums", "gemms", "random_numbers", "nuffts", "build_ti
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("contests", nargs="*", default=CONTESTS, metavar="CONTEST", help=f"of {', '.join(CONTESTS)}")
+    parser.add_argument(
+        "contests", nargs="*", default=CONTESTS, metavar="CONTEST", help=f"any of {', '.join(CONTESTS)}"
+    )
     chosen = parser.parse_args().contests
     if not cuda.is_available():
-        sys.exit("benchmarks/libraries.py needs a GPU, and numba-cuda finds none")
+        sys.exit("benchmarks/libraries.py needs a GPU, and numba-cuda found none")
     here = Path(__file__).resolve().parent
     sys.path[:0] = [str(here), str(here.parent / "examples")]
     warnings.filterwarnings("ignore", message=".*Grid size.*")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What calling external code costs beside plain numba-cuda: to compile, to ask, to launch and to run.
+"""Measure the overhead of calling external code over plain numba-cuda: compiling, asking, launching and running.
 
 Run it with ``python benchmarks/overhead.py``. Each figure is the median over rounds in which both sides take turns, and
-its spread is the interquartile range. Without a GPU the first two are measured up to LTO-IR, the others are left out.
+its spread is the interquartile range. Without a GPU, the first two are measured up to LTO-IR, and the others are left
+out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SIGNATURE = "void(float32[::1], float32[::1], float32)"
 
 
 def plain(x, y, a):
-    """A kernel with no external code."""
+    """Run a kernel without external code."""
     i = cuda.grid(1)
     if i < x.size:
         total = float32_zero
@@ -35,7 +36,7 @@ float32_zero = np.float32(0)
 
 
 def compile_once(kernel, signature=SIGNATURE):
-    """Seconds to compile *kernel* afresh: to a loaded kernel where there is a GPU, else to LTO-IR."""
+    """Return the seconds to compile *kernel* from scratch: to a loaded kernel if there is a GPU, else to LTO-IR."""
     start = time.perf_counter()
     if cuda.is_available():
         cuda.jit(kernel).compile(sigutils.normalize_signature(signature)[0])
@@ -45,7 +46,7 @@ def compile_once(kernel, signature=SIGNATURE):
 
 
 def in_turn(one, other, rounds):
-    """Times of *one* and *other*, which take turns, the first changing from round to round."""
+    """Return the times of *one* and *other*, which take turns. Which of them goes first alternates."""
     times: tuple[list[float], list[float]] = ([], [])
     gc.disable()
     try:
@@ -60,12 +61,13 @@ def in_turn(one, other, rounds):
 
 
 def spread(values):
+    """Return the interquartile range."""
     first, _, third = statistics.quantiles(values, n=4)
     return third - first
 
 
 def compile_overhead(rounds):
-    """Compiling a kernel that uses no external code, with this project active and not."""
+    """Measure compiling a kernel that uses no external code, with this project active and inactive."""
 
     def with_us():
         autolink.activate()
@@ -76,14 +78,14 @@ def compile_overhead(rounds):
         return compile_once(plain)
 
     with_us(), without_us()
-    active, host = in_turn(with_us, without_us, rounds)
+    active, inactive = in_turn(with_us, without_us, rounds)
     autolink.activate()
-    ratios = [a / b for a, b in zip(active, host, strict=True)]
-    return statistics.median(active), statistics.median(host), statistics.median(ratios), spread(ratios)
+    ratios = [a / b for a, b in zip(active, inactive, strict=True)]
+    return statistics.median(active), statistics.median(inactive), statistics.median(ratios), spread(ratios)
 
 
 def make_calling(functions):
-    """A kernel with a call of each of *functions*."""
+    """Return a kernel that calls each of *functions*."""
     names = {f"f{number}": function for number, function in enumerate(functions)}
     body = "\n".join(f"    x[{number}] = {name}(x[{number}])" for number, name in enumerate(names))
     namespace = dict(names)
@@ -92,10 +94,11 @@ def make_calling(functions):
 
 
 def ask_overhead(rounds, calls):
-    """Asking an object at each of *calls* call sites, beside the same calls with nobody to ask.
+    """Measure asking an object at each of *calls* call sites, against the same calls without a hook.
 
-    The objects answer that there is nothing to link, so that only asking differs; compilation ends with LLVM IR, so
-    that NVVM's time does not drown it."""
+    The hooks return nothing to link, so that only asking differs. The compilation ends with LLVM IR, because NVVM's
+    time would hide the difference.
+    """
     argtypes = (types.int32[::1],)
 
     def lowered(hook):
@@ -119,7 +122,7 @@ AXPY = autolink.CUDASource(
 
 
 def axpy_kernels():
-    """A memory-bound kernel that calls external C++, and the same written in Python."""
+    """Return a memory-bound kernel that calls external C++, and the same kernel written in Python."""
     axpy = cuda.declare_device("axpy", "float32(float32, float32, float32)")
     axpy.__numba_cuda_link__ = lambda *argtypes: AXPY
 
@@ -137,7 +140,7 @@ def axpy_kernels():
 
 
 def run_overhead(rounds):
-    """GB/s of the two, over 1 GiB of data in each array."""
+    """Measure GB/s of the two kernels, with 1 GiB of data in each array."""
     external, inline = axpy_kernels()
     size = 1 << 28
     x = cuda.to_device(np.random.default_rng(0).random(size, dtype=np.float32))
@@ -147,7 +150,7 @@ def run_overhead(rounds):
     def timed(kernel):
         def once():
             start.record()
-            for _ in range(20):  # one launch alone would be timed at whatever clock the pause before it left
+            for _ in range(20):  # a single launch would run at the clock rate left by the pause before it
                 kernel[132 * 16, 256](x, y, np.float32(1e-3))
             stop.record()
             stop.synchronize()
@@ -164,8 +167,10 @@ def run_overhead(rounds):
 
 
 def launch_overhead(rounds, launches):
-    """Microseconds for a launch of a four-argument kernel: one that links external code, and one compiled by
-    numba-cuda with this project not active."""
+    """Measure the seconds per launch of a four-argument kernel.
+
+    One kernel links external code; the other is compiled by numba-cuda with this project inactive.
+    """
     axpy = cuda.declare_device("axpy", "float32(float32, float32, float32)")
     axpy.__numba_cuda_link__ = lambda *argtypes: AXPY
     x, y = cuda.to_device(np.ones(32, np.float32)), cuda.to_device(np.ones(32, np.float32))
@@ -210,9 +215,9 @@ def main():
     rounds = parser.parse_args().rounds
     print(f"{'measure':44}{'with':>12}{'without':>12}{'added':>14}{'spread':>12}")
 
-    with_us, host, ratio, width = compile_overhead(rounds)
+    with_us, without_us, ratio, width = compile_overhead(rounds)
     name = "compile, no external code" + (" (ms)" if cuda.is_available() else ", to LTO-IR (ms)")
-    print(f"{name:44}{with_us * 1e3:12.2f}{host * 1e3:12.2f}{(ratio - 1) * 100:13.2f}%{width * 100:11.2f}%")
+    print(f"{name:44}{with_us * 1e3:12.2f}{without_us * 1e3:12.2f}{(ratio - 1) * 100:13.2f}%{width * 100:11.2f}%")
 
     calls = 64
     asked, unasked, each, width = ask_overhead(rounds, calls)
@@ -220,7 +225,7 @@ def main():
     print(f"{each * 1e6:9.1f} us/call{width * 1e6:7.1f} us")
 
     if not cuda.is_available():
-        print("no GPU: launches and running times are not measured")
+        print("no GPU: launch and run times are not measured")
         return
     ours, theirs, ratio, width = launch_overhead(rounds, 2000)
     print(f"{'launch, 4 arguments (us)':44}{ours * 1e6:12.2f}{theirs * 1e6:12.2f}", end="")

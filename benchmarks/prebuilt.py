@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What it costs to link each kind of code that a wheel can ship, and the source, which NVRTC compiles first.
+"""Measure the cost of linking each kind of code that a wheel can ship, and of the source, which NVRTC compiles first.
 
 ``python benchmarks/prebuilt.py`` builds the wheel of ``examples/wheel_template`` and a kernel that calls both of its
 functions, for sm_90, with each kind of code in turn. No GPU is needed. Times are medians, with nothing cached. The
@@ -39,7 +39,7 @@ class Functions:
 
 
 class Function(autolink.DeviceCallable):
-    """One of them."""
+    """One of the template's functions."""
 
     def __init__(self, code: autolink.Prebuilt, symbol: str, returns: Any, parameters: list[Any]):
         self.code, self.symbol, self.returns, self.parameters = code, symbol, returns, parameters
@@ -71,7 +71,7 @@ class InPython:
 
 
 def kernel_with(smooth_step: Any, polynomial: Any) -> Callable[..., None]:
-    """A new kernel that calls these functions."""
+    """Return a new kernel that calls these functions."""
 
     def kernel(x, coefficients):
         i = cuda.grid(1)
@@ -82,10 +82,10 @@ def kernel_with(smooth_step: Any, polynomial: Any) -> Callable[..., None]:
 
 
 def measured(functions: Any, rounds: int) -> list[str]:
-    """The cells of a row of the table; the first round is not counted, which loads libraries."""
+    """Return the cells of a row of the table. The first round is not counted, because it loads libraries."""
     times = []
     for _ in range(rounds + 1):
-        autolink.cache.clear()  # what the process remembers
+        autolink.cache.clear()  # the cache in memory
         start = time.perf_counter()
         kernel = kernel_with(functions.smooth_step, functions.polynomial)
         linked = autolink.build(kernel, "void(float64[::1], float64[::1])", cc=CC)
@@ -106,7 +106,7 @@ def measured(functions: Any, rounds: int) -> list[str]:
 
 
 def shipped(folder: Path, wheel: Path | None) -> Path:
-    """The device code in a wheel of the template: *wheel*, or one that is built now."""
+    """Return the folder of device code from a wheel of the template: *wheel*, or one that is built now."""
     if wheel is None:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
         subprocess.run([*command, str(TEMPLATE)], check=True)
@@ -117,7 +117,7 @@ def shipped(folder: Path, wheel: Path | None) -> Path:
 
 
 def of_kind(code: Path, kind: str) -> autolink.Prebuilt:
-    """The files of one kind alone."""
+    """Return a `Prebuilt` with the files of one kind only."""
     prebuilt = autolink.Prebuilt(code)
     prebuilt.files = tuple(file for file in prebuilt.files if file.kind == kind)
     return prebuilt
@@ -127,7 +127,7 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--wheel", type=Path, help="of the template, built before")
+    parser.add_argument("--wheel", type=Path, help="a wheel of the template that is already built")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         code = shipped(Path(folder), arguments.wheel)
@@ -138,7 +138,7 @@ def main() -> None:
 
 
 def row(name: str, cells: list[str]) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     return f"{name:20}" + "".join(f"{cell:>13}" for cell in cells)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How Sphinx builds the documentation: ``sphinx-build -W --keep-going -b html docs build/docs``."""
+"""Configure Sphinx: ``sphinx-build -W --keep-going -b html docs build/docs``."""
 
 import re
 from importlib.metadata import version as version_of
@@ -25,7 +25,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True  # what Attributes sections list may be properties too, which have entries of their own
+napoleon_use_ivar = True  # Attributes sections may list properties, which also have their own entries
 
 html_theme = "furo"
 html_title = "numba-cuda-autolink"
@@ -35,7 +35,7 @@ copybutton_prompt_text = "$ "
 
 
 def setup(app: Any) -> None:
-    """Show the names of files: blocks that tests save as a file get it as their caption."""
+    """Give each block that the tests save as a file a caption with the file's name."""
     app.connect("source-read", _with_captions)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Complex numbers read and written whole.
+"""Load and store complex numbers in one memory access each.
 
-Numba reads a complex number as two real ones, because its array may begin anywhere. A kernel that does little else than
-to move complex numbers is some percent faster with half as many accesses of twice the size. Device memory is aligned
-for that, unless an array is a view of bytes at an odd place.
+Numba loads a complex number as two real numbers, because an array may have any alignment. A kernel that mainly moves
+complex numbers is a few percent faster with half as many accesses of twice the size. Device memory has the alignment
+that this needs, unless an array is a view of bytes at an unaligned offset.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numba.cuda import autolink
 
 
 class Memory(autolink.DeviceCallable):
-    """``memory.load(x, i)`` and ``memory.store(x, i, value)``, for a contiguous array x of complex numbers."""
+    """``memory.load(x, i)`` and ``memory.store(x, i, value)`` for a contiguous array ``x`` of complex numbers."""
 
     @autolink.device_method
     def load(self, x, i):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the examples with nvmath-python have in common: its parts, or a word on what is missing."""
+"""Import what the nvmath-python examples share, or report what is missing and exit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.cuda import autolink
 
 try:
     from nvmath.device import FFT, CodeType, ComputeCapability, Matmul, compile_blas_execute, compile_fft_execute
-except Exception as error:  # nvmath raises its own kinds where the driver or libmathdx is missing
+except Exception as error:  # nvmath raises exceptions of its own if the driver or libmathdx is missing
     print(
         "This example needs nvmath-python and the NVIDIA driver:"
         f" pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15\n({type(error).__name__}: {error})"
@@ -22,10 +22,10 @@ __all__ = ["FFT", "ComputeCapability", "Matmul", "code_type", "compile_blas_exec
 
 
 def code_type(target: autolink.Target) -> CodeType:
-    """The LTO-IR of a target, as nvmath-python calls it."""
+    """Return nvmath-python's code type for the LTO-IR of *target*."""
     return CodeType("lto", ComputeCapability(*target.compute_capability, target.suffix))
 
 
 def key_of(*definition: object) -> str:
-    """A C identifier's end that stands for nvmath-python's version and a *definition*."""
+    """Return a suffix for C identifiers that identifies nvmath-python's version and a *definition*."""
     return hashlib.sha256(repr((importlib.metadata.version("nvmath-python"), definition)).encode()).hexdigest()[:16]

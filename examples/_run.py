@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What every example does in the end: launch its kernels, with a GPU or without one, and compare with NumPy."""
+"""Run an example, with or without a GPU, and compare its results with NumPy's."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from numba import cuda
 
 
 def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]]) -> NoReturn:
-    """Run an example and exit: 0 if every result is right, 1 if one is not.
+    """Run an example and exit: with 0 if every result is right, else with 1.
 
-    With a GPU, ``launch()`` runs the kernels on it and tells whether the results are right. Without one, ``link()``
-    gives pairs of a title and a kernel that `autolink.build` made, and the example runs once more in Numba's CUDA
+    With a GPU, ``launch()`` runs the kernels on it and returns whether the results are right. Without one, ``link()``
+    yields pairs of a title and a kernel that `autolink.build` made, and the example runs again in Numba's CUDA
     simulator, where the same kernels call the objects' Python ``__call__``.
     """
     if cuda.is_available():
         print("On the GPU, compared with NumPy:" if not simulated() else "In the simulator, compared with NumPy:")
         sys.exit(0 if launch() else 1)
-    print("No GPU here, so linked for sm_90:")
+    print("No GPU was found. Linked for sm_90:")
     for title, kernel in link():
         show(title, kernel)
     sys.stdout.flush()
@@ -32,11 +32,12 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
 
 
 def simulated() -> bool:
+    """Return whether Numba's CUDA simulator is on."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") != "0"
 
 
 def show(title: str, kernel: Any) -> None:
-    """Print what a kernel was linked from and what came of it."""
+    """Print the inputs and the result of linking a kernel."""
     print(f"  {title}")
     for site in kernel.call_sites:
         print(f"    calls {site.callee.name} on line {site.line}")
@@ -49,18 +50,18 @@ def show(title: str, kernel: Any) -> None:
 
 
 def function_sizes(cubin: bytes) -> dict[str, int]:
-    """The functions of a cubin and the bytes of their machine code."""
+    """Return the functions of a cubin, with the size of their machine code in bytes."""
     symbols = ELFFile(io.BytesIO(cubin)).get_section_by_name(".symtab").iter_symbols()
     return {s.name: s["st_size"] for s in symbols if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
 
 
 def relative_error(result: Any, expected: Any) -> float:
-    """Relative error in the 2-norm."""
+    """Return the relative error of *result* in the 2-norm."""
     return float((abs(result - expected) ** 2).sum() / (abs(expected) ** 2).sum()) ** 0.5
 
 
 def compare(title: str, result: Any, expected: Any, tolerance: float) -> bool:
-    """Print the relative error of *result* and tell whether it is within *tolerance*."""
+    """Print the relative error of *result*, and return whether it is within *tolerance*."""
     error = relative_error(result, expected)
     right = error <= tolerance
     print(f"  {title:<40} {error:.1e}  {'ok' if right else f'WRONG, expected at most {tolerance:.0e}'}")

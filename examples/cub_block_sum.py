@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CUB's block reduction and block scan, called from a Numba kernel with any arithmetic type and block size.
+"""Call CUB's block reduction and block scan from a Numba kernel, with any arithmetic type and block size.
 
-CUB is a C++ template library. Each object here writes the one instantiation that a call needs: the type comes from the
-call, the block size from the object. The package cub beside this file has all of CUB's block and warp primitives.
+CUB is a C++ template library. Each object here generates the one instantiation that a call needs: the type comes from
+the call, the block size from the object. The package ``cub`` in this folder has CUB's block and warp primitives.
 
     python examples/cub_block_sum.py
 """
@@ -16,7 +16,7 @@ from numba.cuda import autolink
 
 
 class BlockSum(autolink.DeviceCallable):
-    """``total = block_sum(x)``: the sum of ``x`` over the threads of a block, given to thread 0."""
+    """``total = block_sum(x)``: the sum of ``x`` over the threads of a block, returned to thread 0."""
 
     def __init__(self, threads):
         self.threads = threads
@@ -67,7 +67,7 @@ class BlockScan(autolink.DeviceCallable):
 
 
 def values_of_the_block(collective, x):
-    """For the simulator: the values of all threads of a block, which meet in a list that the object keeps."""
+    """Return the values of all threads of a block, in the simulator. The object keeps the list that they share."""
     values = collective.__dict__.setdefault("values", [None] * collective.threads)
     cuda.syncthreads()
     values[cuda.threadIdx.x] = x
@@ -76,7 +76,7 @@ def values_of_the_block(collective, x):
 
 
 def make_kernel(threads):
-    """A kernel for blocks of `threads` that gives the sum of each block and the running sums within it."""
+    """Return a kernel for blocks of `threads` threads that computes each block's sum and running sums."""
     block_sum, block_scan = BlockSum(threads), BlockScan(threads)
 
     @cuda.jit

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The distinct values of each row of an array and how often each occurs, by one block for each row.
+"""Find the distinct values of each row of an array and their counts, with one block per row.
 
-It is what ``numpy.unique(row, return_counts=True)`` gives, with CUB's primitives from the package ``cub`` beside this
-file: a block loads a row, sorts it, marks where a new value begins, and numbers these places with a scan. Shared memory
-for the sort and the scans, and the barriers between them, are no concern of the kernel. An operator of a scan is a
-device function in Python.
+The result is that of ``numpy.unique(row, return_counts=True)``. The kernel uses CUB's primitives from the package
+``cub`` in this folder: a block loads a row, sorts it, marks where a new value begins, and numbers these positions with
+a scan. The primitives manage the shared memory of the sort and the scans, and the barriers between them. The operator
+of one scan is a device function in Python.
 
     python examples/cub_unique.py
 """
@@ -24,7 +24,7 @@ def second(a, b):
 
 
 def make_kernel(dtype, threads=128, items_per_thread=8):
-    """A kernel for rows of at most ``threads * items_per_thread`` elements of `dtype`."""
+    """Return a kernel for rows of at most ``threads * items_per_thread`` elements of `dtype`."""
     dtype = np.dtype(dtype)
     load = BlockLoad(threads, items_per_thread, "transpose")
     sort = BlockRadixSort(threads, items_per_thread)
@@ -43,7 +43,7 @@ def make_kernel(dtype, threads=128, items_per_thread=8):
 
         load.load(x, keys, row * length, length, largest)
         sort.sort(keys)
-        previous = scan.exclusive_scan(keys[items_per_thread - 1], second, keys[0])  # the last key of the thread before
+        previous = scan.exclusive_scan(keys[items_per_thread - 1], second, keys[0])  # the previous thread's last key
         for i in range(items_per_thread):
             begins[i] = first + i < length and (first + i == 0 or keys[i] != previous)
             previous = keys[i]
@@ -65,7 +65,7 @@ CASES = [("int32", 64, 4), ("uint8", 32, 7), ("float32", 96, 3), ("float64", 64,
 
 
 def check(dtype, threads, items_per_thread, rows=3):
-    """Whether the kernel gives what NumPy does, for rows that do not fill a block."""
+    """Return whether the kernel's results equal NumPy's, for rows that do not fill a block."""
     length = threads * items_per_thread - 5
     x = np.random.default_rng(length).integers(0, 50, (rows, length)).astype(dtype)
     values, counts, found = np.zeros_like(x), np.zeros(x.shape, np.int32), np.zeros(rows, np.int32)

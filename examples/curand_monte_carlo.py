@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The volume of a ball in five dimensions by cuRAND's pseudorandom and quasirandom numbers.
+"""Estimate the volume of a ball in five dimensions with cuRAND's pseudorandom and quasirandom numbers.
 
-Philox's points are random: the error falls as one over the square root of their number. Sobol's fill the cube evenly:
-it falls nearly as one over their number.
+Philox's points are random: the error falls as one over the square root of their number. Sobol's points fill the cube
+evenly: the error falls nearly as one over their number.
 
     pip install nvidia-curand         (nvidia-curand-cu12 for CUDA 12)
     python examples/curand_monte_carlo.py
@@ -20,14 +20,14 @@ from numba import cuda
 from numba.cuda import autolink
 
 DIMENSIONS = 5
-EXACT = math.pi**2.5 / math.gamma(3.5) / 2**DIMENSIONS  # the share of the cube that the ball takes
+EXACT = math.pi**2.5 / math.gamma(3.5) / 2**DIMENSIONS  # the fraction of the cube inside the ball
 
 philox, sobol = Philox(), Sobol()
 
 
 @cuda.jit
 def hits_of_philox(counts, points, seed):
-    """How many of each thread's points are in the ball; each thread has a subsequence of its own."""
+    """Count how many of each thread's points are in the ball. Each thread has its own subsequence."""
     thread = cuda.grid(1)
     state = cuda.local.array(1, philox.state_type)
     philox.init(state, seed, thread)
@@ -43,7 +43,7 @@ def hits_of_philox(counts, points, seed):
 
 @cuda.jit
 def hits_of_sobol(counts, points, directions):
-    """The same with Sobol's sequence, of which each thread has a piece; a state for each dimension."""
+    """Count the same with Sobol's sequence. Each thread takes a segment of it, with one state per dimension."""
     thread = cuda.grid(1)
     states = cuda.local.array(DIMENSIONS, sobol.state_type)
     for d in range(DIMENSIONS):
@@ -58,7 +58,7 @@ def hits_of_sobol(counts, points, directions):
     counts[thread] = hits
 
 
-def share(kernel, points, source, blocks, threads):
+def fraction(kernel, points, source, blocks, threads):
     counts = np.zeros(blocks * threads, np.int32)
     kernel[blocks, threads](counts, points, source)
     return counts.sum(dtype=np.int64) / (counts.size * points)
@@ -71,8 +71,8 @@ def launch():
     right = True
     print(f"  {'points':>10}   {'pseudorandom error':>20}   {'quasirandom error':>20}")
     for points in (most // 8, most):
-        pseudo = abs(share(hits_of_philox, points, np.uint64(7), blocks, threads) - EXACT)
-        quasi = abs(share(hits_of_sobol, points, directions, blocks, threads) - EXACT)
+        pseudo = abs(fraction(hits_of_philox, points, np.uint64(7), blocks, threads) - EXACT)
+        quasi = abs(fraction(hits_of_sobol, points, directions, blocks, threads) - EXACT)
         count = points * blocks * threads
         print(f"  {count:>10}   {pseudo:>20.1e}   {quasi:>20.1e}")
         deviation = math.sqrt(EXACT * (1 - EXACT) / count)
@@ -89,5 +89,5 @@ def link():
 
 if __name__ == "__main__":
     need_headers()
-    print(f"The exact share is {EXACT:.6f}.")
+    print(f"The exact fraction is {EXACT:.6f}.")
     run(launch, link)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A block FFT written in CUDA C++, called from a Numba kernel as ``fft(thread_data, shared_mem)``.
+"""Call a block FFT written in CUDA C++ from a Numba kernel, as ``fft(thread_data, shared_mem)``.
 
-The library is fft/block_fft.cuh. `FFT` makes it callable: one method says which C function a call stands for, one
-gives its source, and the attributes are constants that kernels use as array sizes. Kernels pass no ``link=``.
+The library is fft/block_fft.cuh. `FFT` makes it callable: one method names the C function for a call, another returns
+its source, and the attributes are constants that kernels use as array sizes. Kernels pass no ``link=``.
 
     python examples/fft.py
 
@@ -25,12 +25,12 @@ DIRECTIONS = ("forward", "inverse")
 
 
 class FFT(autolink.DeviceCallable):
-    """A complex-to-complex FFT by the threads of a block, each holding some elements of a row.
+    """A complex-to-complex FFT by the threads of a block. Each thread holds some elements of a row.
 
-    A call ``fft(thread_data, shared_mem)`` transforms `ffts_per_block` rows, row ``threadIdx.y`` by the threads with
-    that ``threadIdx.y``. Thread ``t = threadIdx.x`` has element ``t + i * stride`` of its row in ``thread_data[i]``,
-    before and after. All threads of the block make the call. As in cuFFT nothing is scaled: forward and then inverse
-    multiplies by `size`.
+    A call ``fft(thread_data, shared_mem)`` transforms `ffts_per_block` rows. The threads with ``threadIdx.y == row``
+    transform that row. Thread ``t = threadIdx.x`` holds element ``t + i * stride`` of its row in ``thread_data[i]``,
+    before and after the call. All threads of the block must make the call. As in cuFFT, nothing is scaled: a forward
+    and then an inverse transform multiply by `size`.
 
     Parameters
     ----------
@@ -43,22 +43,22 @@ class FFT(autolink.DeviceCallable):
     elements_per_thread : int, optional
         2, 4, 8 or 16, at most `size`. A row has at most 1024 threads.
     ffts_per_block : int, optional
-        Rows that a block transforms. The default gives a block 128 threads, or one row if that has more.
+        Rows that a block transforms. By default a block has 128 threads, or one row if a row has more.
 
     Attributes
     ----------
     value_type : numpy.dtype
-        complex64 or complex128, of both arguments.
+        complex64 or complex128: the element type of both arguments.
     storage_size : int
         Length of ``thread_data``.
     stride : int
-        Distance of a thread's elements in their row, which is also the number of threads of a row.
+        Distance between a thread's elements in their row, which is also the number of threads per row.
     block_dim : tuple of int
         Threads of a block: ``(stride, ffts_per_block, 1)``.
     shared_memory_size : int
-        Bytes of ``shared_mem``, to be asked for at launch.
+        Bytes of ``shared_mem``, to be requested at launch.
     shared_size : int
-        The same in elements of `value_type`, for ``cuda.shared.array(fft.shared_size, fft.value_type)``.
+        The same size in elements of `value_type`, for ``cuda.shared.array(fft.shared_size, fft.value_type)``.
     """
 
     def __init__(self, size, precision=np.float32, direction="forward", elements_per_thread=None, ffts_per_block=None):
@@ -69,7 +69,7 @@ class FFT(autolink.DeviceCallable):
         if direction not in DIRECTIONS:
             raise ValueError(f"direction: got {direction!r}, expected 'forward' or 'inverse'")
         if elements_per_thread is None:
-            # Few exchanges between threads, and at least 32 consecutive bytes of a row for each access to memory.
+            # These need few exchanges between threads, and access at least 32 consecutive bytes of a row at a time.
             elements_per_thread = 2 if size <= 8 else 4 if size == 16 else 8 if size <= 64 else 16
         choices = [n for n in (2, 4, 8, 16) if size <= 1024 * n and n <= size]
         if elements_per_thread not in choices:
@@ -127,7 +127,7 @@ class FFT(autolink.DeviceCallable):
         )
 
     def __call__(self, thread_data, shared_mem):
-        """The same for Numba's simulator: the threads put their row together, and each transforms all of it."""
+        """Do the same in Numba's simulator: the threads share their row, and each transforms all of it."""
         own = slice(cuda.threadIdx.x, None, self.stride)
         row = np.array(thread_data)
         if self.stride > 1:
@@ -143,7 +143,7 @@ class FFT(autolink.DeviceCallable):
 
 
 def _row_size(size, stride, itemsize):
-    """Bytes of shared memory for a row: `transform::row_size` in block_fft.cuh, which says why."""
+    """Return the bytes of shared memory for a row, as ``transform::row_size`` in block_fft.cuh explains."""
     elements, banks = size // stride, 128 // itemsize
     lane = min(banks, stride)
     planes = 1 if size * itemsize > 16384 else 2
@@ -159,7 +159,7 @@ def _row_size(size, stride, itemsize):
 
 
 def make_kernel(fft):
-    """A kernel that transforms the rows of `x` in place."""
+    """Return a kernel that transforms the rows of `x` in place."""
 
     @cuda.jit
     def transform_rows(x):
@@ -178,7 +178,7 @@ def make_kernel(fft):
 
 
 def transform(fft, x):
-    """The transforms of the rows of `x`, by the kernel."""
+    """Return the transforms of the rows of `x`, computed by the kernel."""
     device = cuda.to_device(x)
     blocks = -(-len(x) // fft.ffts_per_block)
     make_kernel(fft)[blocks, fft.block_dim, 0, fft.shared_memory_size](device)
@@ -186,7 +186,7 @@ def transform(fft, x):
 
 
 def error_of(fft, rows):
-    """Relative error of the transforms of random rows, against NumPy in extended precision."""
+    """Return the relative error of the transforms of random rows, against NumPy in extended precision."""
     rng = np.random.default_rng(fft.size)
     x = (rng.standard_normal((rows, fft.size)) + 1j * rng.standard_normal((rows, fft.size))).astype(fft.value_type)
     wide = x.astype(np.clongdouble)

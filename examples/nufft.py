@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nonuniform FFTs of types 1 and 2 in one and two dimensions: kernels in Python that call an FFT object.
+"""Compute nonuniform FFTs of types 1 and 2, in one and two dimensions, with Python kernels that call an FFT object.
 
     plan = Plan(1, (n0, n1), eps=1e-6).set_points(x, y)
     f = plan.execute(c)  # f[k0, k1] = sum over j of c[j] exp(i (k0 x[j] + k1 y[j]))
 
-or ``nufft1d1``, ``nufft1d2``, ``nufft2d1`` and ``nufft2d2``. Points are spread to a fine grid, which is transformed and
-cut to the modes wanted (type 1), or modes are padded, transformed and interpolated (type 2). Sorting, spreading and
-interpolating are Python; the FFT is the block FFT of fft.py, called between loads and stores that do the rest, so the
-grid is read and written by transforms alone. Kernels pass no ``link=``. The parts are in nufft_parts/.
+The functions ``nufft1d1``, ``nufft1d2``, ``nufft2d1`` and ``nufft2d2`` do the same in one call. For type 1, points are
+spread to a fine grid, which is transformed and truncated to the requested modes. For type 2, modes are padded,
+transformed and interpolated. Sorting, spreading and interpolation are Python. The FFT is the block FFT of fft.py; the
+kernel that calls it also pads, scales and truncates in its loads and stores, so only transforms read and write the
+grid. Kernels pass no ``link=``. The parts are in nufft_parts/.
 
     python examples/nufft.py [--picture FILE]
 
-compares with the direct sums, for tolerances from 1e-3 to 1e-12, and on a GPU reconstructs an image from samples of its
-Fourier transform along radial lines, as a scanner takes them, and saves it as a PNG file.
+compares the results with the direct sums, for tolerances from 1e-3 to 1e-12. On a GPU it also reconstructs an image
+from samples of its Fourier transform along radial lines, as a scanner measures them, and saves it as a PNG file.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ __all__ = ["Case", "Plan", "make_case", "nufft1d1", "nufft1d2", "nufft2d1", "nuf
 
 
 def nufft1d1(x, c, modes, **options):
-    """Type 1 in one dimension: modes from the values `c` at `x`. Options as of `Plan`."""
+    """Type 1 in one dimension: compute modes from the values `c` at `x`. The options are those of `Plan`."""
     return _plan(1, modes, 1, c, options).set_points(x).execute(c)
 
 
 def nufft1d2(x, f, **options):
-    """Type 2 in one dimension: values at `x` from the modes `f`. Options as of `Plan`."""
+    """Type 2 in one dimension: compute values at `x` from the modes `f`. The options are those of `Plan`."""
     return _plan(2, f.shape, 1, f, options).set_points(x).execute(f)
 
 
 def nufft2d1(x, y, c, modes, **options):
-    """Type 1 in two dimensions: modes from the values `c` at `x`, `y`. Options as of `Plan`."""
+    """Type 1 in two dimensions: compute modes from the values `c` at `x`, `y`. The options are those of `Plan`."""
     return _plan(1, modes, 2, c, options).set_points(x, y).execute(c)
 
 
 def nufft2d2(x, y, f, **options):
-    """Type 2 in two dimensions: values at `x`, `y` from the modes `f`. Options as of `Plan`."""
+    """Type 2 in two dimensions: compute values at `x`, `y` from the modes `f`. The options are those of `Plan`."""
     return _plan(2, f.shape, 2, f, options).set_points(x, y).execute(f)
 
 
@@ -64,9 +65,9 @@ def _plan(kind, modes, dimensions, data, options):
 
 @dataclass
 class Case:
-    """A transform of random data, ready to run on the device again and again.
+    """A transform of random data, which can run on the device repeatedly.
 
-    Calling it executes the plan on `data` into `result`, both on the device, and returns at once.
+    A call executes the plan from `data` into `result`, both on the device, and returns without waiting.
     """
 
     plan: Plan
@@ -78,7 +79,7 @@ class Case:
         return self.plan.execute(self.data, out=self.result)
 
     def error(self, most=1000):
-        """Relative error of `result` against the direct sum, over `most` elements, or fewer where sums are long."""
+        """Return the relative error of `result` against the direct sum, over at most `most` elements."""
         result, data, sign = self.result.copy_to_host(), self.data.copy_to_host(), self.plan.sign
         rng = np.random.default_rng(0)
         most = min(most, max(10, 10**7 // max(self.points[0].size, *data.shape)))
@@ -92,7 +93,7 @@ class Case:
 
 
 def make_case(kind, modes, points, eps=1e-6, dtype=np.complex128, seed=0, **options):
-    """A `Case` of `points` points, uniform over the whole period."""
+    """Return a `Case` of `points` points, uniformly distributed over the period."""
     plan = Plan(kind, modes, eps=eps, dtype=dtype, **options)
     rng = np.random.default_rng(seed)
     coordinates = [rng.uniform(-np.pi, np.pi, points) for _ in plan.modes]
@@ -120,13 +121,13 @@ def launch(picture):
                 title = f"type {kind}, {' x '.join(map(str, modes))} modes, {np.dtype(dtype)}"
                 right &= compare_error(f"{title}, {eps:.0e}", case.error(), eps)
     if simulated():
-        print("  No picture: an image takes a GPU.")
+        print("  No picture: the image needs a GPU.")
         return right
     return make_picture(picture) and right
 
 
 def compare_error(title, error, eps):
-    """Print the relative error and tell whether it is within the tolerance asked for."""
+    """Print the relative error, and return whether it is within the requested tolerance."""
     return compare(title, np.array([1 + error]), np.ones(1), eps)
 
 
@@ -142,12 +143,12 @@ def link():
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Nonuniform FFTs with a called FFT object, and an image made by them.")
+    parser = argparse.ArgumentParser(description="Compute nonuniform FFTs with an FFT object, and an image with them.")
     parser.add_argument(
         "--picture",
         metavar="FILE",
         default=Path(tempfile.gettempdir()) / "nufft.png",
-        help="where the image goes (%(default)s)",
+        help="the file for the image (default: %(default)s)",
     )
     return parser.parse_args(sys.argv[1:])
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cuFFTDx through nvmath-python's own code generation, called from a Numba kernel as ``fft.execute(...)``.
+"""Call cuFFTDx from a Numba kernel, as ``fft.execute(...)``, through nvmath-python's own code generation.
 
-`nvmath.device.FFT` describes an FFT and `compile_fft_execute` generates its LTO-IR. nvmath-python 1.0.0 makes that
+`nvmath.device.FFT` describes an FFT, and `compile_fft_execute` generates its LTO-IR. nvmath-python 1.0.0 makes that
 callable with 194 lines of Numba types, models, overloads and lowering: 96 in ``nvmath/device/cufftdx_numba.py`` and the
-98 of ``nvmath/device/common_numba.py`` that it uses (lines of code, without blank lines, comments and docstrings, and
-without the 185 of ``vector_types_numba.py`` that its array types add). `CuFFTDx` takes 20. Its code is generated once
-on a machine: libmathdx takes seconds for it, in nvmath-python's own binding in each process.
+98 of ``nvmath/device/common_numba.py`` that it uses. (These are lines of code, without blank lines, comments and
+docstrings, and without the 185 lines of ``vector_types_numba.py`` for its array types.) `CuFFTDx` takes 20. libmathdx
+takes seconds to generate the code. With `CuFFTDx` this happens once per machine, with nvmath-python's own binding in
+each process.
 
     pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15
     python examples/nvmath_fft.py
 
-nvmath-python loads the NVIDIA driver library when it is imported, so this example needs one; it has no simulator.
-Without either it says so and exits with 2.
+Importing nvmath-python loads the NVIDIA driver library, so this example needs a driver, and cannot run in the
+simulator. If the driver or nvmath-python is missing, it prints a message and exits with 2.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class CuFFTDx(autolink.DeviceCallable):
         return autolink.Extern(f"fft_{self.key}")
 
     @execute.link_key
-    def execute(self, thread_data, shared_mem):  # the LTO-IR is generated once on a machine
+    def execute(self, thread_data, shared_mem):  # the LTO-IR is generated once per machine
         return self.key
 
     @execute.link
@@ -54,7 +55,7 @@ class CuFFTDx(autolink.DeviceCallable):
 
 
 def make_kernel(fft):
-    """A kernel that transforms the rows of `x` in place. cuFFTDx reads and writes whole complex numbers."""
+    """Return a kernel that transforms the rows of `x` in place. cuFFTDx accesses whole complex numbers."""
 
     @cuda.jit
     def transform_rows(x):
@@ -96,7 +97,7 @@ def main():
         print("On the GPU, compared with NumPy:")
         sm = cuda.get_current_device().compute_capability
         sys.exit(0 if all([check(fft) for fft in ffts(sm)]) else 1)
-    print("No GPU here, so linked for sm_90:")
+    print("No GPU was found. Linked for sm_90:")
     for fft in ffts((9, 0)):
         title = f"cuFFTDx, {fft.size} points, {fft.value_type}"
         show(title, autolink.build(make_kernel(fft), f"void({fft.value_type}[:, ::1])", cc=(9, 0)))

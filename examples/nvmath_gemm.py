@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A product of matrices by tiles, with cuBLASDx through nvmath-python: ``tile.execute(alpha, a, b, beta, c)``.
+"""Multiply matrices by tiles, with cuBLASDx through nvmath-python: ``tile.execute(alpha, a, b, beta, c)``.
 
-Each block of the kernel makes one tile of the product: it loads tiles of both factors into shared memory and has
-cuBLASDx add their product to the tile, on the tensor cores for half precision. `Tile` is the binding; it has the
-attributes of `nvmath.device.Matmul`, so the kernel takes either.
+Each block of the kernel computes one tile of the product. It loads tiles of both factors into shared memory, and
+cuBLASDx adds their product to the tile, on the tensor cores for half precision. `Tile` is the binding. It has the
+attributes of `nvmath.device.Matmul`, so the kernel accepts either.
 
     pip install nvmath-python==1.0.0 nvidia-libmathdx-cu13==0.4.1.15 "cuda-toolkit<13.5"
     python examples/nvmath_gemm.py
 
-This libmathdx compiles cuBLASDx with the headers of CUDA 13.4 and older.
+This version of libmathdx can compile cuBLASDx with the headers of CUDA 13.4 and older.
 
-Like `nvmath_fft.py` it needs the NVIDIA driver library to import nvmath-python, and has no simulator.
+Like `nvmath_fft.py`, it needs the NVIDIA driver library to import nvmath-python, and cannot run in the simulator.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ ATTRIBUTES = "size", "block_size", "leading_dimension", "a_size", "b_size", "c_s
 
 
 class Tile(autolink.DeviceCallable):
-    """``tile.execute(alpha, a, b, beta, c)``: ``c = alpha * a @ b + beta * c`` by the threads of a block, with all
-    matrices in shared memory. Keywords are those of `nvmath.device.Matmul`; *precision* is of a, b and c."""
+    """``tile.execute(alpha, a, b, beta, c)``: ``c = alpha * a @ b + beta * c`` by the threads of a block.
+
+    All matrices are in shared memory. Keywords are those of `nvmath.device.Matmul`; *precision* has the dtypes of a, b
+    and c.
+    """
 
     def __init__(self, size, precision, sm, **knobs):
         self.matmul = Matmul(size, precision, "real", sm=ComputeCapability(*sm), **knobs)
@@ -49,7 +52,7 @@ class Tile(autolink.DeviceCallable):
         return autolink.Extern(f"gemm_{self.key}", args=args)
 
     @execute.link_key
-    def execute(self, alpha, a, b, beta, c):  # the LTO-IR is generated once on a machine
+    def execute(self, alpha, a, b, beta, c):  # the LTO-IR is generated once per machine
         return self.key
 
     @execute.link
@@ -65,9 +68,9 @@ class Tile(autolink.DeviceCallable):
 
 
 def make_kernel(tile, dtypes):
-    """A kernel for ``c = a @ b``, with row-major matrices whose sizes are multiples of the tile's.
+    """Return a kernel for ``c = a @ b``, with row-major matrices whose sizes are multiples of the tile's.
 
-    The grid has a block for each tile of c, ``(columns, rows)``, and `tile.block_size` threads.
+    The grid has one block for each tile of c, ``(columns, rows)``. A block has `tile.block_size` threads.
     """
     (m, n, k), threads = tile.size, tile.block_size
     lda, ldb, ldc = tile.leading_dimension
@@ -123,7 +126,7 @@ def main():
         print("On the GPU, compared with NumPy:")
         sm = cuda.get_current_device().compute_capability
         sys.exit(0 if all([check(*case) for case in tiles(sm)]) else 1)
-    print("No GPU here, so linked for sm_90:")
+    print("No GPU was found. Linked for sm_90:")
     for tile, _ in tiles((9, 0)):
         signature = f"void({', '.join(f'{dtype}[:, ::1]' for dtype in tile.dtypes)})"
         show(f"tiles of {tile.size}", autolink.build(make_kernel(tile, tile.dtypes), signature, cc=(9, 0)))

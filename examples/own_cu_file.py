@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Your own ``.cu`` file, called from a Numba kernel.
+"""Call your own ``.cu`` file from a Numba kernel.
 
-own_cu_file/develop.cu includes a header that lies beside it and leaves two macros open. `Develop` gives it its folder,
-the macros and a compile option. Two of them, with different exposures, serve the same kernel.
+own_cu_file/develop.cu includes a header in the same folder and expects two macros. `Develop` provides the include path,
+the macros and a compile option. One kernel calls two `Develop` objects with different exposures.
 
     python examples/own_cu_file.py
 """
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).resolve().parent / "own_cu_file"
 
 
 class Develop(autolink.DeviceCallable):
-    """Linear light to sRGB, exposed by a whole number of stops, each of which doubles the light."""
+    """Convert linear light to sRGB, with an exposure of a whole number of stops. Each stop doubles the light."""
 
     def __init__(self, stops):
         self.stops = stops

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels that call libraries, each against its native counterpart doing the same work.
+"""Compare kernels that call libraries with their native counterparts.
 
 =====================  ===============================================================================
-``timing``             seconds of several launches that take turns, and lines of the table
+``timing``             times of several launches that take turns, and lines of the table
 ``ffts``               examples/fft.py and cuFFTDx against cuFFT, and nvmath-python's own kernel
 ``block_sums``         examples/cub against CUB in CUDA C++
 ``gemms``              examples/nvmath_gemm.py against nvmath-python's own method
 ``random_numbers``     examples/curand against cuRAND's host library
 ``nuffts``             examples/nufft.py against the direct sum, and cufinufft
-``build_times``        first and later builds, beside nvmath-python's own
+``build_times``        first and later builds, against nvmath-python's own
 =====================  ===============================================================================
 """

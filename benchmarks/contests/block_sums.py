@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sums of the tiles of a large array: a Numba kernel that calls CUB (examples/cub), and the same in CUDA C++.
+"""Sum the tiles of a large array, with a Numba kernel that calls CUB (examples/cub), and with CUDA C++.
 
-`make_block_sums` makes the one, `native_block_sums` the other, which is native/block_sum.cu: the same CUB classes, tile
-and launch bounds.
+`make_block_sums` returns the Numba kernel, and `native_block_sums` the kernel of native/block_sum.cu. Both use the same
+CUB classes, tile and launch bounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ SIZE = 1 << 28
 
 
 def make_block_sums(threads=256, items_per_thread=16):
-    """``block_sums[x.size // tile, threads](x, sums)``, for float32 arrays whose size is a multiple of the tile."""
+    """Return a kernel for float32 arrays whose size is a multiple of the tile.
+
+    Launch it as ``block_sums[x.size // tile, threads](x, sums)``.
+    """
     load = cub.BlockLoad(threads, items_per_thread, "vectorize")
     reduce = cub.BlockReduce(threads, items_per_thread)
 
@@ -43,8 +46,10 @@ def make_block_sums(threads=256, items_per_thread=16):
 
 
 def native_block_sums(threads=256, items_per_thread=16, arch="sm_90"):
-    """The kernel in CUDA C++ (``.get_kernel("block_sums")`` takes two device pointers), and what compiled it: nvcc, or
-    NVRTC where there is none."""
+    """Return the code of the kernel in CUDA C++, and the name of its compiler: nvcc, or NVRTC if there is no nvcc.
+
+    ``.get_kernel("block_sums")`` of the code takes two device pointers.
+    """
     defines = {"THREADS": str(threads), "ITEMS": str(items_per_thread)}
     if shutil.which("nvcc") is not None:
         with tempfile.TemporaryDirectory() as folder:

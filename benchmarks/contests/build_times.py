@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long a kernel takes to build with a library object: the first, and a later one, each in a process of its own that
-finds the caches empty, and in one that finds them full; beside nvmath-python's own binding of the same library."""
+"""Measure how long a kernel with a library object takes to build: the first kernel, and a later one.
+
+Both are built in a new process with empty caches, and again in one with full caches. nvmath-python's own binding of the
+same library is measured in the same way.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ def run():
 
 
 def measured(setup, cache):
-    """Seconds of a first and of a later build in a new process, with this directory for the caches."""
+    """Return the seconds of a first and of a later build, in a new process, with *cache* as the cache directory."""
     paths = [str(BENCHMARKS), str(BENCHMARKS.parent / "examples")]
     environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": cache, "CUDA_CACHE_DISABLE": "1"}
     program = PROGRAM.format(paths=paths, setup=setup)

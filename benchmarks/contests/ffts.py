@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Batches of FFTs, 1 GiB of complex64 in place: examples/fft.py and cuFFTDx against cuFFT and nvmath-python."""
+"""Transform batches of 1 GiB of complex64 in place: examples/fft.py and cuFFTDx against cuFFT and nvmath-python."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from contests.timing import Launch, in_turn, line
 
 TOTAL = 1 << 27
 
-# How each library does best: elements per thread and FFTs per block, found by trying all that fit.
+# The fastest settings of each library: elements per thread and FFTs per block, found by trying all that fit.
 BLOCK_FFT = {128: (8, 4), 512: (16, 8), 1024: (8, 2), 4096: (16, 1)}
 CUFFTDX = {128: (8, 4), 512: (8, 1), 1024: (16, 2), 4096: (16, 1)}
 NVMATH = {128: (8, 8), 512: (8, 2), 1024: (16, 1), 4096: (16, 1)}
 
 
 def nvmath_kernel(fft):
-    """nvmath-python's own way: its vector types in the kernel, which read and write whole numbers for cuFFTDx."""
+    """Return nvmath-python's own kind of kernel: its vector types read and write whole complex numbers for cuFFTDx."""
     dtype, storage, stride, per_block = fft.value_type, fft.storage_size, fft.stride, fft.ffts_per_block
 
     @cuda.jit
@@ -77,7 +77,7 @@ def made(name, size, sm):
 
 
 def error_of(launch, rows):
-    """The relative error of the first and the last rows against NumPy; the input is left as zeros."""
+    """Return the relative error of the first and the last rows against NumPy. Afterwards the input is zeros."""
     chosen = [*range(64), *range(len(rows) - 64, len(rows))]
     rng = np.random.default_rng(0)
     shape = len(chosen), rows.shape[1]

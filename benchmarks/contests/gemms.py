@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Products of matrices by tiles: the kernel of examples/nvmath_gemm.py with our `Tile` and nvmath-python's `Matmul`."""
+"""Multiply matrices by tiles: the kernel of examples/nvmath_gemm.py with our `Tile` and nvmath-python's `Matmul`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nonuniform FFTs of examples/nufft.py: their errors against the direct sum, and their times beside cufinufft's."""
+"""Measure the nonuniform FFTs of examples/nufft.py: errors against the direct sum, and times against cufinufft."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = [
 def run():
     has_native = importlib.util.find_spec("cufinufft") is not None
     if not has_native:
-        print("cufinufft is not installed: nonuniform FFTs are compared with the direct sum alone")
+        print("cufinufft is not installed: nonuniform FFTs are compared only with the direct sum")
     for kind, modes, eps, dtype in CASES:
         case = nufft.make_case(kind, modes, POINTS, eps, dtype)
         launches = {"ours": case}
@@ -35,13 +35,13 @@ def run():
         shown = f"{text:52}{POINTS / seconds['ours'] / 1e6:7.0f} Mpt/s, error {error:.1e}"
         if has_native:
             case.result.copy_to_device(result.get())
-            shown += f"; cufinufft{POINTS / seconds['cufinufft'] / 1e6:7.0f} Mpt/s, error {case.error_of_result():.1e}"
+            shown += f"; cufinufft{POINTS / seconds['cufinufft'] / 1e6:7.0f} Mpt/s, error {case.error():.1e}"
             shown += f", time {(seconds['ours'] / seconds['cufinufft'] - 1) * 100:+.0f} %"
         print(shown, flush=True)
 
 
 def native(case, kind, modes, eps, dtype):
-    """A launch of cufinufft on the same data, and its result."""
+    """Return a launch of cufinufft on the same data, and its result."""
     import cufinufft
     import cupy as cp
 

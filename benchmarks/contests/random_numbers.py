@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""1 GiB of uniform float32 by Philox: a kernel that calls cuRAND's device functions, and cuRAND's host library."""
+"""Generate 1 GiB of uniform float32 by Philox, with cuRAND's device functions and with cuRAND's host library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ philox = Philox()
 
 
 class StoreFour(autolink.DeviceCallable):
-    """``store(x, i, four)``: four float32 to ``x[i : i + 4]`` in one access."""
+    """``store(x, i, four)``: store four float32 to ``x[i : i + 4]`` in one access."""
 
     def __numba_cuda_call__(self, x, i, four):
         return autolink.Extern("store_four", args={"x": None, "i": types.int64, "four": None})
@@ -35,7 +35,7 @@ store = StoreFour()
 
 @cuda.jit
 def fill(x, seed):
-    """Numbers 4 i to 4 i + 3 of each round are those of thread i of the grid, which has a subsequence of its own."""
+    """Fill *x*. In each round, thread i of the grid writes elements 4 i to 4 i + 3, from its own subsequence."""
     thread, threads = cuda.grid(1), cuda.gridsize(1)
     state = cuda.local.array(1, philox.state_type)
     four = cuda.local.array(4, np.float32, alignment=16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seconds of several launches that take turns, and the lines of the table that they make."""
+"""Time several launches that take turns, and print the lines of the table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ Launch = Callable[[], object]
 
 
 def in_turn(launches: Mapping[str, Launch], rounds: int = 15, repeat: int = 20) -> dict[str, float]:
-    """Median seconds of each of *launches*, on the default stream. Each is measured *rounds* times, *repeat* launches
-    at a time, so that what the host needs for the first of them hardly counts; who begins changes from round to round.
+    """Return the median seconds of each of *launches*, on the default stream.
+
+    Each is measured *rounds* times, with *repeat* launches at a time, so that the host's time for the first of them
+    hardly counts. Which of them goes first changes from round to round.
     """
     names = list(launches)
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -41,7 +43,7 @@ def header() -> None:
 
 
 def line(title: str, unit: str, ours: float, native: float, error: float, own_error: float, what: str) -> None:
-    """Print one contest: rates in *unit* (more is better), errors relative to a reference, and *what* the native is."""
+    """Print one contest: rates in *unit* (more is better), errors relative to a reference, and *what* native is."""
     time = f"{(native / ours - 1) * 100:+.1f} %"
     errors = f"{error:8.1e}{own_error:9.1e}"
     print(f"{title:44}{ours:7.0f} {unit:4}{native:7.0f} {unit:4}  {time:>7}  {errors}  {what}", flush=True)

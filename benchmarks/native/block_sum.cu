@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The sum of each tile of THREADS * ITEMS floats, by one block: what benchmarks/block_sum.py writes in Python.
+// Each block sums one tile of THREADS * ITEMS floats, like the Python kernel in benchmarks/contests/block_sums.py.
 
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_reduce.cuh>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CUB's block and warp primitives in Numba kernels: one object for each, for any type, block and items per thread.
+"""Call CUB's block and warp primitives from Numba kernels, for any type, block shape and number of items per thread.
 
     from cub import BlockLoad, BlockRadixSort, BlockStore
 
@@ -13,9 +13,9 @@
         sort.sort(keys)
         store.store(x, keys, first, x.size - first)
 
-Types come from the call: integers, float16, float32 and float64 for all primitives, complex64 and complex128 where
-they have no order. Shared memory is taken care of: calls may follow each other without barriers between them, and a
-kernel takes as much as the largest of its block primitives needs, and the largest of its warp primitives.
+Types come from the call: integers, float16, float32 and float64 for all primitives, and complex64 and complex128 for
+those that need no order. The primitives manage shared memory: calls need no barriers between them, and a kernel uses as
+much as the largest of its block primitives needs, plus the largest of its warp primitives.
 
 =====================  =======================================================================
 ``reduction``          `BlockReduce`, `WarpReduce`
@@ -23,10 +23,11 @@ kernel takes as much as the largest of its block primitives needs, and the large
 ``sort``               `BlockRadixSort`, `WarpMergeSort`
 ``exchange``           `BlockExchange`, `WarpExchange`
 ``memory``             `BlockLoad`, `BlockStore`
-``primitive``          what they have in common: the C function that a call stands for
-``arguments``          checks the types of a call's arguments
+``primitive``          the base class of all primitives: the C function for a call
+``arguments``          checks of the types of a call's arguments
 ``operators``          operators of reductions and scans
-``meeting``            where threads meet in the simulator; ``combining``: what NumPy does there
+``meeting``            exchange of values between threads in the simulator
+``combining``          reductions and scans in NumPy, for the simulator
 ``cxx``                C++ headers: shared memory, operators, items in registers
 =====================  =======================================================================
 """

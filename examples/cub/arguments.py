@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The types of a call's arguments, checked: what is not as it should be is an error at the call's line."""
+"""Check the types of a call's arguments. A wrong type is an error at the line of the call."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ NUMBERS = (*REALS, types.complex64, types.complex128)
 
 
 def given(argument):
-    """Whether an argument that may be left out (None) is there."""
+    """Return whether an optional argument (None by default) is given."""
     return argument is not None and argument != types.none
 
 
 def is_array(argument):
-    """Whether *argument* is a type of several items."""
+    """Return whether *argument* is a type of several items."""
     return isinstance(argument, (types.Array, types.BaseTuple))
 
 
 def number(name, argument, allowed=NUMBERS):
-    """*argument*, if it is the type of a number that is allowed."""
+    """Return *argument* if it is an allowed type of a number. Raises `TypeError` otherwise."""
     if argument not in allowed:
         raise TypeError(f"{name}: got {argument}, expected {_described(allowed)}")
     return argument
 
 
 def integer(name, argument):
-    """*argument*, if it is the type of an integer."""
+    """Return *argument* if it is the type of an integer. Raises `TypeError` otherwise."""
     return number(name, argument, INTEGERS)
 
 
 def items(name, argument, count, allowed=NUMBERS, written=False):
-    """The type of an item of *argument*, the type of an array of *count* items in memory, or of a tuple of them."""
+    """Return the item type of *argument*, which must be the type of an array or a tuple of *count* items."""
     expected = f"expected a contiguous 1-dimensional array of {_items(count)} of {_described(allowed)}"
     if isinstance(argument, types.UniTuple) and argument.dtype in allowed and not written:
         if argument.count != count:
@@ -67,7 +67,7 @@ def same(name, dtype, expected, as_what):
 
 
 def check_length(name, array, count):
-    """In the simulator, where arrays have a length."""
+    """Check the length of an array, in the simulator."""
     if len(array) != count:
         raise ValueError(f"{name}: got {_items(len(array))}, expected {count}, the items per thread")
 

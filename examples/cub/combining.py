@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reductions and scans in NumPy, for the simulator."""
+"""Compute reductions and scans with NumPy, for the simulator."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .operators import in_numpy
 
 
 def reduced(values, op):
-    """*values* combined, in order."""
+    """Return the reduction of *values*, in order."""
     known = in_numpy(op)
     result = functools.reduce(op, values) if known is None else known.reduce(values, dtype=values.dtype)
     return values.dtype.type(result)
 
 
 def scanned(values, op, initial=None):
-    """What comes of *values* up to each; with *initial*, of this and the values before each."""
+    """Return the inclusive scan of *values*. With *initial*, return the exclusive scan that begins with it."""
     if initial is not None:
         values = np.concatenate([np.array([initial], values.dtype), values[:-1]])
     known = in_numpy(op)

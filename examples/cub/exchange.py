@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mypy: disable-error-code=no-redef
-"""Giving the items of a block or of a warp to other threads."""
+"""Exchange items between the threads of a block or of a warp."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .primitive import Primitive, flag, items_per_thread, kernel_method, threads
 
 
 class _Exchange(Primitive):
-    """The methods that both have, and what they do."""
+    """The methods of both classes, and their implementation."""
 
     @kernel_method
     def striped_to_blocked(self, items, out=None):
@@ -79,7 +79,7 @@ class _Exchange(Primitive):
         return vars(self).get("threads_in_warp", self.threads)
 
     def _blocked(self):
-        """The place among all items of each item of each thread."""
+        """Return the position among all items of each thread's items."""
         return np.arange(self._members() * self.items_per_thread).reshape(-1, self.items_per_thread)
 
     def _striped(self):
@@ -110,16 +110,17 @@ class _Exchange(Primitive):
 
 
 class BlockExchange(_Exchange):
-    """``exchange.striped_to_blocked(items)``: the items of a block, arranged in another way among its threads.
+    """``exchange.striped_to_blocked(items)``: rearrange the items of a block among its threads.
 
-    Blocked, a thread has `items_per_thread` items in a row; striped, item ``i`` of a thread is the block's item
-    ``i * threads + thread``; warp-striped, the same within the items of each warp. The result is written into ``out``,
-    or in place without one. All threads of the block make the call.
+    In a blocked arrangement a thread has `items_per_thread` consecutive items. In a striped arrangement, item ``i`` of
+    a thread is the block's item ``i * threads + thread``. A warp-striped arrangement is striped within the items of
+    each warp. The result is written into ``out``, or in place if ``out`` is not given. All threads of the block must
+    make the call.
 
     - ``striped_to_blocked(items, out=None)``, ``blocked_to_striped(items, out=None)``
     - ``warp_striped_to_blocked(items, out=None)``, ``blocked_to_warp_striped(items, out=None)``
     - ``scatter_to_blocked(items, ranks, out=None)``, ``scatter_to_striped(items, ranks, out=None)``: ``ranks`` are
-      integers, the place of each item among those of the block: all places, each once.
+      integers, the position of each item among those of the block. Each position must occur exactly once.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ class BlockExchange(_Exchange):
         The shape of the block.
     items_per_thread : int, optional
     warp_time_slicing : bool, optional
-        Use the shared memory of one warp for all warps in turn.
+        Let all warps use the shared memory of one warp in turn.
     """
 
     header = "cub/block/block_exchange.cuh"
@@ -173,10 +174,10 @@ class BlockExchange(_Exchange):
 
 
 class WarpExchange(_Exchange):
-    """``exchange.striped_to_blocked(items)``: the items of a logical warp, arranged in another way among its threads.
+    """``exchange.striped_to_blocked(items)``: rearrange the items of a logical warp among its threads.
 
-    The methods are ``striped_to_blocked``, ``blocked_to_striped`` and ``scatter_to_striped``, as of `BlockExchange`.
-    All threads of the logical warp make the call, others need not.
+    The methods are ``striped_to_blocked``, ``blocked_to_striped`` and ``scatter_to_striped`` of `BlockExchange`. All
+    threads of the logical warp must make the call; other threads need not.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""For the simulator: where the threads of a block, or of a warp, put together what they have."""
+"""Exchange values between the threads of a block or of a warp, in the simulator."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _PATIENCE = 60  # seconds
 
 
 class Meeting(autolink.DeviceCallable):
-    """``rank, values = meeting(value)``: what all threads gave, in order, and the place of this one among them.
+    """``rank, values = meeting(value)``: the values of all threads, in order, and this thread's rank among them.
 
-    Blocks run one after another in the simulator, so that one meeting does for all blocks of a kernel.
+    Blocks run one after another in the simulator, so one `Meeting` serves all blocks of a kernel.
     """
 
     def __init__(self, block_dim, threads_in_warp=None):

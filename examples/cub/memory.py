@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mypy: disable-error-code=no-redef
-"""Loading a tile of an array into the threads of a block, and storing it."""
+"""Load a tile of an array into the threads of a block, and store it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WITHOUT_STORAGE = ("direct", "striped", "vectorize")
 
 
 class _Tiles(Primitive):
-    """What both have in common."""
+    """The implementation of both classes."""
 
     def __init__(self, block, items_per_thread=1, algorithm="direct"):
         super().__init__(block)
@@ -26,7 +26,7 @@ class _Tiles(Primitive):
             raise ValueError(f"block: got {self.threads} threads, expected a multiple of 32 for {algorithm}")
 
     def _transfer(self, name, cub_class, pointers, dtype, offset, valid, default, body):
-        """*body* makes the call, with the arguments ``{guard}`` after the items."""
+        """Return the `Function` whose *body* makes the call, with ``{guard}`` for the arguments after the items."""
         T = autolink.cxx_type(dtype)
         x, y, z = self.block_dim
         args = {**{name: None for name in pointers}, "offset": types.int64}
@@ -62,13 +62,13 @@ class _Tiles(Primitive):
         )
 
     def _places(self):
-        """The places in the tile of the items of each thread, for the simulator."""
+        """Return the positions in the tile of each thread's items, in the simulator."""
         places = np.arange(self.tile)
         striped = self.algorithm == "striped"
         return places.reshape(self.items_per_thread, -1).T if striped else places.reshape(-1, self.items_per_thread)
 
     def _own(self, offset, length, valid):
-        """For the simulator: the places in the array of this thread's items, and which of them are valid."""
+        """Return the positions in the array of this thread's valid items, and which are valid, in the simulator."""
         rank, _ = self.meet(None)
         places = self._places()[rank]
         inside = places < (self.tile if valid is None else valid)
@@ -79,12 +79,12 @@ class _Tiles(Primitive):
 
 
 class BlockLoad(_Tiles):
-    """``load.load(source, items)``: a tile of an array in global memory, into the threads of a block.
+    """``load.load(source, items)``: load a tile of an array in global memory into the threads of a block.
 
     ``load(source, items, offset=0, valid=None, default=None)`` gives each thread `items_per_thread` items of the tile
-    that begins at element ``offset`` of ``source``. ``items`` is an array in local memory. With ``valid``, nothing
-    beyond the first ``valid`` elements of the tile is read, and those items are ``default``, or undefined without one.
-    All threads of the block make the call, with the same arguments.
+    that begins at element ``offset`` of ``source``. ``items`` is an array in local memory. With ``valid``, only the
+    first ``valid`` elements of the tile are read; the other items are ``default``, or undefined if it is not given. All
+    threads of the block must make the call, with the same arguments.
 
     Parameters
     ----------
@@ -92,16 +92,16 @@ class BlockLoad(_Tiles):
         The shape of the block.
     items_per_thread : int, optional
     algorithm : str, optional
-        - "direct": each thread reads its items, which are in a row.
-        - "striped": the same, but item ``i`` of a thread is the tile's ``i * threads + thread``.
-        - "vectorize": as "direct", up to 4 items at a time; the tile has to be aligned to as many.
-        - "transpose", "warp_transpose", "warp_transpose_timesliced": as "direct", but threads read neighbouring
-          elements and exchange them in shared memory.
+        - "direct": each thread reads its items, which are consecutive.
+        - "striped": item ``i`` of a thread is the tile's item ``i * threads + thread``.
+        - "vectorize": like "direct", but reads up to 4 items at a time; the tile must have the alignment of that many.
+        - "transpose", "warp_transpose", "warp_transpose_timesliced": like "direct", but neighbouring threads read
+          neighbouring elements and exchange them in shared memory.
 
     Attributes
     ----------
     tile : int
-        The items of a block.
+        The number of items of a block.
     """
 
     header = "cub/block/block_load.cuh"
@@ -134,9 +134,9 @@ class BlockLoad(_Tiles):
 
 
 class BlockStore(_Tiles):
-    """``store.store(target, items)``: a tile of an array in global memory, from the threads of a block.
+    """``store.store(target, items)``: store the items of a block's threads as a tile of an array in global memory.
 
-    ``store(target, items, offset=0, valid=None)``, the parameters and the attributes are as for `BlockLoad`. With
+    ``store(target, items, offset=0, valid=None)``, the parameters and the attributes are those of `BlockLoad`. With
     ``valid``, only the first ``valid`` elements of the tile are written.
     """
 
@@ -167,5 +167,5 @@ class BlockStore(_Tiles):
             flat[place] = items[i]
 
 
-# The name is also that of a parameter.
+# The function has the name of a parameter.
 _count = items_per_thread

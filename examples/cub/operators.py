@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Operators of reductions and scans: Python's own as CUB's functors, device functions as code of their own."""
+"""Operators of reductions and scans: Python's operators as CUB's functors, device functions as linked code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numba.cuda import autolink, types
 
 from .arguments import INTEGERS, NUMBERS, REALS
 
-# The name in C++, in NumPy, and for which types.
+# The name in C++, the ufunc, and the supported types.
 _KNOWN = {
     min: ("minimum", np.minimum, REALS),
     max: ("maximum", np.maximum, REALS),
@@ -26,15 +26,15 @@ _KNOWN = {
     operator.xor: ("bit_xor", np.bitwise_xor, INTEGERS),
 }
 _BY_VALUE = (*INTEGERS, types.float32, types.float64)
-# In the names of the functions that one calls, Numba counts what was compiled before.
+# The names of called functions contain a count of what Numba compiled before.
 _FUNCTION_NUMBER = re.compile(r"B\d+v\d+(?=B)")
-# By symbol and target, so that a symbol always has the same code.
+# Code by symbol and target, so that a symbol always has the same code.
 _code: dict = {}
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator in C++: ``functor`` is an expression, ``name`` a part of symbols, ``code`` what to link beside it."""
+    """An operator in C++: ``functor`` is an expression, ``name`` a part of symbols, ``code`` what to link with it."""
 
     name: str
     functor: str
@@ -43,7 +43,7 @@ class Operator:
 
 
 def known(function, dtype):
-    """One of Python's own operators for values of *dtype*."""
+    """Return one of Python's own operators for values of *dtype*."""
     name, _, allowed = _KNOWN[function]
     if dtype not in allowed:
         raise TypeError(f"op: got {function.__name__}, which {dtype} does not have")
@@ -51,7 +51,7 @@ def known(function, dtype):
 
 
 def operator_of(argument, dtype):
-    """The operator that a call's argument of type *argument* is, for values of *dtype*."""
+    """Return the operator for a call's argument of type *argument*, for values of *dtype*."""
     if isinstance(argument, types.Dispatcher):
         return _compiled(argument.dispatcher.py_func, dtype, autolink.current_target())
     function = getattr(argument, "typing_key", None)
@@ -65,7 +65,7 @@ def operator_of(argument, dtype):
 
 @functools.cache
 def _compiled(function, dtype, target):
-    """A device function, compiled on its own. The symbol tells what it does, so that it is linked once."""
+    """Compile a device function. Its symbol contains a digest of its code, so that equal functions are linked once."""
     if dtype not in _BY_VALUE:
         raise TypeError(f"op: got a device function for {dtype}, expected integers, float32 or float64")
     compile_as = functools.partial(
@@ -102,5 +102,5 @@ def _bytes(code):
 
 
 def in_numpy(op):
-    """The NumPy ufunc that *op* is; None for others."""
+    """Return the NumPy ufunc for *op*, or None if there is none."""
     return _KNOWN[op][1] if op in _KNOWN else None

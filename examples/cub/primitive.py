@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all primitives are: objects for blocks of one shape, whose methods are C functions around a CUB class."""
+"""The base class of all primitives: objects for one block shape, whose methods are C functions around a CUB class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = (1024, 1024, 64)
 
 @dataclass(frozen=True)
 class Function:
-    """The C function that a call stands for: its `autolink.Extern`, its source and what it calls in turn."""
+    """The C function for a call: its `autolink.Extern`, its source and the code that it calls."""
 
     extern: autolink.Extern
     source: str
@@ -26,16 +26,19 @@ class Function:
 
     @property
     def code(self):
-        """What is linked. All primitives of a kernel are one translation unit: nearly all of the time that it takes to
-        compile is for CUB's headers, and only so do they share shared memory."""
+        """The code to link.
+
+        All primitives of a kernel are in one translation unit: CUB's headers take nearly all of the compile time, and
+        shared memory can be shared only within a translation unit.
+        """
         name = f"{self.extern.symbol}.cu"
         return (autolink.CUDASource(self.source, name=name, include_paths=[_HEADERS], unit="cub"), *self.others)
 
 
 def kernel_method(describe):
-    """Decorates ``describe(self, *types)``, which returns the `Function` for a call with arguments of these types.
+    """Make a device method of ``describe(self, *types)``, which returns the `Function` for arguments of these types.
 
-    What comes of it has a decorator ``python`` for the method in Python, for the simulator.
+    The result has a decorator ``python`` for the method in Python, which the simulator calls.
     """
 
     @functools.wraps(describe)
@@ -50,14 +53,14 @@ def kernel_method(describe):
 
 
 class Primitive(autolink.DeviceCallable):
-    """A primitive of blocks of `block` threads: an int or a tuple of up to three.
+    """A primitive for blocks of shape `block`: an int or a tuple of up to three.
 
     Attributes
     ----------
     block_dim : tuple of int
         The three dimensions of the block.
     threads : int
-        How many threads these are.
+        The number of threads in a block.
     """
 
     header: str
@@ -77,18 +80,18 @@ class Primitive(autolink.DeviceCallable):
         return [(name, value) for name, value in vars(self).items() if name not in derived and name[0] != "_"]
 
     def meet(self, value):
-        """In the simulator: this thread's place among those that take part, and what each of them gave."""
+        """Return this thread's rank among those that take part, and the value of each of them, in the simulator."""
         meeting = self.__dict__.get("_meeting")
         if meeting is None:
-            # All threads get the one that came first.
+            # All threads get the one that is stored first.
             meeting = self.__dict__.setdefault("_meeting", Meeting(self.block_dim, vars(self).get("threads_in_warp")))
         return meeting(value)
 
     def function(self, name, cub_class, parameters, body, *, returns=None, args=(), storage=None, op=None, tags=()):
-        """A C function named after the class, its parameters, *name* and *tags*.
+        """Return a C function whose symbol consists of the class, its settings, *name* and *tags*.
 
-        *cub_class* is called ``Primitive`` in *body*, the ID of a thread ``thread``. *storage* tells what shared memory
-        it uses: ``"block"``, a number of threads for that of logical warps, or None.
+        In *body*, ``Primitive`` is *cub_class* and ``thread`` is the ID of the thread. *storage* is the shared memory
+        that it uses: ``"block"``, the number of threads of a logical warp, or None.
         """
         settings = [self.block_dim, *(value for _, value in self._settings())]
         words = [_camel_to_snake(type(self).__name__), name, *tags, *map(_word, settings)]
@@ -124,7 +127,7 @@ extern "C" __device__ {return_type} {symbol}({", ".join(parameters)}) {{
 
 
 def items_per_thread(given):
-    """*given*, if it is a number of items."""
+    """Return *given* as an int if it is a valid number of items. Raises `ValueError` otherwise."""
     try:
         count = operator.index(given)
     except TypeError:
@@ -135,21 +138,21 @@ def items_per_thread(given):
 
 
 def one_of(name, given, choices):
-    """*given*, if it is one of *choices*."""
+    """Return *given* if it is one of *choices*. Raises `ValueError` otherwise."""
     if given not in choices:
         raise ValueError(f"{name}: got {given!r}, expected {' or '.join(map(repr, choices))}")
     return given
 
 
 def flag(name, given):
-    """*given*, if it is a bool."""
+    """Return *given* if it is a bool. Raises `ValueError` otherwise."""
     if not isinstance(given, bool):
         raise ValueError(f"{name}: got {given!r}, expected True or False")
     return given
 
 
 def threads_in_warp(given, threads):
-    """*given*, if logical warps of that size make up a block of *threads*."""
+    """Return *given* if a block of *threads* consists of logical warps of that size. Raises `ValueError` otherwise."""
     one_of("threads_in_warp", given, (2, 4, 8, 16, 32))
     if threads % given:
         raise ValueError(f"block: got {threads} threads, expected a multiple of threads_in_warp, {given}")

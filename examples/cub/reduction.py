@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mypy: disable-error-code=no-redef
-"""Reductions over the threads of a block or of a warp."""
+"""Reduce values over the threads of a block or of a warp."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALGORITHMS = ("warp_reductions", "raking", "raking_commutative_only")
 
 
 class _Reduction(Primitive):
-    """The methods that both have."""
+    """The methods of both classes."""
 
     @kernel_method
     def sum(self, x, valid=None):
@@ -94,17 +94,17 @@ class _Reduction(Primitive):
 
 
 class BlockReduce(_Reduction):
-    """``total = reduce.sum(x)``: one value of the values that the threads of a block have.
+    """``total = reduce.sum(x)``: reduce the values of a block's threads to one value.
 
-    ``x`` is a number, or an array (or tuple) of `items_per_thread` numbers. All threads of the block make the call.
-    Thread 0 gets the result; what the others get is undefined, unless `broadcast` is set.
+    ``x`` is a number, or an array (or tuple) of `items_per_thread` numbers. All threads of the block must make the
+    call. Thread 0 gets the result. The result of the other threads is undefined, unless `broadcast` is set.
 
     - ``sum(x, valid=None)``, ``min(x, valid=None)``, ``max(x, valid=None)``
     - ``reduce(x, op, valid=None)``: ``op`` is `min`, `max`, ``operator.add``, ``mul``, ``and_``, ``or_`` or ``xor``, or
-      a device function of two numbers. It has to be associative.
+      a device function of two numbers. It must be associative.
 
-    With ``valid``, the values of the first ``valid`` threads are combined, of one at least; for numbers, not for
-    arrays.
+    With ``valid``, only the values of the first ``valid`` threads are reduced, where ``valid`` is at least 1. Only
+    calls with numbers accept it, not those with arrays.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class BlockReduce(_Reduction):
 
 
 class WarpReduce(_Reduction):
-    """``total = reduce.sum(x)``: one value of the values that the threads of a logical warp have.
+    """``total = reduce.sum(x)``: reduce the values of a logical warp's threads to one value.
 
     The methods are those of `BlockReduce`; ``valid`` counts threads of the warp. All threads of the logical warp make
     the call, others need not. The first of them gets the result; what the others get is undefined, unless `broadcast`

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mypy: disable-error-code=no-redef
-"""Scans, which are running reductions, over the threads of a block or of a warp."""
+"""Scan values (compute running reductions) over the threads of a block or of a warp."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _ALGORITHMS = ("raking", "raking_memoize", "warp_scans")
 class BlockScan(Primitive):
     """``y = scan.inclusive_sum(x)``: the sum of ``x`` over this thread and those before it.
 
-    Of numbers, the result is returned. Of arrays of `items_per_thread` numbers it is written into ``out``, or in place
-    without one, and the sum of all items of the block is returned, to all threads. All threads of the block make the
-    call.
+    For numbers, the call returns the result. For arrays of `items_per_thread` numbers, it writes the result into
+    ``out``, or in place if ``out`` is not given, and returns the sum of all items of the block to all threads. All
+    threads of the block must make the call.
 
     - ``inclusive_sum(x, out=None)``
-    - ``exclusive_sum(x, out=None)``: of the items before each, 0 for the first.
-    - ``inclusive_scan(x, op, out=None)``: with another operator, as `BlockReduce.reduce` takes it.
-    - ``exclusive_scan(x, op, initial, out=None)``: of ``initial`` and the items before each. What is returned for
-      arrays is without ``initial``.
+    - ``exclusive_sum(x, out=None)``: the sum of the items before each item, 0 for the first.
+    - ``inclusive_scan(x, op, out=None)``: with another operator, which `BlockReduce.reduce` describes.
+    - ``exclusive_scan(x, op, initial, out=None)``: of ``initial`` and the items before each item. For arrays, the
+      returned value does not include ``initial``.
 
     Parameters
     ----------

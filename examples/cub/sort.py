@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # mypy: disable-error-code=no-redef
-"""Sorting the items of a block or of a warp."""
+"""Sort the items of a block or of a warp."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .primitive import Primitive, items_per_thread, kernel_method, one_of, threa
 
 
 class _Sort(Primitive):
-    """What both have in common."""
+    """The implementation of both classes."""
 
     def _checked(self, keys, values):
-        """The C++ types of a key and of a value, and of what the function takes and is given."""
+        """Return the C++ types of a key and of a value, the parameters, the arguments and the dtypes."""
         count = self.items_per_thread
         dtype = arguments.items("keys", keys, count, REALS, written=True)
         K = autolink.cxx_type(dtype)
@@ -48,7 +48,7 @@ class _Sort(Primitive):
         flat = np.concatenate([own[0] for own in all_given])
         ordered = flat if bits is None else _bits(flat, *bits)
         if descending:
-            # Stable too: equal keys stay in order.
+            # This order is stable, too: equal keys stay in order.
             order = (flat.size - 1 - np.argsort(ordered[::-1], kind="stable"))[::-1]
         else:
             order = np.argsort(ordered, kind="stable")
@@ -61,14 +61,14 @@ class _Sort(Primitive):
 
 
 def _bits(keys, begin, end):
-    """Some bits of integers that sort as *keys* do."""
+    """Return the bits from *begin* to *end* of unsigned integers that have the same order as *keys*."""
     size = 8 * keys.dtype.itemsize
     bits = keys.view(f"u{keys.dtype.itemsize}").astype(np.uint64)
     top = np.uint64(1) << np.uint64(size - 1)
     if keys.dtype.kind == "i":
         bits = bits ^ top
     elif keys.dtype.kind == "f":
-        bits = np.where(bits == top, np.uint64(0), bits)  # -0.0 is 0.0
+        bits = np.where(bits == top, np.uint64(0), bits)  # -0.0 equals 0.0
         every = np.uint64((1 << size) - 1)
         bits = np.where(bits & top, bits ^ every, bits ^ top)
     begin, end = begin or 0, size if end is None else end
@@ -76,10 +76,10 @@ def _bits(keys, begin, end):
 
 
 class BlockRadixSort(_Sort):
-    """``sort.sort(keys)`` sorts the items of a block in place, and ``sort.sort(keys, values)`` pairs by their keys.
+    """``sort.sort(keys)`` sorts the items of a block in place; ``sort.sort(keys, values)`` sorts pairs by their keys.
 
     ``keys`` and ``values`` are arrays of `items_per_thread` numbers in each thread, in blocked arrangement: thread 0
-    has the first of the block's items, before and after. Equal keys stay in order. All threads of the block make the
+    has the first of the block's items, before and after. The sort is stable. All threads of the block must make the
     call.
 
     - ``sort(keys, values=None, begin_bit=None, end_bit=None)``
@@ -87,7 +87,7 @@ class BlockRadixSort(_Sort):
     - ``sort_blocked_to_striped(...)``, ``sort_descending_blocked_to_striped(...)``: the result is in striped
       arrangement, in which item ``i`` of a thread is the block's item ``i * threads + thread``.
 
-    Only the bits from ``begin_bit`` up to ``end_bit`` are looked at. Fewer bits take less time.
+    Only the bits from ``begin_bit`` to ``end_bit`` (exclusive) are compared. Fewer bits take less time.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class BlockRadixSort(_Sort):
         The shape of the block.
     items_per_thread : int, optional
     radix_bits : int, optional
-        Bits that are sorted at a time, 1 to 8. CUB's default is 4.
+        The number of bits that are sorted at a time, 1 to 8. CUB's default is 4.
     """
 
     header = "cub/block/block_radix_sort.cuh"
@@ -162,10 +162,10 @@ class BlockRadixSort(_Sort):
 
 
 class WarpMergeSort(_Sort):
-    """``sort.sort(keys)`` and ``sort.sort(keys, values)``, of the items of a logical warp.
+    """``sort.sort(keys)`` and ``sort.sort(keys, values)`` sort the items of a logical warp.
 
     Arrangement and order are those of `BlockRadixSort`; the methods are ``sort(keys, values=None)`` and
-    ``sort_descending(keys, values=None)``. All threads of the logical warp make the call, others need not.
+    ``sort_descending(keys, values=None)``. All threads of the logical warp must make the call; other threads need not.
 
     Parameters
     ----------
@@ -213,5 +213,5 @@ class WarpMergeSort(_Sort):
         )
 
 
-# The names are also those of parameters.
+# The functions have the names of parameters.
 _count, _logical = items_per_thread, threads_in_warp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cuRAND's device generators in Numba kernels: their states are records in a thread's own memory.
+"""Call cuRAND's device generators from Numba kernels. Their states are records in a thread's local memory.
 
     from curand import Philox
 
@@ -12,15 +12,15 @@
         philox.init(state, seed, i, 0)
         x[i] = philox.uniform(state)
 
-The record is the C++ state itself, so kernels may keep states in global memory and go on with them. All draws follow
-cuRAND's: uniform numbers are above 0 and at most 1. `Philox` is Philox4x32-10, which is not the generator of the same
-name in NumPy (``numpy.random.Philox`` is Philox4x64-10).
+The record is the C++ state itself, so kernels may keep states in global memory and continue with them. All numbers
+follow cuRAND's conventions: uniform numbers are greater than 0 and at most 1. `Philox` is Philox4x32-10, which is not
+the generator of the same name in NumPy (``numpy.random.Philox`` is Philox4x64-10).
 
 =====================  ===============================================================================
 ``philox``             `Philox`: pseudorandom numbers
 ``sobol``              `Sobol`, `ScrambledSobol`: quasirandom numbers
-``generator``          what they have in common: draws, and where cuRAND's headers are
-``distributions``      draws in Python, for the simulator, to the bit where cuRAND's are
+``generator``          the base class of the generators, and the location of cuRAND's headers
+``distributions``      distributions in Python, for the simulator
 ``host``               cuRAND's host library: its generators, and Sobol's direction vectors
 =====================  ===============================================================================
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the generators have in common: methods that draw, each of which is a C function around one of cuRAND's."""
+"""The base class of the generators. Each method that draws numbers is a C function around one of cuRAND's."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from numba.cuda import autolink, types
 
 @functools.cache
 def headers():
-    """The directory of cuRAND's headers, of the installed packages or the system's toolkit.
+    """Return the directory of cuRAND's headers, in the installed packages or in the system's toolkit.
 
     Raises
     ------
     FileNotFoundError
-        If there are none.
+        If the headers are not installed.
     """
     found = pathfinder.locate_nvidia_header_directory("curand")
     if found is None:
         raise FileNotFoundError(
-            "cuRAND's headers are not found: pip install nvidia-curand (CUDA 13) or nvidia-curand-cu12 (CUDA 12)"
+            "cuRAND's headers were not found: pip install nvidia-curand (CUDA 13) or nvidia-curand-cu12 (CUDA 12)"
         )
     return found.abs_path
 
 
 def need_headers():
-    """Say what is missing and exit with 2 where there are no headers."""
+    """Print what is missing and exit with 2 if cuRAND's headers are not installed."""
     try:
         headers()
     except FileNotFoundError as error:
@@ -38,19 +38,19 @@ def need_headers():
 
 
 class Generator(autolink.DeviceCallable):
-    """A generator, whose states are arrays of one record.
+    """A generator whose state is an array of one record.
 
     Attributes
     ----------
     state_type : numpy.dtype
-        The C++ state as a record.
+        The record type of the C++ state.
     """
 
     cxx_state: str
     layout: str  # static assertions
 
     def check(self, state):
-        """Refuse what is no state."""
+        """Raise `TypeError` if *state* is not the type of a state."""
         dtype = state if isinstance(state, types.Record) else getattr(state, "dtype", state)
         if getattr(dtype, "size", None) != self.state_type.itemsize or not isinstance(dtype, types.Record):
             raise TypeError(
@@ -59,8 +59,11 @@ class Generator(autolink.DeviceCallable):
             )
 
     def source(self, name, signature, body):
-        """The C function *name*. All of a kernel's are one translation unit, since nearly all of the time goes into
-        cuRAND's headers."""
+        """Return the source of the C function *name*.
+
+        All functions of a kernel are in one translation unit, since cuRAND's headers take nearly all of the compile
+        time.
+        """
         state = f'static_assert({self.layout}, "Python\'s record is another");'
         guard = f"NUMBA_CURAND_{type(self).__name__.upper()}"
         code = f"""
@@ -73,12 +76,12 @@ class Generator(autolink.DeviceCallable):
         return autolink.CUDASource(code, name=f"{name}.cu", include_paths=[headers()], unit="curand")
 
     def named(self, name):
-        """The name of a C function of this generator."""
+        """Return the symbol of this generator's C function *name*."""
         return f"curand_{type(self).__name__.lower()}_{name}"
 
 
 def draws(name, expression, returns):
-    """A method that draws one number: *expression* in C++, of the pointer ``state``."""
+    """Return a device method that draws one number. *expression* is C++, with the pointer ``state``."""
 
     def call(self, state):
         self.check(state)
@@ -94,7 +97,7 @@ def draws(name, expression, returns):
 
 
 def draws_into(name, count, expression, dtype):
-    """A method that draws *count* numbers into an array: *expression* in C++ is a vector."""
+    """Return a device method that draws *count* numbers into an array. *expression* is C++ and returns a vector."""
 
     def check(self, state, out):
         self.check(state)
@@ -116,5 +119,5 @@ def draws_into(name, count, expression, dtype):
 
 
 def record(fields):
-    """A record as C++ lays it out."""
+    """Return the dtype of a record with C++ layout."""
     return np.dtype(fields, align=True)

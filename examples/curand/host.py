@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cuRAND's host library (https://docs.nvidia.com/cuda/curand/host-api-overview.html), by way of ctypes."""
+"""Call cuRAND's host library (https://docs.nvidia.com/cuda/curand/host-api-overview.html) through ctypes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ KINDS = {"philox": 161, "sobol32": 201, "scrambled_sobol32": 202}
 _JOE_KUO_D6, _SCRAMBLED_JOE_KUO_D6 = 101, 102
 _DIMENSIONS = 20_000
 
-# The subsequences that the host's Philox generator takes four numbers of in turn.
+# The host library's Philox generator takes four numbers of each of these subsequences in turn.
 PHILOX_SUBSEQUENCES = 65_536
 
 
 @functools.cache
 def library():
-    """cuRAND's shared library."""
+    """Return cuRAND's shared library."""
     return ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("curand").abs_path)
 
 
@@ -30,8 +30,10 @@ def _call(name, *args):
 
 
 def direction_vectors(dimensions, scrambled=False):
-    """The direction vectors of the first *dimensions* (at most 20000) dimensions of Sobol's sequence, by Joe and Kuo:
-    an array of uint32 of shape ``(dimensions, 32)``."""
+    """Return the direction vectors (by Joe and Kuo) of the first *dimensions* dimensions of Sobol's sequence.
+
+    They are an array of uint32 of shape ``(dimensions, 32)``. *dimensions* is at most 20000.
+    """
     if not 1 <= dimensions <= _DIMENSIONS:
         raise ValueError(f"dimensions: got {dimensions!r}, expected 1 to {_DIMENSIONS}")
     pointer = ctypes.POINTER(ctypes.c_uint32)()
@@ -41,7 +43,7 @@ def direction_vectors(dimensions, scrambled=False):
 
 
 def scramble_constants(dimensions):
-    """The constants that scramble the first *dimensions* dimensions: an array of uint32."""
+    """Return the constants that scramble the first *dimensions* dimensions, as an array of uint32."""
     if not 1 <= dimensions <= _DIMENSIONS:
         raise ValueError(f"dimensions: got {dimensions!r}, expected 1 to {_DIMENSIONS}")
     pointer = ctypes.POINTER(ctypes.c_uint32)()
@@ -50,7 +52,7 @@ def scramble_constants(dimensions):
 
 
 class HostGenerator:
-    """A generator of the host library: on the GPU, or with ``on_device=False`` on the CPU, which needs no driver.
+    """A generator of the host library: on the CPU, which needs no driver, or with ``on_device=True`` on the GPU.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class HostGenerator:
     seed : int
         For Philox.
     dimensions : int
-        For Sobol: numbers come dimension by dimension.
+        For Sobol. The numbers are generated dimension by dimension.
     """
 
     def __init__(self, kind, *, seed=0, dimensions=1, on_device=False):
@@ -71,17 +73,17 @@ class HostGenerator:
             _call("curandSetQuasiRandomGeneratorDimensions", self._handle, dimensions)
 
     def fill(self, function, address, count):
-        """Call ``curandGenerate...``, for example ``"curandGenerateUniform"``, on *count* numbers at an *address*."""
+        """Call *function*, such as ``"curandGenerateUniform"``, to generate *count* numbers at *address*."""
         _call(function, self._handle, ctypes.c_void_p(address), ctypes.c_size_t(count))
 
     def bits(self, count):
-        """An array of *count* uint32, from a generator on the CPU."""
+        """Return an array of *count* uint32 numbers, from a generator on the CPU."""
         out = np.zeros(count, np.uint32)
         self.fill("curandGenerate", out.ctypes.data, count)
         return out
 
     def uniform(self, count):
-        """An array of *count* float32, from a generator on the CPU."""
+        """Return an array of *count* float32 numbers, from a generator on the CPU."""
         out = np.zeros(count, np.float32)
         self.fill("curandGenerateUniform", out.ctypes.data, count)
         return out

@@ -15,7 +15,7 @@ _MASK = 0xFFFFFFFF
 
 
 class Philox(Generator):
-    """A counter-based generator: 2^64 subsequences of 2^66 numbers, for each seed. Each thread takes one."""
+    """A counter-based generator, with 2^64 subsequences of 2^66 numbers for each seed. Each thread uses one of them."""
 
     cxx_state = "curandStatePhilox4_32_10_t"
     layout = "sizeof(curandStatePhilox4_32_10_t) == 64 && alignof(curandStatePhilox4_32_10_t) == 16"
@@ -34,7 +34,7 @@ class Philox(Generator):
 
     @autolink.device_method
     def init(self, state, seed, subsequence, offset=0):
-        """Set *state* to the number *offset* of a *subsequence*."""
+        """Set *state* to position *offset* of a *subsequence*."""
         self.check(state)
         numbers = {name: types.uint64 for name in ("seed", "subsequence", "offset")}
         return autolink.Extern(self.named("init"), args={"state": None, **numbers})
@@ -56,7 +56,7 @@ class Philox(Generator):
 
     @autolink.device_method
     def skipahead(self, state, count):
-        """Leave out *count* numbers."""
+        """Skip *count* numbers."""
         self.check(state)
         return autolink.Extern(self.named("skipahead"), args={"state": None, "count": types.uint64})
 
@@ -87,7 +87,7 @@ class Philox(Generator):
 
     @autolink.device_method
     def poisson(self, state, mean):
-        """A number of the Poisson distribution with this *mean*."""
+        """Draw a number of the Poisson distribution with this *mean*."""
         self.check(state)
         return autolink.Extern(self.named("poisson"), returns=types.uint32, args={"state": None, "mean": types.float64})
 
@@ -147,7 +147,7 @@ class Philox(Generator):
 
 
 def philox(counter, key):
-    """Four random 32-bit integers of a counter (four) and a key (two)."""
+    """Return four random 32-bit integers, from a counter of four and a key of two."""
     c, k = [int(word) for word in counter], [int(word) for word in key]
     for _ in range(10):
         first, second = _MULTIPLIERS[0] * c[0], _MULTIPLIERS[1] * c[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sobol's quasirandom sequence: numbers that fill the unit cube more evenly than random ones."""
+"""Sobol's quasirandom sequence, whose points fill the unit cube more evenly than random points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MASK = 0xFFFFFFFF
 class Sobol(Generator):
     """One dimension of a Sobol sequence, with the direction vectors of that dimension (see `direction_vectors`).
 
-    Threads that share a sequence begin at different offsets.
+    Threads that share a sequence must begin at different offsets.
     """
 
     cxx_state = "curandStateSobol32_t"
@@ -26,7 +26,7 @@ class Sobol(Generator):
 
     @autolink.device_method
     def init(self, state, directions, offset=0):
-        """Set *state* to the number *offset* of the sequence with these *directions*, an array of 32 uint32."""
+        """Set *state* to position *offset* of the sequence with these *directions*, an array of 32 uint32."""
         self.check(state)
         _check_directions(directions)
         args = {"state": None, "directions": types.voidptr, "offset": types.uint32}
@@ -44,7 +44,7 @@ class Sobol(Generator):
 
     @autolink.device_method
     def skipahead(self, state, count):
-        """Leave out *count* numbers."""
+        """Skip *count* numbers."""
         self.check(state)
         return autolink.Extern(self.named("skipahead"), args={"state": None, "count": types.uint32})
 
@@ -87,14 +87,14 @@ class Sobol(Generator):
 
 
 class ScrambledSobol(Sobol):
-    """A Sobol sequence, scrambled: its numbers are combined with a constant of the dimension (`scramble_constants`)."""
+    """A scrambled Sobol sequence. Its numbers are combined with a constant of the dimension (`scramble_constants`)."""
 
     cxx_state = "curandStateScrambledSobol32_t"
     layout = "sizeof(curandStateScrambledSobol32_t) == 140"
 
     @autolink.device_method
     def init(self, state, directions, constant, offset=0):
-        """Set *state* to the number *offset* of the sequence with these *directions*, scrambled by *constant*."""
+        """Set *state* to position *offset* of the sequence with these *directions*, scrambled by *constant*."""
         self.check(state)
         _check_directions(directions)
         numbers = {"constant": types.uint32, "offset": types.uint32}

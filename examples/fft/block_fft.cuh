@@ -1,17 +1,18 @@
-// A block FFT: groups of threads of a CUDA block transform one row of complex numbers each, in registers.
+// A block FFT: each group of threads of a CUDA block transforms one row of complex numbers, in registers.
 //
 //     block_fft::transform<float, 128, 8, 4, false>::run(data, shared);
 //
-// is called by all threads of a block of (size / elements, batch) threads; row threadIdx.y is transformed by the
-// threads with that threadIdx.y. Thread t holds elements t, t + stride, t + 2 stride, ... of its row, before the call
-// and after it, in natural order, where stride = size / elements. Nothing is scaled: forward and then inverse gives
-// `size` times the input.
+// All threads of a block of (size / elements, batch) threads call this. The threads with threadIdx.y == row transform
+// that row. Thread t holds elements t, t + stride, t + 2 stride, ... of its row, before and after the call, in natural
+// order, where stride = size / elements. Nothing is scaled: a forward and then an inverse transform give `size` times
+// the input.
 //
-// How it works. Stockham's FFT: size = R1 * R2 * ..., every factor at most `elements`. A pass of radix R takes for
-// each j < size / R the elements j, j + size / R, ..., which thread j % stride already holds, so a pass runs in
-// registers. Between passes the elements change threads through shared memory; after the last one they are in place.
+// The algorithm is Stockham's FFT: size = R1 * R2 * ..., where each factor is at most `elements`. For each
+// j < size / R, a pass of radix R takes the elements j, j + size / R, ..., which thread j % stride already holds, so a
+// pass runs in registers. Between passes the threads exchange elements through shared memory; after the last pass all
+// are in place.
 //
-// It needs no header and compiles as C++17, so tests compile it for the CPU too.
+// The file needs no header and compiles as C++17, so tests compile it for the CPU too.
 #pragma once
 
 namespace block_fft {
@@ -21,7 +22,7 @@ struct alignas(2 * sizeof(T)) complex {
     T re, im;
 };
 
-// ---- Twiddle factors: exp(-2 pi i q / turn), worked out by the compiler in double precision.
+// ---- Twiddle factors: exp(-2 pi i q / turn), computed by the compiler in double precision.
 
 // cos and sin of x, |x| <= pi/4, by their Taylor series, to about one unit in the last place.
 __device__ constexpr double cos_small(double x) {
@@ -38,7 +39,7 @@ __device__ constexpr double sin_small(double x) {
     return x - x * sum;
 }
 
-// The angle is brought into the first octant as an integer, so no rounding is lost on the way.
+// The angle is reduced to the first octant as an integer, so the reduction has no rounding error.
 __device__ constexpr complex<double> unit_root(int q, int turn) {
     constexpr double tau = 6.283185307179586476925286766559;
     q %= turn;
@@ -60,8 +61,8 @@ __device__ constexpr complex<double> unit_root(int q, int turn) {
 
 __device__ constexpr int log2(int n) { return n == 1 ? 0 : 1 + log2(n / 2); }
 
-// For a pass of radix R over sub-transforms of length Ns: w^k, w^2k, w^4k, ... for all k < Ns, w of order Ns * R.
-// The other powers are products of these, three at most, which takes fewer loads than a table of all.
+// For a pass of radix R over sub-transforms of length Ns: w^k, w^2k, w^4k, ... for all k < Ns, where w has order
+// Ns * R. The other powers are products of these, at most three, which needs fewer loads than a table of all powers.
 template <class T, int Ns, int R>
 struct twiddle_table {
     complex<T> value[log2(R)][Ns];
@@ -91,7 +92,7 @@ __device__ __forceinline__ complex<T> multiply(complex<T> a, complex<T> b) {
 
 // ---- Transform of R numbers within one thread.
 
-// a * exp(-+2 pi i K / R): free for quarter turns, two products for odd eighths.
+// a * exp(-+2 pi i K / R): no product for quarter turns, two products for odd eighths.
 template <int K, int R, bool Inverse, class T>
 __device__ __forceinline__ complex<T> rotate_by(complex<T> a) {
     if constexpr (K == 0) {
@@ -146,19 +147,19 @@ template <class T, int Size, int Elements, int Batch, bool Inverse>
 struct transform {
     static constexpr int stride = Size / Elements;  // also the number of threads of a row
     static constexpr int banks = 128 / int(sizeof(T));  // elements that shared memory serves at once
-    static constexpr int lane = min(banks, stride);  // how many of those come from one row
+    static constexpr int lane = min(banks, stride);  // the number of those from one row
 
-    // Real and imaginary parts lie in two planes of shared memory; rows too long for that use one plane twice.
+    // Real and imaginary parts are in two planes of shared memory. Rows that are too long for that use one plane twice.
     static constexpr int planes = Size * sizeof(T) > 16384 ? 1 : 2;
 
     static_assert((Size & (Size - 1)) == 0 && (Elements & (Elements - 1)) == 0, "powers of two");
     static_assert(2 <= Elements && Elements <= Size && Elements <= 16, "2 <= Elements <= min(Size, 16)");
 
-    // The largest radix left to do after a pass that completed sub-transforms of length Ns.
+    // The largest radix for the pass after one that completed sub-transforms of length Ns.
     static __device__ constexpr int radix(int Ns) { return min(Elements, Size / Ns); }
 
-    // After a pass of radix R over length Ns, consecutive threads write runs of Ns elements, Ns * R apart. Ns empty
-    // places after each `chunk` spread the runs over all banks; reads are consecutive and stay so within a chunk.
+    // After a pass of radix R over length Ns, consecutive threads write runs of Ns elements, Ns * R apart. Ns unused
+    // elements after each `chunk` spread the runs over all banks. Reads are consecutive, and stay so within a chunk.
     static __device__ constexpr int chunk(int Ns) { return max(lane, Ns * radix(Ns)); }
     static __device__ constexpr int padding(int Ns) { return Ns < lane ? Ns : 0; }
     static __device__ constexpr int padded(int Ns, int index) { return index + index / chunk(Ns) * padding(Ns); }
@@ -169,7 +170,7 @@ struct transform {
         return longest;
     }
 
-    // Rows that are served together start `stride` banks apart.
+    // Rows that are accessed together start `stride` banks apart.
     static __device__ constexpr int row_size() {
         const int size = planes * plane_size();
         return size == 0 || stride >= banks ? size : size + (stride + banks - size % banks) % banks;
@@ -177,7 +178,7 @@ struct transform {
 
     static constexpr int shared_bytes = row_size() * Batch * int(sizeof(T));
 
-    // A row of at most 32 threads lies within one warp.
+    // The threads of a row are in one warp if there are at most 32.
     static __device__ __forceinline__ void barrier() {
         if constexpr (stride <= 32) __syncwarp();
         else __syncthreads();
@@ -230,7 +231,7 @@ struct transform {
     template <int Ns>
     static __device__ __forceinline__ void exchange(complex<T> (&v)[Elements], T* row) {
         T* const second = planes == 2 ? row + plane_size() : row;
-        barrier();  // whoever used the memory before, the caller too, is done with it
+        barrier();  // all earlier accesses to the memory, including the caller's, are complete
         scatter<Ns>(v, row, &complex<T>::re);
         if constexpr (planes == 2) scatter<Ns>(v, second, &complex<T>::im);
         barrier();
@@ -253,8 +254,8 @@ struct transform {
     }
 
     // `data`: the thread's `Elements` complex numbers as re, im, re, im, ...; `shared`: `shared_bytes` of shared
-    // memory, aligned to T (Numba aligns complex arrays no further). A caller that writes to `shared` after the call
-    // puts a barrier first.
+    // memory, aligned to T (Numba guarantees no larger alignment of complex arrays). A caller that writes to `shared`
+    // after the call must synchronise first.
     static __device__ __forceinline__ void run(T* data, T* shared) {
         complex<T> v[Elements];
 #pragma unroll

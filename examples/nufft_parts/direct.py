@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The sums themselves, on the host: what transforms are compared with."""
+"""Compute the direct sums on the host. The transforms are compared with them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .window import frequencies
 
 
 def roots(x, k, sign):
-    """``exp(sign i k x)`` for every x and k; phases are brought below a turn in extended precision."""
+    """Return ``exp(sign i k x)`` for every x and k. Phases are reduced to one turn in extended precision."""
     turn = 2 * np.arccos(np.longdouble(-1))
     phase = np.outer(np.asarray(x, np.longdouble), k)
     return np.exp(sign * 1j * (phase - turn * np.round(phase / turn)).astype(np.float64))
 
 
 def type1(coordinates, c, modes, sign, chosen=None):
-    """Modes from values at points. `chosen`: for each dimension, which modes, by their place in the array."""
+    """Return modes from values at points. `chosen` has the array indices of the modes to compute in each dimension."""
     every = [np.arange(n) for n in modes] if chosen is None else chosen
     factors = [roots(x, frequencies(n)[k], sign) for x, n, k in zip(coordinates, modes, every, strict=True)]
     factors[0] *= np.asarray(c, np.complex128)[:, None]
@@ -24,7 +24,7 @@ def type1(coordinates, c, modes, sign, chosen=None):
 
 
 def type2(coordinates, f, sign):
-    """Values at points from modes."""
+    """Return values at points from modes."""
     f = np.asarray(f, np.complex128)
     factors = [roots(x, frequencies(n), sign) for x, n in zip(coordinates, f.shape, strict=True)]
     return factors[0] @ f if f.ndim == 1 else ((factors[0] @ f) * factors[1]).sum(axis=1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A picture: the Shepp-Logan head, reconstructed from samples of its Fourier transform along radial lines.
+"""Reconstruct a picture, the Shepp-Logan head, from samples of its Fourier transform along radial lines.
 
-The samples are those of the ellipses themselves, whose transform is known, not of an image of them.
+The samples are exact: they come from the known transform of the ellipses, not from an image of them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from .plan import Plan
 
-# Value added, half axes, centre and angle in degrees of each ellipse, in the square from -1 to 1: the modified phantom
-# of P. Toft, The Radon Transform, 1996.
+# For each ellipse in the square from -1 to 1: the value that it adds, its half axes, centre and angle in degrees. This
+# is the modified phantom of P. Toft, The Radon Transform, 1996.
 ELLIPSES = [
     (1.0, 0.69, 0.92, 0.0, 0.0, 0),
     (-0.8, 0.6624, 0.874, 0.0, -0.0184, 0),
@@ -31,7 +31,7 @@ ELLIPSES = [
 
 
 def phantom(size, finer=4):
-    """The head in `size` by `size` pixels, each the mean of `finer` by `finer` points of it; row 0 is the lowest."""
+    """Return the head in `size` by `size` pixels, row 0 at the bottom. A pixel is the mean of `finer`**2 points."""
     side = 2 * (np.arange(size * finer) + 0.5) / (size * finer) - 1 - 1 / size
     y, x = np.meshgrid(side, side, indexing="ij")
     image = np.zeros_like(x)
@@ -43,7 +43,7 @@ def phantom(size, finer=4):
 
 
 def fourier_transform(k_x, k_y):
-    """The head's Fourier transform, the integral of ``head(x, y) exp(-i (k_x x + k_y y))``."""
+    """Return the head's Fourier transform, the integral of ``head(x, y) exp(-i (k_x x + k_y y))``."""
     total = np.zeros(k_x.shape, np.complex128)
     for value, a, b, x0, y0, angle in ELLIPSES:
         c, s = np.cos(np.radians(angle)), np.sin(np.radians(angle))
@@ -53,7 +53,7 @@ def fourier_transform(k_x, k_y):
 
 
 def bessel_quotient(q):
-    """``J1(q) / q`` for ``q >= 0``, to about 1e-12: Bessel's integral, and Hankel's expansion where q is large."""
+    """Return ``J1(q) / q`` for ``q >= 0``, to about 1e-12, by Bessel's integral, or Hankel's expansion for large q."""
     result = np.empty_like(q)
     large = q > 25
     z = q[large]
@@ -62,7 +62,7 @@ def bessel_quotient(q):
     odd = sum((-1) ** (m // 2) * terms[m - 1] / z**m for m in range(1, 20, 2))
     phase = z - 0.75 * np.pi
     result[large] = np.sqrt(2 / (np.pi * z)) * (even * np.cos(phase) - odd * np.sin(phase)) / z
-    # J1(q) / q is the mean of cos(q cos t) sin(t)**2 over a period, which is a quarter of it four times over.
+    # J1(q) / q is the mean of cos(q cos t) sin(t)**2 over a period, which equals the mean over a quarter of it.
     z = q[~large]
     t = (np.arange(40) + 0.5) * (np.pi / 80)
     result[~large] = sum(np.cos(z * np.cos(u)) * np.sin(u) ** 2 for u in t) / len(t)
@@ -70,9 +70,10 @@ def bessel_quotient(q):
 
 
 def radial_samples(size):
-    """Where a scan samples, in radians per pixel: `size` * pi / 2 lines through the centre, 2 `size` samples on each.
+    """Return the sampling points of a scan: `size` * pi / 2 lines through the centre, with 2 `size` samples on each.
 
-    Returns ``k_y, k_x, weight``; the weights are each sample's share of the plane.
+    Returns ``k_y, k_x, weight``, with ``k_y`` and ``k_x`` in radians per pixel. A weight is a sample's area in the
+    plane.
     """
     lines = round(size * np.pi / 2)
     angle = np.pi * np.arange(lines)[:, None] / lines
@@ -82,14 +83,14 @@ def radial_samples(size):
 
 
 def scan(size, k_y, k_x):
-    """What a scan of the head measures, per pixel of an image of `size` by `size`."""
+    """Return the values that a scan of the head measures, per pixel of an image of `size` by `size`."""
     return fourier_transform(k_x * size / 2, k_y * size / 2) * (size / 2) ** 2
 
 
 def reconstruct(samples, weight, forward, adjoint, steps=4):
-    """The image whose samples are nearest to `samples` with these weights, by conjugate gradients.
+    """Return the image whose samples are nearest to `samples` with these weights, by conjugate gradients.
 
-    `forward(image)` gives samples, by a transform of type 2, and `adjoint(samples)` an image, by one of type 1.
+    `forward(image)` returns samples, by a transform of type 2. `adjoint(samples)` returns an image, by one of type 1.
     """
     image = np.zeros_like(adjoint(weight * samples))
     residual = adjoint(weight * samples)
@@ -106,7 +107,7 @@ def reconstruct(samples, weight, forward, adjoint, steps=4):
 
 
 def reconstruct_head(size, eps=1e-5):
-    """The head in `size` by `size` pixels from its exact radial samples, by nonuniform FFTs."""
+    """Return the head in `size` by `size` pixels, reconstructed from its exact radial samples by nonuniform FFTs."""
     k_y, k_x, weight = radial_samples(size)
     forward = Plan(2, (size, size), eps, sign=-1).set_points(k_y, k_x)
     adjoint = Plan(1, (size, size), eps, sign=+1).set_points(k_y, k_x)
@@ -114,9 +115,9 @@ def reconstruct_head(size, eps=1e-5):
 
 
 def write_png(path, image):
-    """Save an array from 0, black, to 1, white, its first row at the bottom."""
+    """Save an array of values from 0 (black) to 1 (white), with its first row at the bottom."""
     levels = np.round(255 * np.clip(image[::-1], 0, 1)).astype(np.uint8)
-    rows = np.pad(levels, ((0, 0), (1, 0)))  # each row begins with its filter, which is none
+    rows = np.pad(levels, ((0, 0), (1, 0)))  # each row begins with its filter type, 0 for none
     height, width = levels.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")]
@@ -127,12 +128,12 @@ def write_png(path, image):
 
 
 def likeness(image, size):
-    """Correlation of an image with the head itself."""
+    """Return the correlation of an image with the head itself."""
     return float(np.corrcoef(image.ravel(), phantom(size).ravel())[0, 1])
 
 
 def make_picture(path, size=256):
-    """Reconstruct the head, save it, say how like it is, and tell whether that is enough."""
+    """Reconstruct the head, save it, print its correlation with the head, and return whether that is high enough."""
     image = reconstruct_head(size)
     write_png(path, image)
     like = likeness(image, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nonuniform FFTs as plans: make one, give it points, execute it on any number of vectors."""
+"""Plans of nonuniform FFTs: create a plan, set its points, and execute it on any number of vectors."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from . import transform as _transform
 from .window import deconvolution, window_for
 
 LONGEST_FFT = 4096
-LONGEST_GRID = LONGEST_FFT**2  # in one dimension, by two passes
+LONGEST_GRID = LONGEST_FFT**2  # in one dimension, with two passes
 
 
 class Plan:
     """A nonuniform FFT of type 1 or 2 in one or two dimensions.
 
-    Type 1, from values `c` at points to modes, and type 2, from modes `f` to values at points::
+    Type 1 computes modes from values `c` at points, and type 2 computes values at points from modes `f`::
 
         f[k0, k1] = sum over j of  c[j] exp(sign i (k0 x[j] + k1 y[j]))
         c[j] = sum over k0, k1 of  f[k0, k1] exp(sign i (k0 x[j] + k1 y[j]))
 
-    where frequency ``k0 = -(modes[0] // 2), ...`` is row ``k0 + modes[0] // 2`` and likewise `k1` the columns. In one
-    dimension there are no `k1` and `y`. As in FINUFFT nothing is scaled.
+    Frequency ``k0 = -(modes[0] // 2), ...`` is row ``k0 + modes[0] // 2`` of `f`, and likewise `k1` for the columns. In
+    one dimension there are no `k1` and `y`. As in FINUFFT, nothing is scaled.
 
     Parameters
     ----------
@@ -36,22 +36,22 @@ class Plan:
     modes : int or tuple of one or two ints
         Modes in each dimension: any number up to 2**23 in one dimension, up to 2048 each in two.
     eps : float
-        Relative error wanted in the 2-norm: 1e-13 or more, 1e-6 or more for complex64.
+        Requested relative error in the 2-norm: at least 1e-13, or 1e-6 for complex64.
     sign : +1 or -1, optional
-        Sign of the exponent. By default +1 for type 1 and -1 for type 2, which are then adjoint.
+        Sign of the exponent. By default +1 for type 1 and -1 for type 2, which are then adjoint to each other.
     dtype : numpy.complex128 or numpy.complex64
-        Of values and modes. Points may be float32 or float64 with either, and keep the precision that they have.
+        The type of values and modes. Points may be float32 or float64 with either, and keep their precision.
     longest_fft : int, optional
-        The longest FFT to be done in one pass: a power of two from 4 to 4096. Longer dimensions take two.
+        The longest FFT in one pass: a power of two from 4 to 4096. Longer dimensions take two passes.
 
     Attributes
     ----------
     sizes : tuple of int
-        The fine grid: the next powers of two from twice the modes.
+        The size of the fine grid: for each dimension, the smallest power of two that is at least twice the modes.
     window : Window
-        What points are spread with.
+        The function that spreads points.
     polynomial_eps : float
-        How near to the window its polynomials are.
+        The maximum error of the polynomials that approximate the window.
     """
 
     def __init__(self, kind, modes, eps=1e-6, sign=None, dtype=np.complex128, longest_fft=LONGEST_FFT):
@@ -95,9 +95,9 @@ class Plan:
         )
 
     def set_points(self, x, y=None):
-        """Take the points: `x`, and `y` in two dimensions, in radians, any number of turns; on the host or the device.
+        """Set the points: `x`, and `y` in two dimensions, in radians, on the host or the device. Returns the plan.
 
-        They are sorted here, so the arrays may be changed afterwards. Returns the plan.
+        Coordinates may be any number of turns. The points are sorted here, so the arrays may be changed afterwards.
         """
         given = [x] if y is None else [x, y]
         if len(given) != len(self.modes):
@@ -119,8 +119,8 @@ class Plan:
     def execute(self, data, out=None):
         """Transform `data`: values at points for type 1, modes for type 2.
 
-        An array on the device gives an array on the device, computed when the default stream gets there; an array on
-        the host gives one on the host. `out`, on the device, takes the result.
+        An array on the device gives an array on the device, computed in the default stream; the call does not wait. An
+        array on the host gives an array on the host. `out`, on the device, receives the result.
         """
         if self._sorted is None:
             raise RuntimeError("execute: this plan has no points yet: call set_points first")
@@ -142,7 +142,7 @@ class Plan:
         return target.copy_to_host() if out is None else out
 
     def kernels(self):
-        """Triples of a title, a kernel that `execute` launches and its signature, to build ahead of time."""
+        """Return triples of a title, a kernel that `execute` launches and its signature, to build ahead of time."""
         c, r = self.dtype, np.dtype(self._real)
         title, grid = ("spreads", r) if self.kind == 1 else ("interpolates", c)
         points = f"{c}[::1], uint32[::1], uint32[::1], {r}[:, ::1], int32[:, ::1]"
@@ -175,7 +175,7 @@ class Plan:
             self._spread[-(-pieces // at_once), threads](values, order, start, offset, work, grid)
 
     def _on_gpu(self):
-        """What does not depend on points: the fine grid, its reals, what is between two passes, and the passes."""
+        """Return what does not depend on points: the fine grid, its reals, the array between passes, and the passes."""
         if self._memory is None:
             grid = cuda.to_device(np.zeros(int(np.prod(self.sizes)), self.dtype))
             first = self._passes[0]
@@ -220,7 +220,7 @@ def _fine_size(modes: int) -> int:
 
 
 def _most(kind: int, points: int) -> int:
-    """Points to a piece of work: enough to be worth a tile, few enough for pieces to fill the GPU."""
+    """Return the points per piece of work: enough to be worth a tile, few enough for the pieces to fill the GPU."""
     return max(128, min(1024 if kind == 2 else 512, points // 4096))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nonuniform points: where they lie on the fine grid, sorted into bins, and the bins cut into equal work.
+"""Locate nonuniform points on the fine grid, sort them into bins, and divide the bins into equal pieces of work.
 
-A point at ``u`` in units of the fine grid's spacing spreads to the `width` grid points from ``ceil(u - width / 2)`` on,
-its start. A bin holds the points whose starts lie in one segment or square of the grid, so they all spread to a
-tile `width` - 1 larger. Sizes of grids and bins are powers of two.
+A point at ``u``, in units of the fine grid's spacing, spreads to `width` grid points. The first of them,
+``ceil(u - width / 2)``, is its start. A bin holds the points whose starts are in one segment or rectangle of the grid,
+so they all spread to a tile that is larger by `width` - 1. Sizes of grids and bins are powers of two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba import cuda
 
 THREADS = 128
 
-# 1 / (2 pi) in two parts, so that multiplying loses nothing.
+# 1 / (2 pi) in two parts, so that multiplication loses no precision.
 TURNS = 0.15915494309189535
 TURNS_REST = -9.839338337591243e-18
 
@@ -25,15 +25,15 @@ TURNS_REST = -9.839338337591243e-18
 class Sorted(NamedTuple):
     """Points in the order of their bins, on the device."""
 
-    order: Any  # uint32: which point this is
+    order: Any  # uint32: the index of the point in the caller's arrays
     start: Any  # uint32: index of the first grid point that it spreads to, in the flattened fine grid
-    offset: Any  # real, one row for each dimension: z of `Window.polynomials`, -1 to 1
-    work: Any  # int32, rows of (bin, begin, end): a bin's points, or some of them
+    offset: Any  # real, one row for each dimension: z of `Window.polynomials`, from -1 to 1
+    work: Any  # int32, rows of (bin, begin, end): the points of a bin, or some of them
 
 
 @cache
 def make_kernels(sizes: tuple[int, ...], bins: tuple[int, ...], width: int) -> tuple[Any, Any]:
-    """Kernels that count points by bin, and that put them in order, for a fine grid of `sizes` and bins of `bins`."""
+    """Return the kernels that count points by bin and that sort them, for a fine grid of `sizes` and bins of `bins`."""
     half = width / 2
     two = len(sizes) == 2
     size_0, bin_0, size_1, bin_1 = sizes[0], bins[0], sizes[-1], bins[-1]
@@ -41,7 +41,7 @@ def make_kernels(sizes: tuple[int, ...], bins: tuple[int, ...], width: int) -> t
 
     @cuda.jit(device=True)
     def locate(x, size):
-        """Start, folded into the grid, and offset of a point at `x` radians, which may be any number of turns."""
+        """Return the start, folded into the grid, and the offset of a point at `x` radians (any number of turns)."""
         x = np.float64(x)
         turns = x * TURNS
         rest = cuda.fma(x, TURNS, -turns) + x * TURNS_REST
@@ -85,7 +85,7 @@ def make_kernels(sizes: tuple[int, ...], bins: tuple[int, ...], width: int) -> t
 
 
 def sort_points(coordinates, sizes, bins, width, real, most) -> Sorted:
-    """Sort points on the device; each piece of work has at most `most` of them."""
+    """Sort points on the device. Each piece of work has at most `most` points."""
     count, sort = make_kernels(sizes, bins, width)
     x, y = coordinates[0], coordinates[-1]
     points = x.size
@@ -103,7 +103,7 @@ def sort_points(coordinates, sizes, bins, width, real, most) -> Sorted:
 
 
 def share(in_bin: np.ndarray, first: np.ndarray, most: int) -> np.ndarray:
-    """Rows of (bin, begin, end): every bin's points in equal parts of at most `most`."""
+    """Return rows of (bin, begin, end), which divide each bin's points into equal parts of at most `most`."""
     parts = -(-in_bin // most)
     of_bin = np.repeat(np.arange(len(in_bin)), parts)
     part = np.arange(len(of_bin)) - np.repeat(np.cumsum(parts) - parts, parts)

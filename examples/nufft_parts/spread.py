@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels between sorted points and the fine grid: each piece of work is done in a tile of shared memory.
+"""Kernels between sorted points and the fine grid. Each piece of work uses a tile in shared memory.
 
-Spreading (type 1): the lanes of a warp, or a team of them, are the grid points of one point's window, so no two of them
-ever add to the same place, and adding needs no atomics until the tile goes to the grid. Interpolating (type 2): a
-thread to a point, reading the tile.
+Spreading (type 1): the lanes of a warp, or of a team within it, process the grid points of one point's window. No two
+lanes add to the same location, so the additions need no atomics until the tile is added to the grid. Interpolation
+(type 2): each thread processes one point and reads the tile.
 
-Tiles hold real and imaginary parts apart. Where an index comes out of memory it is masked: it never has the other bits,
-but then the compiler knows that it is not negative, and leaves out what Python does with a negative index.
+Tiles hold real and imaginary parts separately. Indices that are loaded from memory are masked. The mask changes no
+index, but it tells the compiler that an index is not negative, so that it omits Python's handling of negative indices.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from _run import simulated
 from numba import cuda
 
 WARP = 32
-THREADS = 128  # of a block that interpolates
+THREADS = 128  # per block that interpolates
 TILE_BYTES = 16 << 10  # at most, where the window allows
 
 
@@ -39,17 +39,17 @@ else:
 
 
 def team_of(width: int) -> int:
-    """Lanes to one point in one dimension."""
+    """Return the number of lanes per point, in one dimension."""
     return 8 if width <= 8 else 16
 
 
 def bins_for(kind: int, sizes: tuple[int, ...], width: int, real: Any) -> tuple[int, ...]:
-    """The sides of bins: powers of two, up to what the grid has, for tiles small enough to have many at a time."""
+    """Return the sides of bins: powers of two, at most the grid's size, for tiles small enough that many fit."""
     single = np.dtype(real).itemsize == 4
     if len(sizes) == 1:
         wanted: tuple[int, ...] = (256 if kind == 1 else 1024 if single else 512,)
     elif kind == 1:
-        # With these the rows of a window lie in consecutive banks of shared memory: see `pitch_of`.
+        # With these sides, the rows of a window are in consecutive banks of shared memory: see `pitch_of`.
         wanted = (16, 32 if single else 16)
     else:
         wanted = (32, 32) if single else (16, 32)
@@ -57,26 +57,26 @@ def bins_for(kind: int, sizes: tuple[int, ...], width: int, real: Any) -> tuple[
 
 
 def pitch_of(bin_side: int, width: int, real: Any) -> int:
-    """The length of a tile's rows when spreading: a multiple of all banks, and `width`."""
+    """Return the row length of a tile for spreading: a multiple of the number of banks, plus `width`."""
     banks = 128 // np.dtype(real).itemsize
     return -(-(bin_side - 1) // banks) * banks + width
 
 
 def _mask(size: int) -> int:
-    """All bits that an index below `size` can have."""
+    """Return a mask of all bits that an index below `size` can have."""
     return (1 << (size - 1).bit_length()) - 1
 
 
 @cache
 def make_kernel(kind: int, sizes: tuple[int, ...], bins: tuple[int, ...], polynomials: bytes, width: int, real: Any):
-    """The kernel of a transform of this type and the threads of its blocks.
+    """Return the kernel of a transform of this type, and the threads of its blocks.
 
     Parameters
     ----------
     kind : 1 or 2
-        Spreading or interpolating.
+        1 for spreading, 2 for interpolation.
     sizes, bins : tuples of int
-        Of the fine grid and of the bins that points are sorted into.
+        The sizes of the fine grid and of the bins that points are sorted into.
     polynomials : bytes
         `Window.polynomials`, float64.
     width : int
@@ -93,7 +93,7 @@ def _spread_1d(size, bin_size, table, real):
     lanes = team_of(width)
     teams = WARP // lanes
     extent = bin_size + lanes - 1
-    table = np.pad(table, ((0, 0), (0, lanes - width)))  # lanes that the window does not need add nothing
+    table = np.pad(table, ((0, 0), (0, lanes - width)))  # lanes outside of the window add zero
 
     @cuda.jit
     def spread(values, order, start, offset, work, grid):
@@ -111,7 +111,7 @@ def _spread_1d(size, bin_size, table, real):
         if first_piece + team < work.shape[0]:
             first = work[first_piece + team, 0] * bin_size
             begin, end = work[first_piece + team, 1], work[first_piece + team, 2]
-        # All teams take as many steps as the longest.
+        # All teams take as many steps as the team with the most points.
         steps = 0
         for piece in range(first_piece, min(first_piece + teams, work.shape[0])):
             steps = max(steps, work[piece, 2] - work[piece, 1])
@@ -174,7 +174,7 @@ def _spread_2d(size_0, size_1, bin_0, bin_1, table, real):
         stage_z = cuda.shared.array((2, WARP), real)
         stage_re = cuda.shared.array(WARP, real)
         stage_im = cuda.shared.array(WARP, real)
-        # Of half a warp of points: the weights along dimension 0, then those along dimension 1.
+        # For half a warp of points: the weights along dimension 0, then those along dimension 1.
         weight = cuda.shared.array((half, WARP), real)
         coefficient = cuda.local.array(terms, real)
         constants = cuda.const.array_like(table)
@@ -211,7 +211,7 @@ def _spread_2d(size_0, size_1, bin_0, bin_1, table, real):
                 for k in range(min(half, end - batch - part)):
                     re, im = stage_re[part + k], stage_im[part + k]
                     at = stage_at[part + k] & mask
-                    # First all reads, then all writes, so that no read waits for a write that it does not depend on.
+                    # Do all reads before all writes, so that no read waits for a write that it does not depend on.
                     for r in range(rounds):
                         e = r * WARP + lane
                         if e < window_size:

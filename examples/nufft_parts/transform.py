@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The FFT of the fine grid: passes of a called FFT object, each between a load and a store made for its place.
+"""The FFT of the fine grid: passes that call an FFT object, each between specialised loads and stores.
 
-A pass transforms rows, wherever its load finds their elements and its store puts them. So nothing but the transform
-itself reads or writes the grid: padding with zeros and undoing the window happen as modes are loaded, undoing it
-and leaving out modes that nobody wants as they are stored, and grid points are set back to zero, for the next time, as
-they are read. One dimension of more than `longest` points is a matrix: one pass over its columns, a twiddle factor for
-each element, and one pass over its rows.
+A pass transforms rows; its loads and stores determine where their elements are. Nothing but the transform itself
+therefore reads or writes the grid. Zero padding and the deconvolution of the window happen when modes are loaded. When
+modes are stored, the deconvolution happens and modes that were not requested are left out. Grid points are reset to
+zero, for the next transform, when they are read. A dimension of more than `longest` points is treated as a matrix: one
+pass over its columns, a twiddle factor for each element, and one pass over its rows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from _memory import memory
 from fft import FFT
 from numba import cuda
 
-LAUNCHABLE = 48 << 10  # bytes of dynamic shared memory that a kernel gets without asking the driver for more
+LAUNCHABLE = 48 << 10  # bytes of dynamic shared memory that a kernel may use without requesting more from the driver
 
 
 class Grid(NamedTuple):
     """Element `j` of row `r` is at ``r * across + j * along``.
 
-    With `clear`, what is loaded is set to zero. With `twiddle`, what is stored is multiplied by a root of unity to the
-    power ``r * j``; the table has the powers below `twiddle` and then the multiples of it.
+    With `clear`, loaded elements are set to zero. With `twiddle`, stored elements are multiplied by a root of unity to
+    the power ``r * j``; the table has the powers below `twiddle`, and then the powers that are multiples of it.
     """
 
     across: int
@@ -35,7 +35,7 @@ class Grid(NamedTuple):
 
 
 class Modes(NamedTuple):
-    """Element `j` of row `r` is frequency ``r * shift + j * step`` of `size`; `kept` of them matter, others are zero.
+    """Element `j` of row `r` is frequency ``r * shift + j * step`` of `size`; `kept` of them are modes, the rest zero.
 
     Mode `m`, of frequency ``m - kept // 2``, is at ``r * across + m * along``. The table has a factor for each mode.
     """
@@ -58,9 +58,9 @@ class Pass(NamedTuple):
 
 
 def passes_of(kind: int, modes: tuple[int, ...], sizes: tuple[int, ...], longest: int) -> list[Pass]:
-    """What turns a fine grid into modes (`kind` 1) or modes into a fine grid (`kind` 2).
+    """Return the passes that transform a fine grid into modes (`kind` 1) or modes into a fine grid (`kind` 2).
 
-    The first pass of two writes an array of its own, which the second reads.
+    If there are two passes, the first writes a separate array, which the second reads.
     """
     if len(sizes) == 2:
         (count_0, count_1), (size_0, size_1) = modes, sizes
@@ -90,7 +90,7 @@ def passes_of(kind: int, modes: tuple[int, ...], sizes: tuple[int, ...], longest
 
 
 def matrix_rows(size: int) -> int:
-    """Rows of the matrix that a long dimension is: the square root of its size, or next above."""
+    """Return the rows of a long dimension's matrix: the smallest power of two that is at least the root of its size."""
     return 1 << size.bit_length() // 2
 
 
@@ -99,7 +99,7 @@ def twiddle_split(size: int) -> int:
 
 
 def twiddles(size: int, sign: int, value_type: Any) -> np.ndarray:
-    """The table of a `Grid` with ``twiddle=twiddle_split(size)``."""
+    """Return the table of a `Grid` with ``twiddle=twiddle_split(size)``."""
     fine = twiddle_split(size)
     powers = np.concatenate([np.arange(fine), np.arange(0, size, fine)])
     turns = 2 * np.arccos(np.longdouble(-1)) * powers / size
@@ -169,7 +169,7 @@ def _stores(place: Grid | Modes):
 
 
 def fft_for(done: Pass, sign: int, real: Any) -> FFT:
-    """The FFT object of a pass. Rows side by side in memory go to one block, so that together they fill sectors."""
+    """Return the FFT object of a pass. Adjacent rows go to one block, so that together they fill memory sectors."""
     direction = "inverse" if sign > 0 else "forward"
     fft = FFT(done.size, real, direction)
     rows = fft.ffts_per_block
@@ -183,7 +183,7 @@ def fft_for(done: Pass, sign: int, real: Any) -> FFT:
 
 @cache
 def make_kernel(done: Pass, sign: int, real: Any) -> tuple[Any, FFT]:
-    """The kernel of a pass and the FFT object that it calls."""
+    """Return the kernel of a pass, and the FFT object that it calls."""
     fft = fft_for(done, sign, real)
     load, store = _loads(done.load, fft.value_type.type), _stores(done.store)
     rows = done.rows

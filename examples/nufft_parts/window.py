@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The window: what a nonuniform point looks like on the fine grid.
+"""The window function, which spreads a nonuniform point on the fine grid.
 
-It is Kaiser and Bessel's, ``I0(beta sqrt(1 - (2 t / width)^2)) / I0(beta)`` for ``|t| <= width / 2`` in units of the
-fine grid's spacing. A point spreads to `width` grid points. What it adds to modes is divided out again by the window's
-Fourier transform; what remains is aliasing, which shrinks tenfold with each unit of width.
+It is the Kaiser-Bessel window, ``I0(beta sqrt(1 - (2 t / width)^2)) / I0(beta)`` for ``|t| <= width / 2``, in units of
+the fine grid's spacing. A point spreads to `width` grid points. Dividing the modes by the window's Fourier transform
+undoes the spreading, up to aliasing, which shrinks tenfold with each unit of width.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Window:
 
     @property
     def beta(self) -> float:
-        """The shape that aliases least, to a few percent of the error, as found by trying."""
+        """The shape parameter with the least aliasing, to a few percent of the error. It was determined empirically."""
         return np.pi * (max((self.width * (1 - self.ratio / 2)) ** 2 - 0.6, 1.0)) ** 0.5
 
     def __call__(self, t):
@@ -33,22 +33,25 @@ class Window:
         return np.i0(self.beta * np.sqrt(inside)) / np.i0(self.beta)
 
     def transform(self, frequency):
-        """Its Fourier transform, the integral of ``window(t) cos(2 pi frequency t)``; cycles per grid point."""
+        """Return the Fourier transform, the integral of ``window(t) cos(2 pi frequency t)``.
+
+        *frequency* is in cycles per grid point.
+        """
         root = np.sqrt(self.beta**2 - (np.pi * self.width * np.asarray(frequency)) ** 2 + 0j)
         quotient = np.divide(np.sinh(root), root, out=np.ones_like(root), where=root != 0)
         return self.width * quotient.real / np.i0(self.beta)
 
     def aliasing(self, modes: int, size: int) -> float:
-        """Root mean square over modes of what random points alias into a mode, relative to the mode."""
+        """Return the root mean square, over modes, of the aliasing from random points, relative to the mode."""
         frequency = frequencies(modes)[:: 1 + modes // 500] / size
         period = np.arange(1, 9)[:, None]
         aliases = self.transform(frequency - period) ** 2 + self.transform(frequency + period) ** 2
         return float(np.sqrt(np.mean(aliases.sum(axis=0) / self.transform(frequency) ** 2)))
 
     def polynomials(self, eps: float) -> np.ndarray:
-        """The window as one polynomial for each grid point that it covers, of the lowest degree for an error `eps`.
+        """Return the window as one polynomial for each grid point that it covers, of the lowest degree for error `eps`.
 
-        ``[d, i]`` is the coefficient of ``z**(degree - d)`` at grid point ``i``, which lies at
+        ``[d, i]`` is the coefficient of ``z**(degree - d)`` at grid point ``i``, which is at
         ``t = i + (z + 1) / 2 - width / 2``, for ``-1 <= z <= 1``.
         """
         z = np.linspace(-1, 1, 101)
@@ -61,12 +64,12 @@ class Window:
 
 
 def frequencies(modes: int) -> np.ndarray:
-    """``-(modes // 2), ...``: the frequencies of `modes` modes in the order of arrays."""
+    """Return the frequencies of `modes` modes in the order of arrays: ``-(modes // 2), ...``."""
     return np.arange(modes) - modes // 2
 
 
 def window_for(eps: float, modes: tuple[int, ...], sizes: tuple[int, ...]) -> Window:
-    """The narrowest window that keeps aliasing below `eps`, for these modes on a fine grid of these sizes."""
+    """Return the narrowest window that keeps aliasing below `eps`, for these modes on a fine grid of these sizes."""
     dimensions = list(zip(modes, sizes, strict=True))
     ratio = max(n / size for n, size in dimensions)
     for width in range(2, WIDEST + 1):
@@ -77,5 +80,5 @@ def window_for(eps: float, modes: tuple[int, ...], sizes: tuple[int, ...]) -> Wi
 
 
 def deconvolution(window: Window, modes: int, size: int) -> np.ndarray:
-    """For each mode, what undoes the window on a fine grid of `size` points."""
+    """Return the factor for each mode that undoes the window on a fine grid of `size` points."""
     return 1 / window.transform(frequencies(modes) / size)

@@ -1,4 +1,4 @@
-// A pixel of a photograph: exposed by STOPS and encoded for a screen. NAME tells several exposures apart.
+// One value of a photograph, exposed by STOPS and encoded for a screen. NAME distinguishes several exposures.
 #include "srgb.cuh"
 
 extern "C" __device__ float NAME(float linear) {

@@ -1,4 +1,4 @@
-// The transfer function of sRGB (IEC 61966-2-1): linear light in, what a screen is sent out, both from 0 to 1.
+// The transfer function of sRGB (IEC 61966-2-1), from linear light to the encoded value. Both are from 0 to 1.
 #pragma once
 
 __device__ inline float srgb(float linear) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the package's .cu files for the wheel, ahead of time, with NVRTC. No GPU is needed."""
+"""Build the package's .cu files for the wheel, ahead of time, with NVRTC. No GPU is needed."""
 
 import ctypes
 import json
@@ -24,7 +24,7 @@ OTHER_NAMES = {
 
 
 class DeviceCode(BuildHookInterface):
-    """Puts a folder ``device_code`` into the package: the sources, what was built of them, and ``manifest.json``."""
+    """Add a folder ``device_code`` to the package: the sources, the code built from them, and ``manifest.json``."""
 
     def initialize(self, version, build_data):
         package = self.metadata.core.name.replace("-", "_").replace(".", "_")
@@ -35,7 +35,7 @@ class DeviceCode(BuildHookInterface):
             )
         self.include_paths = [Path(self.root, "src", package), *build_requirement("include")]
         for library in build_requirement("lib/libnvrtc.so.12", "bin/nvrtc64_120_0.dll"):
-            ctypes.CDLL(str(library))  # an environment around this one may have another, which would be found first
+            ctypes.CDLL(str(library))  # an enclosing environment may have another NVRTC, which would be found first
         self.folder = Path(tempfile.mkdtemp(prefix="device_code_"))
         code = "\n".join(f'#line 1 "{source.name}"\n{source.read_text()}' for source in sources)
         first, *_ = architectures = sorted(self.config["architectures"])
@@ -56,7 +56,7 @@ class DeviceCode(BuildHookInterface):
         shutil.rmtree(self.folder)
 
     def built(self, code, kind, architecture):
-        """Build *code* into the folder; the file's entry in the manifest."""
+        """Build *code* into the folder, and return the file's entry in the manifest."""
         suffix, arch, option, get = {
             "cubin": ("cubin", "sm", [], "CUBIN"),
             "LTO-IR": ("ltoir", "compute", ["-dlto"], "LTOIR"),
@@ -78,14 +78,17 @@ class DeviceCode(BuildHookInterface):
 
 
 def declared(code, symbols):
-    """What the functions of these names, those in the compiled code, return and take, as the source declares them."""
+    """Return the result and parameter types of the functions named *symbols*, as the source *code* declares them.
+
+    *symbols* are the functions in the compiled code.
+    """
     code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL)
     found = re.findall(r'extern\s+"C"\s+([^;{}()"]*?)(\w+)\s*\(([^()]*)\)\s*\{', code)
     declarations = {symbol: (returns, listed) for returns, symbol, listed in found}
     functions = {}
     for symbol in symbols:
         if symbol not in declarations:
-            raise RuntimeError(f'{symbol} is to be declared as extern "C" __device__ TYPE {symbol}(TYPE NAME, ...) {{')
+            raise RuntimeError(f'{symbol} must be declared as extern "C" __device__ TYPE {symbol}(TYPE NAME, ...) {{')
         returns, listed = declarations.pop(symbol)
         parameters = {}
         for parameter in [] if listed.strip() in ("", "void") else listed.split(","):
@@ -94,12 +97,12 @@ def declared(code, symbols):
         functions[symbol] = {"returns": plain(returns, f"{symbol}: its result"), "parameters": parameters}
     for symbol, (returns, _) in declarations.items():
         if "inline" in returns:
-            raise RuntimeError(f"{symbol} is inline, so that the compiler leaves it out: declare it without")
+            raise RuntimeError(f"{symbol} is inline, so the compiler leaves it out: declare it without inline")
     return functions
 
 
 def plain(cxx, what, pointers=False):
-    """The plain name of a C++ type: ``int`` of ``const std::int32_t``, ``float*`` of ``float const* __restrict__``."""
+    """Return the plain name of a C++ type: ``int`` for ``const std::int32_t``, ``float*`` for ``float const*``."""
     words = re.findall(r"\w+|\S", re.sub(r"\b(cuda::)?std::", "", cxx))
     words = [word for word in words if word not in NOT_THE_TYPE]
     name = " ".join(word for word in words if word != "*")
@@ -111,12 +114,12 @@ def plain(cxx, what, pointers=False):
 
 
 def build_requirement(*names):
-    """Where the CUDA packages that the build requires have their files of these names."""
+    """Return the paths of the files with these names in the CUDA packages that the build requires."""
     return [path for folder in sys.path for name in names for path in Path(folder).glob(f"nvidia/*/{name}")]
 
 
 def checked(answer):
-    """What an NVRTC function returned; an exception if it failed."""
+    """Return the results of an NVRTC function. Raises `RuntimeError` if it failed."""
     status, *values = answer
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise RuntimeError(f"NVRTC: {status.name}")

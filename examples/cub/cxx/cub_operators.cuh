@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What reductions and scans combine values with. CUB has faster code for some of the functors that it knows.
+// The operators of reductions and scans. CUB has faster code for some of the functors that it knows.
 
 #pragma once
 

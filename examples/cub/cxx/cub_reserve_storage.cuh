@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Included once for each primitive of a translation unit, to reserve shared memory in the next slot:
+// Include this once for each primitive of a translation unit, to reserve shared memory in the next slot:
 //
-//     #define AUTOLINK_CUB_NEEDS  bytes of a block, bytes of a thread of a warp, warps of a block
+//     #define AUTOLINK_CUB_NEEDS  bytes per block, bytes per thread of a warp, warps per block
 //     #include "cub_reserve_storage.cuh"
 //
 // The slots are counted in binary, because NVRTC has no __COUNTER__.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The shared memory that the primitives of a translation unit use in turn: as much as the largest of them needs, and
-// not the sum of all.
+// The shared memory that the primitives of a translation unit use in turn. Its size is that of the largest of them, not
+// the sum of all.
 //
-// Each primitive reserves what it needs (cub_reserve_storage.cuh). The arrays are made in function templates, whose
-// bodies are compiled at the end of the translation unit, when all is reserved. If a compiler compiled them earlier,
-// the next reservation would be an error: it specialises a template that was looked at already.
+// Each primitive reserves what it needs (cub_reserve_storage.cuh). The arrays are defined in function templates, whose
+// bodies are compiled at the end of the translation unit, after all reservations. If a compiler compiled them earlier,
+// the next reservation would be an error, because it would specialise a template that is already instantiated.
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace autolink_cub {
 
 constexpr int slots = 1 << 10;
 
-// What is reserved up to a slot: the bytes of a block, the bytes of each thread of a warp, and the warps of a block.
+// The reservations up to a slot: bytes per block, bytes per thread of a warp, and warps per block.
 template <int Slot>
 struct reserved {
     static constexpr bool taken = Slot == 0;
@@ -29,7 +29,7 @@ struct reserved_too {
     static constexpr int warps = Warps > Before::warps ? Warps : Before::warps;
 };
 
-// The last slot that is taken, which is at least First and before End.
+// The last slot that is taken, from First (inclusive) to End (exclusive).
 template <int First, int End, bool Found = First + 1 == End>
 struct last_reserved {
     static constexpr int middle = (First + End) / 2;
@@ -41,7 +41,7 @@ struct last_reserved<First, End, true> {
     using type = reserved<First>;
 };
 
-// The 48 KB that a kernel has of static shared memory.
+// A kernel has at most 48 KB of static shared memory.
 constexpr int most_static = 48 << 10;
 
 namespace {
@@ -53,7 +53,7 @@ __device__ unsigned char* block_bytes() {
     return bytes;
 }
 
-// Threads have neighbouring bytes, so that a logical warp of any size has those of its own threads.
+// The bytes of neighbouring threads are adjacent, so a logical warp of any size has the bytes of its own threads.
 template <int Slots>
 __device__ unsigned char* thread_bytes(int thread) {
     using all = typename last_reserved<0, Slots>::type;
@@ -75,28 +75,28 @@ struct block_need {
     static constexpr int bytes = sizeof(Storage);
 };
 
-// Bytes per thread; those of two threads at least are a multiple of 16.
+// Bytes per thread, a multiple of 8. A logical warp has at least two threads, so its bytes are a multiple of 16.
 template <class Storage, int Threads>
 struct thread_need {
     static_assert(alignof(Storage) <= 16, "the storage is aligned to 16 bytes");
     static constexpr int bytes = (int(sizeof(Storage)) + 8 * Threads - 1) / (8 * Threads) * 8;
 };
 
-// The storage of a block, when no thread of it uses it any more.
+// Return the storage of the block, after no thread of the block uses it any more.
 template <class Storage>
 __device__ Storage& block_storage() {
     __syncthreads();
     return *reinterpret_cast<Storage*>(block_bytes<slots>());
 }
 
-// The storage of this thread's logical warp of Threads threads, when no thread of it uses it any more.
+// Return the storage of this thread's logical warp of Threads threads, after none of them uses it any more.
 template <class Storage, int Threads>
 __device__ Storage& warp_storage(int thread) {
     __syncwarp(cub::WarpMask<Threads>(thread % 32 / Threads));
     return *reinterpret_cast<Storage*>(thread_bytes<slots>(thread / Threads * Threads));
 }
 
-// The value of thread 0, for all.
+// Return the value of thread 0 to all threads.
 template <class T>
 __device__ T from_first_thread(T value, int thread) {
     T& place = block_storage<T>();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels that call the functions are linked, without a GPU, and run where there is one."""
+"""Test that kernels that call the functions link. No GPU is needed."""
 
 import sample_library
 from numba import cuda
@@ -13,7 +13,7 @@ def kernel(x, coefficients):
         x[i] = sample_library.polynomial(coefficients, coefficients.size, smooth)
 
 
-def test_kernels_link_for_what_there_is_code_for():
+def test_kernels_link_with_the_code_that_fits():
     for cc, kind in [((8, 0), "cubin"), ((9, 0), "cubin"), ((8, 7), "LTO-IR")]:
         linked = autolink.build(kernel, "void(float64[::1], float64[::1])", cc=cc)
         assert [planned.input.kind.name for planned in linked.inputs] == [kind]

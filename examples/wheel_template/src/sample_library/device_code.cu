@@ -1,13 +1,13 @@
-// Device functions for kernels. Every extern "C" __device__ function is callable from Python by its name: numbers go by
-// value, arrays to pointers.
+// Device functions for kernels. Kernels can call every extern "C" __device__ function by its name. Numbers are passed
+// by value, and arrays as pointers.
 
-// 0 below lower, 1 above upper, and smooth in between.
+// Return 0 below lower, 1 above upper, and a smooth transition between.
 extern "C" __device__ float smooth_step(float lower, float upper, float x) {
     const float t = fminf(fmaxf((x - lower) / (upper - lower), 0.0f), 1.0f);
     return t * t * (3.0f - 2.0f * t);
 }
 
-// The value of a polynomial, its coefficients from the highest power down.
+// Return the value of a polynomial. The coefficients are in descending order of powers.
 extern "C" __device__ double polynomial(const double* coefficients, int count, double x) {
     double value = 0;
     for (int i = 0; i < count; ++i) value = value * x + coefficients[i];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the C functions of the device code callable in kernels."""
+"""Make the C functions of the device code callable in kernels."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ TYPES = {
 
 
 class Function(autolink.DeviceCallable):
-    """A C function. Numbers are converted to its parameters' types; arrays are passed where it takes pointers."""
+    """A C function. Numbers are converted to the types of its parameters; pointer parameters take arrays."""
 
     def __init__(self, symbol, returns, parameters):
         self.symbol, self.returns, self.parameters = symbol, returns, parameters
@@ -42,7 +42,7 @@ class Function(autolink.DeviceCallable):
             if not cxx.endswith("*"):
                 converted[f"args_{number}"] = TYPES[cxx]
                 continue
-            converted[f"args_{number}"] = None  # as it is
+            converted[f"args_{number}"] = None  # without conversion
             known = cxx != "void*" and cxx[:-1] in TYPES and given is not types.none
             if known and autolink.cxx_type(given).removeprefix("const ") != cxx:
                 raise TypeError(f"{name}: got {given}, expected an array for {cxx}")

@@ -119,7 +119,7 @@ def build(
     argtypes, return_type = sigutils.normalize_signature(signature)
     if return_type not in (None, cuda.types.void):
         raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
-    parts = capability_to_build(cc)
+    parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
     with without_device(parts), isolated_device_functions():
@@ -167,7 +167,7 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
     return kernel, targetoptions
 
 
-def capability_to_build(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]:
+def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]:
     """Return *cc* as major, minor and suffix; without it, what a launch on the current GPU is built for.
 
     Raises

@@ -12,7 +12,7 @@ from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher
 
-from .ahead_of_time import build, capability_to_build
+from .ahead_of_time import build, compute_capability
 from .reports.collect import of_facts
 from .reports.facts import facts_of
 from .reports.report_class import Report
@@ -49,7 +49,7 @@ def report(
     if cc is None:
         linked = list(library._cubin_cache) or [library._ensure_cc(None)]
     else:
-        linked = [capability_to_build(each) for each in (cc if isinstance(cc, list) else [cc])]
+        linked = [compute_capability(each) for each in (cc if isinstance(cc, list) else [cc])]
     return _of_library(library, compiled.signature.args, linked)
 
 

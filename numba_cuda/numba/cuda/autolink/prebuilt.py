@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Device code that a package brings, built ahead of time for several architectures: what of it fits a target."""
+"""Device code that a package contains, built ahead of time for several architectures."""
 
 from __future__ import annotations
 
@@ -22,13 +22,20 @@ _KINDS = ("cubin", "LTO-IR", "PTX", "source")
 
 
 class PrebuiltError(ValueError):
-    """Nothing of what a package brings fits the target, or what it brings cannot be read."""
+    """No code of a package fits the target, or its manifest cannot be read."""
 
 
 @dataclass(frozen=True)
 class PrebuiltFile:
-    """A file of the manifest: its *kind* (``"cubin"``, ``"LTO-IR"``, ``"PTX"``, ``"source"``), and the compute
-    capability that it was built for, such as ``90``; 0 for source."""
+    """A file of the manifest.
+
+    Attributes
+    ----------
+    name, kind:
+        The file's name, and ``"cubin"``, ``"LTO-IR"``, ``"PTX"`` or ``"source"``.
+    architecture:
+        The compute capability that it was built for, such as ``90``; 0 for source.
+    """
 
     name: str
     kind: str
@@ -39,26 +46,26 @@ class PrebuiltFile:
 
 
 class Prebuilt:
-    """A folder of device code, of which `code` chooses what fits.
+    """A folder of device code, from which `code` chooses a file that fits.
 
     The folder has a ``manifest.json``: ``{"toolkit": [12, 9], "files": [{"name": "code.sm_90.cubin", "kind": "cubin",
     "architecture": 90}, {"name": "code.cu", "kind": "source"}, ...]}``. ``architecture`` is anything without a suffix
-    that `ComputeCapability.parse` accepts. ``toolkit`` is the version of the NVRTC that built it all: an nvJitLink of
-    that version or later links it.
+    that `ComputeCapability.parse` accepts. ``toolkit`` is the version of the NVRTC that built all files: nvJitLink of
+    that version or later links them.
 
     Parameters
     ----------
     folder : path-like
     prefer : ``"cubin"`` or ``"LTO-IR"``, optional
-        What is taken where both fit. A cubin of the target's own architecture links fastest; LTO-IR is inlined into the
-        kernel.
+        The kind to choose where both fit. A cubin of the target's own architecture links fastest; LTO-IR is inlined
+        into the kernel.
     include_paths : iterable of path-like, optional
-        Where the source finds headers, beside the folder itself.
+        Where the source finds headers, besides the folder itself.
 
     Raises
     ------
     PrebuiltError
-        If there is no manifest, or it cannot be read.
+        If the manifest does not exist or cannot be read.
     """
 
     def __init__(
@@ -76,28 +83,32 @@ class Prebuilt:
             self.files = tuple(_file(entry) for entry in manifest["files"])
         except FileNotFoundError:
             raise PrebuiltError(
-                f"{path} not found: the device code was not built\n  what to do: install the package from its wheel, or"
-                " build it where the source is (pip install .)"
+                f"{MANIFEST} not found: the device code was not built\n  folder: {self.folder}\n  what to do: install"
+                " the package from its wheel, or build it from its source (pip install .)"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PrebuiltError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+            raise PrebuiltError(
+                f"{MANIFEST} cannot be read: {type(error).__name__}: {error}\n  file: {path}"
+            ) from error
 
     def __repr__(self) -> str:
         return f"Prebuilt({str(self.folder)!r}, prefer={self.prefer!r})"
 
     def code(self, target: Target | None = None) -> LinkableCode:
-        """What to link for *target*, by default that of the compilation in progress: for a ``__numba_cuda_link__``.
+        """Return the code to link for *target*, by default that of the compilation in progress, for a hook to return.
 
-        A cubin of exactly its architecture; else the newest LTO-IR that is not newer than it, if the kernel is linked
-        with LTO; else such PTX; else the source, which NVRTC compiles. For kernels with debug or line information the
-        source comes first.
+        This is a cubin of exactly its architecture; else the newest LTO-IR for it or an older one, if the kernel is
+        linked with LTO; else PTX in the same way; else the source, which NVRTC compiles. For kernels with debug or
+        line information the source comes first.
 
         Raises
         ------
         PrebuiltError
-            If nothing fits: what there is, what was wanted, and what to do.
+            If no file fits. The message lists the files, the target, and what to do.
         """
-        from .compilation import current_target  # not there in the simulator, in which packages are imported too
+        from .compilation import (
+            current_target,  # imported here: the simulator, where packages are imported too, has none
+        )
 
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name
@@ -108,45 +119,52 @@ class Prebuilt:
         return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](path.read_bytes(), name=chosen.name)
 
     def choose(self, target: Target) -> PrebuiltFile:
-        """The file that `code` takes for *target*."""
+        """Return the file that `code` chooses for *target*.
+
+        Raises
+        ------
+        PrebuiltError
+            If no file fits.
+        """
         for chosen in self._in_order(target):
             return chosen
-        raise PrebuiltError(self._why_nothing(target))
+        raise PrebuiltError(self._no_fit(target))
 
     def _in_order(self, target: Target) -> Iterator[PrebuiltFile]:
-        wanted = 10 * target.compute_capability.major + target.compute_capability.minor
+        architecture = 10 * target.compute_capability.major + target.compute_capability.minor
         sources = [file for file in self.files if file.kind == "source"] if target.nvrtc_version else []
         if target.debug or target.lineinfo:
             yield from sources
         if self._is_linkable(target):
-            exact = [file for file in self.files if file.kind == "cubin" and file.architecture == wanted]
-            ltoir = self._newest("LTO-IR", wanted) if target.lto else []
+            exact = [file for file in self.files if file.kind == "cubin" and file.architecture == architecture]
+            ltoir = self._newest("LTO-IR", architecture) if target.lto else []
             yield from [*ltoir, *exact] if self.prefer == "LTO-IR" else [*exact, *ltoir]
-            yield from self._newest("PTX", wanted)
+            yield from self._newest("PTX", architecture)
         yield from sources
 
-    def _newest(self, kind: str, wanted: int) -> list[PrebuiltFile]:
-        fitting = [file for file in self.files if file.kind == kind and file.architecture <= wanted]
+    def _newest(self, kind: str, architecture: int) -> list[PrebuiltFile]:
+        fitting = [file for file in self.files if file.kind == kind and file.architecture <= architecture]
         return sorted(fitting, key=lambda file: -file.architecture)
 
     def _is_linkable(self, target: Target) -> bool:
         return target.nvjitlink_version is None or target.nvjitlink_version >= self.toolkit
 
-    def _why_nothing(self, target: Target) -> str:
-        there = ", ".join(map(str, self.files)) or "nothing"
+    def _no_fit(self, target: Target) -> str:
+        files = ", ".join(map(str, self.files)) or "none"
         how = "with" if target.lto else "without"
         message = (
-            f"nothing in {self.folder} fits {target.arch}, linked {how} LTO\n"
-            f"  there is: {there}, built with CUDA {'.'.join(map(str, self.toolkit))}"
+            f"no prebuilt code fits {target.arch}, linked {how} LTO\n"
+            f"  folder: {self.folder}\n"
+            f"  files: {files}, built with CUDA {'.'.join(map(str, self.toolkit))}"
         )
         if not self._is_linkable(target):
             linker = ".".join(map(str, target.nvjitlink_version or ()))
-            message += f"\n  nvJitLink here is {linker}, which links no code of a later CUDA"
+            message += f"\n  nvJitLink has version {linker}, which links no code of a later CUDA"
         if target.nvrtc_version is None and any(file.kind == "source" for file in self.files):
-            message += "\n  NVRTC, which would compile the source, is not to be found"
+            message += "\n  NVRTC, which would compile the source, was not found"
         return message + (
             f"\n  what to do: update nvJitLink, install NVRTC, or a build of the package for {target.arch} or an older"
-            " architecture (LTO-IR and PTX link for later ones)"
+            " architecture (LTO-IR and PTX can be linked for later ones)"
         )
 
 
@@ -157,5 +175,5 @@ def _file(entry: dict[str, Any]) -> PrebuiltFile:
     architecture = 10 * built_for.major + built_for.minor
     file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), architecture)
     if file.kind not in _KINDS:
-        raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, not one of {', '.join(_KINDS)}")
+        raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, expected one of {', '.join(_KINDS)}")
     return file

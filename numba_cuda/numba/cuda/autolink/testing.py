@@ -159,10 +159,10 @@ def ask(
     _refuse_simulator("ask")
     from numba.cuda.cudadrv.external_code.target import Target
 
-    from .ahead_of_time import isolated_device_functions
     from .compilation import without_device
     from .device_callable.arguments import CallArguments
     from .device_callable.objects import BoundDeviceMethod, DeviceCallable
+    from .frontends.numba_cuda import isolated_device_functions
     from .protocol import asking
     from .protocol.callee import find_callee
 
@@ -219,8 +219,8 @@ def compile_cached(
     from numba.cuda.cudadrv.external_code.target import Target
     from numba.cuda.dispatcher import CUDADispatcher
 
-    from .ahead_of_time import isolated_device_functions
     from .compilation import without_device
+    from .frontends.numba_cuda import isolated_device_functions
 
     if not isinstance(kernel, CUDADispatcher) or isinstance(kernel._cache, NullCache):
         raise TypeError(

@@ -247,8 +247,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         except LinkInputError as error:
             raise _link_error(str(error)) from error
         if link_input.kind is kinds.CUDA:
-            # As numba-cuda has it: messages have the file's name, headers are looked for in the working directory
-            # first.
+            # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
             link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
         yield NAMED_EXPLICITLY, link_input
 

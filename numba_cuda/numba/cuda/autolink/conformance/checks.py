@@ -10,7 +10,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
-from ..ahead_of_time import capability_to_build
+from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
 from .findings import Findings
 from .links import check_links, check_survival
@@ -32,7 +32,7 @@ def run_checks(
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     if config.ENABLE_CUDASIM:
         raise RuntimeError("check_linkable() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
-    capability = capability_to_build(cc)
+    capability = compute_capability(cc)
     targets = tuple(Target(capability, lto=each) for each in lto)
     args = arguments(argtypes)
     findings = _findings(obj, args)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The base class of called objects, on the public protocol alone, as a third party's would be.
+"""The base class of objects that kernels call. It uses the public protocol alone, as a third party would.
 
 ==================  ==================================================================================
 ``objects``         `DeviceCallable` and `device_method`
-``extern``          `Extern`: which C function a call means
+``extern``          `Extern`: the C function that a call stands for
 ``c_abi``           C types and layouts of Numba types; `cxx_type`
-``arguments``       how each argument of a call is passed to the C function
+``arguments``       binds the arguments of a call to parameters
 ``numba_types``     the Numba types of objects and methods, and the typing of their calls
 ``attributes``      attributes of objects as constants in kernels
-``constants``       which Python values are constants
-``lowering``        the call in LLVM
-``registration``    registers the last four with the compiler
-``simulation``      objects in Numba's simulator
+``constants``       Python values as constants of a kernel
+``lowering``        LLVM IR of the calls
+``registration``    registers `numba_types`, `attributes` and `lowering` with the compiler
+``simulation``      objects in the simulator
 ==================  ==================================================================================
 """
 

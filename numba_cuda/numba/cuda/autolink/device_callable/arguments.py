@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The arguments of a call in a kernel, bound to the parameters of the Python function that decides about it."""
+"""Binds the arguments of a call in a kernel to the parameters of its ``__numba_cuda_call__``."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from .constants import as_constant, constant_type
 
 _Parameter = inspect.Parameter
-# Parameters that are always given need no default, but Python wants one after a parameter that has one.
+# For a parameter that is always given: Python requires a default after a parameter that has one.
 _NEVER_USED = None
 
 
 class ArgumentError(TypeError):
-    """A call's arguments do not fit the parameters."""
+    """The arguments of a call do not fit the parameters."""
 
 
 @dataclass(frozen=True)
 class CallArguments:
-    """The Numba types of a call's arguments by parameter, in the order of the parameters, defaults included.
+    """The Numba types of a call's arguments, by parameter and in their order, defaults included.
 
-    ``args`` of a parameter ``*args`` are named ``args_0``, ``args_1`` and so on.
+    The arguments of a parameter ``*args`` are named ``args_0``, ``args_1`` and so on.
     """
 
     named: Mapping[str, Any]
@@ -38,8 +38,8 @@ class CallArguments:
         """The types in the order of the parameters."""
         return tuple(self.named.values())
 
-    def give_to(self, function: Callable[..., Any]) -> Any:
-        """Call *function* with the types, in the way in which the call was written."""
+    def apply(self, function: Callable[..., Any]) -> Any:
+        """Call *function* with the types, by position and by keyword as in the call in the kernel."""
         return function(*self._bound.args, **self._bound.kwargs)
 
     @classmethod
@@ -49,12 +49,14 @@ class CallArguments:
         Raises
         ------
         ArgumentError
-            If they do not fit, or one has to be a constant and is not.
+            If they do not fit, or an argument that must be a constant is not one.
         """
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
-            raise ArgumentError(f"__numba_cuda_call__ is no function with parameters: {safe_repr(function)}") from None
+            raise ArgumentError(
+                f"__numba_cuda_call__ is not a function with parameters: {safe_repr(function)}"
+            ) from None
         try:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
@@ -66,23 +68,23 @@ class CallArguments:
             if parameter.kind is _Parameter.VAR_KEYWORD:
                 raise ArgumentError(f"the parameter **{name} is not supported: keywords need names")
             if parameter.kind is _Parameter.VAR_POSITIONAL:
-                given = tuple(_seen(parameter, element, function) for element in bound.arguments.get(name, ()))
+                given = tuple(_argument_type(parameter, element, function) for element in bound.arguments.get(name, ()))
                 bound.arguments[name] = given
                 elements = {f"{name}_{i}": element for i, element in enumerate(given)}
                 named.update(elements)
                 expanded += [parameter.replace(name=element) for element in elements]
             else:
                 argument = bound.arguments[name] if name in bound.arguments else _type_of_default(parameter)
-                bound.arguments[name] = named[name] = _seen(parameter, argument, function)
+                bound.arguments[name] = named[name] = _argument_type(parameter, argument, function)
                 expanded.append(parameter)
         return cls(named, _positional(expanded), bound)
 
 
-def _seen(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:
-    """The type that the function gets to see for an argument."""
+def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:
+    """Return the type that the function is given for an argument."""
     if isinstance(argument, types.Omitted):  # the default of a device function's own parameter, passed on
         argument = constant_type(as_constant(argument.value))
-    if not _wants_literal(parameter, function):
+    if not _requires_literal(parameter, function):
         return _without_literals(argument)
     if not isinstance(argument, types.Literal):
         raise ArgumentError(
@@ -92,7 +94,7 @@ def _seen(parameter: inspect.Parameter, argument: Any, function: Callable[..., A
 
 
 def _without_literals(argument: Any) -> Any:
-    """Constant numbers by the types of their values. Of strings and the like there is nothing but the constant."""
+    """Return the type of a constant number's value. Constants of other kinds, such as strings, have no other type."""
     if isinstance(argument, (types.IntegerLiteral, types.BooleanLiteral)):
         return types.unliteral(argument)
     if isinstance(argument, (types.Tuple, types.UniTuple)):
@@ -100,12 +102,12 @@ def _without_literals(argument: Any) -> Any:
     return argument
 
 
-def _wants_literal(parameter: inspect.Parameter, function: Callable[..., Any]) -> bool:
+def _requires_literal(parameter: inspect.Parameter, function: Callable[..., Any]) -> bool:
     annotation = parameter.annotation
     if isinstance(annotation, str):  # from __future__ import annotations
         try:
             annotation = eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
-        except Exception:  # a name for type checkers alone
+        except Exception:  # a name that exists only for type checkers
             return False
     return annotation is types.Literal
 
@@ -119,7 +121,7 @@ def _type_of_default(parameter: inspect.Parameter) -> Any:
 
 
 def _positional(parameters: Sequence[inspect.Parameter]) -> inspect.Signature:
-    """*parameters* as Numba's lowering can fold them, which gets keyword-only parameters wrong."""
+    """Return a signature that Numba's lowering can fold arguments into: it mishandles keyword-only parameters."""
     positional = []
     after_default = False
     for parameter in parameters:

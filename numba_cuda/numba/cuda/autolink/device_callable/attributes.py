@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Attributes of device callables, as the constants that kernels see."""
+"""Attributes of device callables as constants of kernels."""
 
 from __future__ import annotations
 
@@ -17,37 +17,42 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
-from .objects import DeviceCallable
+from .objects import DeviceCallable, type_name
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """The attribute *name* of the object *owner* as a constant, and its Numba type.
+    """Return the attribute *name* of the object *owner* as a constant, and its Numba type.
 
     Raises
     ------
     TypingError
-        If there is none, or it cannot be a constant.
+        If there is no such attribute, or it cannot be a constant.
     """
     try:
         value = as_constant(getattr(owner, name))
     except AttributeError as error:
         if hasattr(type(owner), name):  # a property that raised
-            raise TypingError(f"{safe_repr(owner)}.{name} raised AttributeError: {error}") from error
-        raise TypingError(
-            f"{safe_repr(owner)} has no attribute {name!r}; it has {', '.join(_names(owner)) or 'none'}"
-        ) from None
+            raise _error(owner, f".{name} raised AttributeError: {error}") from error
+        names = ", ".join(_names(owner)) or "none"
+        raise _error(owner, f" has no attribute {name!r}", f"attributes: {names}") from None
     except Exception as error:
-        raise TypingError(f"{safe_repr(owner)}.{name} raised {type(error).__name__}: {error}") from error
+        raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
     if isinstance(value, DeviceCallable) and getattr(owner, name) is not value:
-        # Each would be another constant with code of its own, and gone before the call is compiled.
-        raise TypingError(
-            f"{safe_repr(owner)}.{name} makes a new object each time it is read: keep it, for example with"
-            " functools.cached_property"
+        # Each object would be a constant of its own, and would be deleted before the call is compiled.
+        raise _error(
+            owner,
+            f".{name} makes a new object each time it is read",
+            "what to do: keep the object, for example with functools.cached_property",
         )
     numba_type = constant_type(value)
     if numba_type is None:
-        raise TypingError(_not_constant(owner, name, value))
+        raise _error(owner, *_not_constant(name, value))
     return value, numba_type
+
+
+def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
+    lines = [f"{type_name(owner)}{diagnosis}", f"object: {safe_repr(owner)}", advice]
+    return TypingError("\n  ".join(filter(None, lines)))
 
 
 def _names(owner: Any) -> Iterator[str]:
@@ -56,15 +61,18 @@ def _names(owner: Any) -> Iterator[str]:
             yield name
 
 
-def _not_constant(owner: Any, name: str, value: Any) -> str:
-    where = f"{safe_repr(owner)}.{name}"
+def _not_constant(name: str, value: Any) -> tuple[str, str]:
+    """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
-        return f"{where} is a Python method: to call it in kernels, decorate it with @autolink.device_method"
+        return (
+            f".{name} is a Python method",
+            "what to do: to call it in kernels, decorate it with @autolink.device_method",
+        )
     if hasattr(value, "__cuda_array_interface__"):
-        return f"{where} is an array on the device, which is no constant: pass it to the kernel as an argument"
+        return f".{name} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"
     return (
-        f"{where} is of type {type(value).__qualname__}, which cannot be a constant of a kernel; numbers, strings,"
-        " tuples, dtypes, NumPy arrays, device functions and other device callables can"
+        f".{name} is of type {type(value).__qualname__}, which cannot be a constant of a kernel",
+        "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable",
     )
 
 
@@ -74,16 +82,16 @@ class _Attributes(AttributeTemplate):
 
     def generic_resolve(self, typ: Any, name: str) -> Any:
         if name.startswith("__"):
-            # Numba looks for __call__ and others that it can do without.
+            # Numba looks for __call__ and other names that may be missing.
             return None
         return attribute(typ.numba_cuda_link_object, name)[1]
 
 
 @register_rewrite("before-inference")
 class _AttributesAsGlobals(Rewrite):
-    """Turns an attribute of a known object into a global of its value.
+    """Replaces an attribute of a known object with a global of its value.
 
-    Its type would be the same without this, but known too late for the branches that depend on it to be pruned.
+    Without this, its type would be the same, but known too late to prune the branches that depend on it.
     """
 
     def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
@@ -94,24 +102,24 @@ class _AttributesAsGlobals(Rewrite):
             expr = statement.value
             if isinstance(expr, ir.Expr) and expr.op == "getattr":
                 owner = _global_value(func_ir, expr.value)
-                if isinstance(owner, DeviceCallable) and _prunes(owner, expr.attr):
+                if isinstance(owner, DeviceCallable) and _decides_branches(owner, expr.attr):
                     value, _ = attribute(owner, expr.attr)
                     self._found[statement] = ir.Global(f"{type(owner).__qualname__}.{expr.attr}", value, expr.loc)
         return bool(self._found)
 
     def apply(self) -> Any:
-        """The block with the attributes as globals."""
+        """Return the block with the attributes as globals."""
         for statement, replacement in self._found.items():
             definitions = self._func_ir._definitions[statement.target.name]
             definitions[definitions.index(statement.value)] = replacement
             statement.value = replacement
-        # It remembers which variables are no constants.
+        # The old one has cached which variables are not constants.
         self._func_ir._consts = ConstantInference(self._func_ir)
         return self._block
 
 
 def _global_value(func_ir: Any, var: Any) -> Any:
-    """The Python value of a variable that is a global, or an attribute of a module that is one; None for others."""
+    """Return the Python value of a variable that is a global or an attribute of a module, else None."""
     try:
         definition = func_ir.get_definition(var)
     except KeyError:
@@ -124,10 +132,10 @@ def _global_value(func_ir: Any, var: Any) -> Any:
     return None
 
 
-def _prunes(owner: Any, name: str) -> bool:
-    """Whether a branch may depend on the attribute: on itself, or on an attribute of it."""
+def _decides_branches(owner: Any, name: str) -> bool:
+    """Whether a branch may depend on the attribute, or on an attribute of it."""
     try:
         value, _ = attribute(owner, name)
-    except TypingError:  # an error of the line that reads it, which typing reports
+    except TypingError:  # typing reports it at the line that reads the attribute
         return False
     return value is None or isinstance(value, (bool, int, float, str, DeviceCallable))

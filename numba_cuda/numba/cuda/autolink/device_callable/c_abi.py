@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The C ABI: what C declares for a value of a Numba type, and where it finds the value's parts in memory.
+"""The C ABI: how C declares a value of a Numba type, and where it finds the value's parts in memory.
 
 The sizes and alignments are CUDA C++'s own (`CUDA C++ Programming Guide, "Built-in Vector Types"
 <https://docs.nvidia.com/cuda/cuda-c-programming-guide/#built-in-vector-types>`_); the tests compare every prototype
-with what NVRTC makes of the same one.
+with the one that NVRTC compiles.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.cuda import types
 
 
 class CABIError(TypeError):
-    """A value cannot be passed to C, or returned from it; the message says why and what to do."""
+    """A value cannot be passed to C or returned from it. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ _SCALARS: dict[Any, CType] = {
 
 
 def pointer_to(cxx: str) -> CType:
-    """The C type of a pointer to the C++ type *cxx*."""
+    """Return the C type of a pointer to the C++ type *cxx*."""
     return CType(f"{cxx}*", "pointer", 8, 8)
 
 
 def cxx_type(numba_type: Any) -> str:
-    """The CUDA C++ type of a parameter or a result of a Numba type.
+    """Return the CUDA C++ type of a parameter or a result of a Numba type.
 
     Numbers are passed by value: ``float32`` is ``float``, ``int64`` ``long long``, ``complex64`` ``float2``,
     ``float16`` ``__half`` (from ``<cuda_fp16.h>``). A contiguous array is a pointer to its first element, ``float*``,
-    or ``const float*`` if it is read-only; a tuple of equal types likewise a ``const`` pointer to the first. Records
-    and other tuples are ``void*`` and ``const void*``: the C++ code knows the struct. ``None`` is ``void``; as an
-    argument it is a null pointer, whatever pointer the C++ code declares.
+    or ``const float*`` if it is read-only; a tuple of equal types is a ``const`` pointer to the first. Records are
+    ``void*`` and other tuples ``const void*``: the C++ code declares the struct. ``None`` is ``void``; as an argument
+    it is a null pointer, whatever pointer the C++ code declares.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def numba_type_of(given: Any) -> Any:
 
 
 def ctype(numba_type: Any) -> CType:
-    """How C sees a value of *numba_type*; raises `CABIError` where it cannot."""
+    """Return how C sees a value of *numba_type*, or raise `CABIError` if C has no type for it."""
     if isinstance(numba_type, types.EnumMember):
         numba_type = numba_type.dtype
     if numba_type in _SCALARS:
@@ -155,8 +155,8 @@ _ADVICE = {
 
 
 def is_passed(numba_type: Any) -> bool:
-    """Whether a call's argument of *numba_type* reaches C: dtypes, functions, strings and other objects that the
-    compiler alone knows do not."""
+    """Whether an argument of *numba_type* is passed to C: dtypes, functions, strings and other objects that only the
+    compiler knows are not."""
     if numba_type == types.none or isinstance(numba_type, types.RawPointer):
         return True
     if isinstance(numba_type, types.BaseTuple):
@@ -166,11 +166,11 @@ def is_passed(numba_type: Any) -> bool:
 
 
 def element_ctype(numba_type: Any) -> CType:
-    """How C sees an element of an array or tuple: the value itself, in memory."""
+    """Return how C sees an element of an array or tuple: the value itself, in memory."""
     found = ctype(numba_type)
     by_address = found.kind == "pointer" and not isinstance(numba_type, (types.RawPointer, types.CPointer))
     if by_address or found.kind == "void":
-        raise CABIError(f"{numba_type} inside of an array or tuple has no counterpart in C")
+        raise CABIError(f"{numba_type} inside an array or tuple has no counterpart in C")
     return found
 
 
@@ -181,8 +181,8 @@ def _pointee(numba_type: Any) -> str:
 def _array(array: Any) -> CType:
     if array.layout not in "CF":
         raise CABIError(
-            f"{array} may be strided, and C would read it as if it were contiguous. Pass a contiguous array, whose type"
-            f" is {array.copy(layout='C')} (in signatures: {array.dtype}[{':, ' * (array.ndim - 1)}::1])"
+            f"{array} may be strided, but C reads contiguous memory\n  what to do: pass a contiguous array, of type"
+            f" {array.copy(layout='C')} (in signatures: {array.dtype}[{':, ' * (array.ndim - 1)}::1])"
         )
     if isinstance(array.dtype, types.Record):
         memory_layout(array.dtype)
@@ -192,7 +192,7 @@ def _array(array: Any) -> CType:
 
 @dataclass(frozen=True)
 class Layout:
-    """A struct or an array in memory: its size and alignment, and the offsets of its fields, all in bytes."""
+    """A struct or an array in memory: its size, its alignment, and the offsets of its fields, in bytes."""
 
     size: int
     align: int
@@ -200,12 +200,12 @@ class Layout:
 
 
 def memory_layout(numba_type: Any) -> Layout:
-    """Where C finds the parts of a value of *numba_type* that it is given a pointer to.
+    """Return where C finds the parts of a value of *numba_type* behind a pointer.
 
     Raises
     ------
     CABIError
-        If a record has its fields elsewhere.
+        If a record has its fields at other offsets than a C++ struct.
     """
     if isinstance(numba_type, types.Record):
         return _record(numba_type)
@@ -232,15 +232,17 @@ def _struct(fields: Iterable[Layout]) -> Layout:
 def _record(record: Any) -> Layout:
     fields = sorted(record.members, key=lambda member: record.offset(member[0]))
     expected = _struct(memory_layout(field_type) for _, field_type in fields)
-    advice = "Make its dtype with np.dtype(..., align=True), in an order that C++ lays out alike"
+    advice = (
+        "\n  what to do: make its dtype with np.dtype(..., align=True), with the fields in the order of the C++ struct"
+    )
     for (name, field_type), offset in zip(fields, expected.offsets, strict=True):
         if record.offset(name) != offset:
             raise CABIError(
-                f"{record}: the field {name!r} ({field_type}) is at byte {record.offset(name)}, where C++ has it at"
-                f" byte {offset}. {advice}"
+                f"the field {name!r} ({field_type}) of a record is at byte {record.offset(name)}, but in C++ at byte"
+                f" {offset}\n  record: {record}{advice}"
             )
     if record.size != expected.size:
-        raise CABIError(f"{record} takes {record.size} bytes, where C++ has {expected.size}. {advice}")
+        raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++\n  record: {record}{advice}")
     return expected
 
 

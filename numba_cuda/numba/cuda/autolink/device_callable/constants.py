@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Python values as compile-time constants of a kernel: the types that make them usable as shapes and dtypes."""
+"""Python values as compile-time constants of a kernel, with types that can be used as shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 
 class LiteralNamedTuple(types.Tuple, types.BaseNamedTuple):
-    """The type of a named tuple of constant integers: a shape, as a plain tuple of them is, that has fields too."""
+    """The type of a named tuple of constant integers: like a plain tuple of them a shape, but with fields."""
 
     def __new__(cls, literals: Any, instance_class: type) -> LiteralNamedTuple:
-        # types.Tuple's would return another type for equal elements.
+        # types.Tuple.__new__ would return another type for equal elements.
         return object.__new__(cls)
 
     def __init__(self, literals: Any, instance_class: type):
@@ -36,13 +36,13 @@ register_model(LiteralNamedTuple)(models.TupleModel)
 
 @lower_cast(LiteralNamedTuple, types.BaseTuple)
 def _cast(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
-    """To a plain tuple, as which Numba passes a shape on."""
+    """Convert a shape to the plain tuple that Numba passes on."""
     elements = zip(cgutils.unpack_tuple(builder, value), fromty.types, toty.types, strict=True)
     return context.make_tuple(builder, toty, [context.cast(builder, *element) for element in elements])
 
 
 def as_constant(value: Any) -> Any:
-    """*value* with NumPy's integers and bools as Python's, which alone have literal types."""
+    """Return *value* with NumPy's integers and bools as Python's: only these have literal types."""
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, np.integer):
@@ -54,9 +54,9 @@ def as_constant(value: Any) -> Any:
 
 
 def constant_type(value: Any) -> Any:
-    """The Numba type of *value*, made by `as_constant`, as a constant; None if there is no such constant.
+    """Return the Numba type of the constant *value*, which `as_constant` made, or None if it cannot be a constant.
 
-    Integers, bools and strings have their literal types, tuples those of their elements, arrays are read-only.
+    Integers, bools and strings have literal types, tuples have the types of their elements, and arrays are read-only.
     """
     literal = types.maybe_literal(value)
     if literal is not None:

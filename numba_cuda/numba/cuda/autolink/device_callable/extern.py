@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The C function that a call stands for, and what of the call's arguments is passed to it."""
+"""The C function that a call stands for, and the arguments that are passed to it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Extern:
     Parameters
     ----------
     symbol : str
-        The function's name. Calls with other argument types need another function, so the types usually belong into
-        the name: ``f"block_sum_{x}"``, of an array its element type: ``f"fft_{x.dtype}"``.
+        The function's name. Calls with other argument types need another function, so the types usually belong in the
+        name: ``f"block_sum_{x}"``, or the element type of an array: ``f"fft_{x.dtype}"``.
     returns : Numba type, its name as in signatures, or NumPy dtype or scalar class, optional
         What it returns: a number (``x``, ``"float32"``, ``np.float32``), a pointer (``types.CPointer(...)``,
         ``types.voidptr``), or nothing (the default).
@@ -43,7 +43,7 @@ class Extern:
     Raises
     ------
     TypeError, ValueError
-        If ``symbol`` is no C identifier, C cannot return ``returns``, or ``args`` is neither of the two.
+        If ``symbol`` is not a C identifier, C cannot return ``returns``, or ``args`` is neither of the two.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ def _returnable(returns: Any) -> Any:
     c_type = ctype(numba_type)
     if c_type.kind == "pointer" and not isinstance(numba_type, _POINTERS):
         raise CABIError(
-            f"Extern cannot return {numba_type}: C returns numbers and pointers. Let the function write into an array"
-            " that it is given"
+            f"Extern cannot return {numba_type}: C returns numbers and pointers\n  what to do: let the function write"
+            " into an array that it is given"
         )
     return numba_type
 
@@ -99,7 +99,7 @@ def _requested(args: Iterable[str] | Mapping[str, Any]) -> list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Passed:
-    """One argument of the C function: the call's argument number *index*, as *numba_type*, seen by C as *c_type*."""
+    """One argument of the C function: the argument number *index* of the call, as *numba_type*, in C a *c_type*."""
 
     index: int
     numba_type: Any
@@ -108,7 +108,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class Prototype:
-    """A C function and how to call it with arguments of certain Numba types."""
+    """A C function, and how to call it with arguments of certain Numba types."""
 
     symbol: str
     returns: Any
@@ -126,7 +126,7 @@ class Prototype:
 
 
 def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:
-    """The C function *extern* for a call whose *parameters* have these Numba types.
+    """Return the C function *extern* for a call whose *parameters* have these Numba types.
 
     Raises
     ------
@@ -137,7 +137,9 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
     args = []
     for name, target in extern.args or ((name, None) for name in names):
         if name not in parameters:
-            raise CABIError(f"Extern's args name {name!r}, but the call's arguments are {', '.join(names) or 'none'}")
+            raise CABIError(
+                f"Extern's args name {name!r}, but the parameters of the call are {', '.join(names) or 'none'}"
+            )
         passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
         if passed is not None:
             args.append(Passed(names.index(name), *passed))
@@ -154,11 +156,11 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
         return target.dtype, ctype(target)
     if target is not None and target != source:
         if typing_context.can_convert(given, target) is None:
-            raise CABIError(f"argument {name!r}: {given} cannot be converted to {target}, which Extern's args ask for")
+            raise CABIError(f"argument {name!r}: {given} cannot be converted to {target} of Extern's args")
         source = target
     elif not is_passed(given):
         if chosen:
-            raise CABIError(f"argument {name!r}: {given} is known to the compiler alone and cannot be passed to C")
+            raise CABIError(f"argument {name!r}: {given} is known only to the compiler and cannot be passed to C")
         return None
     if source == types.none:
         return source, pointer_to("void")

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """LLVM IR for calls of device callables: C functions, declared and called as NVRTC and nvcc compile them.
 
-What makes it the same function for both compilers, in PTX and under link-time optimisation (the tests compare):
+These rules make it the same function for both compilers, in PTX and under link-time optimisation (the tests compare):
 
 - ``bool`` is 8 bits wide: a function with an ``i1`` parameter is not inlined.
 - Small integers are extended to 32 bits by the caller, which the callee relies on.
 - Structs by value are identified types, with their C++ alignment as an ``align`` annotation. A literal struct has the
-  alignment of its fields, and its bytes would be passed elsewhere than the callee reads them.
-- Pointers are ``i8*``, except in functions with structs by value: there they are what C++ has, since nvJitLink before
-  13.1 else takes the two functions for different types, calls one as the other, and inlines nothing.
+  alignment of its fields, so the caller would pass its bytes in other registers than those that the callee reads.
+- Pointers are ``i8*``, except in functions with structs by value: there they have their C++ types, since otherwise
+  nvJitLink before 13.1 takes the types of the two functions for different ones and inlines nothing.
 - The functions are ``convergent``, since they may contain barriers.
 """
 
@@ -46,7 +46,7 @@ _STRUCTS = {
 @lower_builtin(DeviceCallableType, types.VarArg(types.Any))
 def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = None) -> Any:
     callee, *argtypes = sig.args
-    # An intrinsic that asks the context for the function gives its arguments alone.
+    # An intrinsic that asks the context for the function passes only the arguments.
     values = args if len(args) == len(argtypes) else args[1:]
     c_function = callee.prototype(context.typing_context, argtypes)
     if c_function.cooperative:
@@ -54,12 +54,12 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     passed = [_to_c(context, builder, arg, argtypes[arg.index], values[arg.index]) for arg in c_function.args]
     function = _declared(builder, c_function, loc)
     takes = function.type.pointee.args
-    passed = [_as(builder, value, llvm_type) for value, llvm_type in zip(passed, takes, strict=True)]
+    passed = [_with_pointer_type(builder, value, llvm_type) for value, llvm_type in zip(passed, takes, strict=True)]
     result = builder.call(function, passed)
     return _from_c(context, builder, c_function, result)
 
 
-def _as(builder: Any, value: Any, llvm_type: Any) -> Any:
+def _with_pointer_type(builder: Any, value: Any, llvm_type: Any) -> Any:
     return builder.bitcast(value, llvm_type) if isinstance(llvm_type, llvm.PointerType) else value
 
 
@@ -82,8 +82,8 @@ def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
         return builder.bitcast(function, function_type.as_pointer())
     else:
         raise LoweringError(
-            f"the symbol {c_function.symbol!r} is in use for a function that is not {c_function}: put the types that"
-            " differ into the symbol",
+            f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
+            "  what to do: put the types that differ into the symbol",
             loc=loc,
         )
     return function
@@ -103,7 +103,7 @@ def _llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:
             return _llvm_type(module, CType(pointee, "struct", 0, 0)).as_pointer()
         return _POINTEES.get(pointee, _BYTE).as_pointer()
     if c_type.kind == "struct":
-        # In a context of this module's own: the types of a context are printed with every module in it.
+        # In a context of the module's own: all types of a context are printed with every module in it.
         if module.context is llvm.context.global_context:
             module.context = llvm.Context()
         struct = module.context.get_identified_type(f"struct.{c_type.cxx}")
@@ -118,7 +118,7 @@ def _llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:
 
 
 def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType) -> None:
-    """*number* 0 is the return value, 1 the first parameter."""
+    """Annotate a parameter of *function*: *number* 0 is the return value, 1 the first parameter."""
     if c_type.kind == "struct":
         align = llvm.Constant(llvm.IntType(32), number << 16 | c_type.align)
         module.add_named_metadata("nvvm.annotations", [function, "align", align])
@@ -203,5 +203,6 @@ def _getattr(context: Any, builder: Any, typ: Any, value: Any, name: str) -> Any
 @lower_setattr_generic(DeviceCallableType)
 def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
     raise LoweringError(
-        f"cannot assign to {sig.args[0]}.{name} in a kernel: attributes of device callables are constants"
+        f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
+        f"  object: {sig.args[0]}"
     )

@@ -20,11 +20,11 @@ from ..compilation import current_target
 from ..protocol.frames import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
 from .extern import Extern, Prototype, prototype
-from .objects import BoundDeviceMethod, DeviceCallable
+from .objects import BoundDeviceMethod, DeviceCallable, type_name
 
 
-class _Identity:
-    """An object, or a method of one, as a key: by identity, and without keeping it alive."""
+class _WeakIdentity:
+    """The identity of an object, or of a method of one, as a key that does not keep the object alive."""
 
     def __init__(self, obj: Any, method: Any):
         self._ref = weakref.ref(obj)
@@ -32,7 +32,7 @@ class _Identity:
         self._method = method
 
     def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, _Identity):
+        if self is other or not isinstance(other, _WeakIdentity):
             return self is other
         return self._method is other._method and self._ref() is not None and self._ref() is other._ref()
 
@@ -40,7 +40,7 @@ class _Identity:
         return self._hash
 
     def get(self) -> Any:
-        """The object or its bound method; None if the object no longer exists."""
+        """Return the object or its bound method, or None if the object no longer exists."""
         obj = self._ref()
         return obj if obj is None or self._method is None else self._method.__get__(obj, type(obj))
 
@@ -51,14 +51,14 @@ _numbers = itertools.count()
 class DeviceCallableType(types.Callable, types.Opaque):
     """The type of one `DeviceCallable`, or of one method of one.
 
-    It does not keep the object alive, because Numba's own tables keep types for ever.
+    It does not keep the object alive, because Numba's own tables keep types forever.
     """
 
     def __init__(self, obj: Any):
         if isinstance(obj, BoundDeviceMethod):
-            self._identity = _Identity(obj.__self__, obj.__func__)
+            self._identity = _WeakIdentity(obj.__self__, obj.__func__)
         else:
-            self._identity = _Identity(obj, None)
+            self._identity = _WeakIdentity(obj, None)
         self._calls: dict[Any, tuple[Signature, Prototype]] = {}
         self._as_written: dict[Any, tuple[Signature, Prototype]] = {}
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
@@ -74,16 +74,19 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def numba_cuda_link_object(self) -> Any:
         """The Python object that is called: the instance, or its bound method.
 
-        Any Numba type may have an attribute of this name. Call sites are found by it.
+        Any Numba type may have an attribute of this name, by which call sites find the object.
         """
         obj = self._identity.get()
         if obj is None:
-            raise TypingError(f"{self.name} no longer exists: keep a reference to it while kernels are compiled")
+            raise TypingError(
+                "a called object no longer exists: keep a reference to it while kernels are compiled\n"
+                f"  object: {self.name}"
+            )
         return obj
 
     @property
     def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
-        """Numbered in the order of use: the same program gives the same symbols, which an address would not."""
+        """A number in the order of use, not an address: the same program gets the same symbols."""
         if self._number is None:
             self._number = next(_numbers)
         return type(self).__name__, (self._number,)
@@ -96,36 +99,36 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
-        """The signature of a call; raises `TypingError` where there is none."""
+        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
         return self._typed(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
-        """None are known before a call."""
+        """Return no signatures: none are known before a call."""
         return [], True
 
     def get_impl_key(self, sig: Any) -> Any:
-        """One implementation lowers the calls of all device callables."""
+        """Return the key of the one implementation that lowers the calls of all device callables."""
         return DeviceCallableType
 
     def prototype(self, context: Any, argtypes: Any) -> Prototype:
-        """The C function for a call with final *argtypes*, one for each parameter of its signature."""
+        """Return the C function for a call with final *argtypes*, one for each parameter of its signature."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype]:
         target = _target()
         as_written = tuple(args), tuple(dict(kws).items()), target
-        # Type inference asks again and again.
+        # Type inference asks about the same call many times.
         if as_written not in self._as_written:
             try:
                 arguments = CallArguments.bind(self._hook, args, dict(kws))
             except ArgumentError as error:
-                raise TypingError(f"{self.name}: {error}") from None
+                raise self._error(f"{type_name(self.numba_cuda_link_object)}: {error}") from None
             self._arguments.setdefault(arguments.types, arguments)
             self._as_written[as_written] = self._call(context, arguments)
         return self._as_written[as_written]
 
     def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
-        # Numba remembers what intrinsics are typed as, so a call may be lowered for a target it was not typed for.
+        # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
         call = arguments.types, _target()
         if call not in self._calls:
             self._calls[call] = self._ask(context, arguments)
@@ -136,20 +139,26 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self.numba_cuda_link_object.__numba_cuda_call__
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
-        call = f"{self.name}({', '.join(map(str, arguments.types))})"
+        name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
+        argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
-            extern = arguments.give_to(self._hook)
+            extern = arguments.apply(self._hook)
         except Exception as error:
-            raise TypingError(
-                f"{call}: {type(error).__name__}: {error} (raised at {raised_by_user_code(error)})"
-            ) from error
+            raised_at = f"raised at: {raised_by_user_code(error)}"
+            raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error
         if not isinstance(extern, Extern):
-            raise TypingError(f"{call}: __numba_cuda_call__ returned {safe_repr(extern)}, expected an autolink.Extern")
+            got = f"got: {type(extern).__name__} {safe_repr(extern)}"
+            raise self._error(f"{name} did not return an autolink.Extern", argtypes, got)
         try:
             c_function = prototype(extern, arguments.named, context)
         except TypeError as error:
-            raise TypingError(f"{call}: {error}") from None
+            raise self._error(str(error), argtypes) from None
         return Signature(extern.returns, arguments.types, recvr=self, pysig=arguments.pysig), c_function
+
+    def _error(self, diagnosis: str, *details: str) -> TypingError:
+        """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
+        first, *advice = diagnosis.splitlines()
+        return TypingError("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)
@@ -172,6 +181,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
 
 def _refuse_as_argument(obj: Any) -> NoReturn:
     raise TypeError(
-        f"{safe_repr(obj)} cannot be an argument of a kernel: it is a constant of the kernels that call it. Use it as a"
-        " global variable, or as a variable of the function that defines the kernel"
+        f"{type_name(obj)} cannot be an argument of a kernel: it is a constant of the kernels that call it\n"
+        f"  object: {safe_repr(obj)}\n"
+        "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
     )

@@ -8,17 +8,18 @@ from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from .extern import Extern
 from .simulation import simulated
 
-__all__ = ["BoundDeviceMethod", "DeviceCallable", "DeviceMethod", "Extern", "device_method"]
+__all__ = ["BoundDeviceMethod", "DeviceCallable", "DeviceMethod", "Extern", "device_method", "type_name"]
 
 
 class DeviceCallable:
-    """An object that kernels call, and that stands for external device code.
+    """An object that kernels call and that stands for external device code.
 
-    A subclass says which C function a call means, and gives its code; there is nothing else to do for Numba::
+    A subclass names the C function of a call and returns its code; Numba needs nothing else::
 
         class Scale(autolink.DeviceCallable):
             def __init__(self, factor):
@@ -36,24 +37,24 @@ class DeviceCallable:
             def __call__(self, x):  # the same in Python, for the simulator
                 return x * self.factor
 
-    ``__numba_cuda_call__`` has the parameters of the call. Keywords, defaults and ``*args`` work as in Python. It gets
-    the Numba types of the arguments and returns an `Extern`, or raises where it does not support them: an error at the
-    call's line. Constant numbers arrive as the types of their values, except for a parameter that is annotated with
-    ``types.Literal``: ``def __numba_cuda_call__(self, x, axis: types.Literal)``. Such an argument has to be a
-    constant, and arrives as its literal type (``axis.literal_value``). Another device callable arrives as a type whose
-    ``numba_cuda_link_object`` it is.
+    ``__numba_cuda_call__`` has the parameters of the call. Keywords, defaults and ``*args`` work as in Python. It is
+    given the Numba types of the arguments, and returns an `Extern` or raises an exception for types that it does not
+    support, which becomes an error at the line of the call. A constant number is given as the type of its value,
+    except for a parameter with the annotation ``types.Literal``: ``def __numba_cuda_call__(self, x, axis:
+    types.Literal)``. Such an argument must be a constant, and is given as its literal type (``axis.literal_value``).
+    Another device callable is given as a type with the attribute ``numba_cuda_link_object``.
 
-    ``__numba_cuda_link__`` gets the same types in the order of the parameters.
+    ``__numba_cuda_link__`` is given the same types in the order of the parameters.
 
-    Kernels use objects as globals, closure variables, and what these have as attributes or tuple elements. An object
-    is a constant: it cannot be an argument of a kernel, and its attributes (numbers, strings, tuples, dtypes, NumPy
+    Kernels reach objects as globals and closure variables, and as attributes or tuple elements of these. An object is
+    a constant: it cannot be an argument of a kernel, and its attributes (numbers, strings, tuples, dtypes, NumPy
     arrays, other objects) are constants, so that ``cuda.local.array(fft.storage_size, fft.value_type)`` and
     ``if fft.inverse:`` work and cost nothing. It is asked once for each signature and must not change after that.
     """
 
     def __numba_cuda_call__(self, *args: Any) -> Extern:
-        """Which C function a call with arguments of these Numba types means."""
-        raise NotImplementedError(f"to be called in kernels, {type(self).__qualname__} needs a __numba_cuda_call__")
+        """Return the C function of a call with arguments of these Numba types."""
+        raise NotImplementedError(f"kernels cannot call {type(self).__qualname__}: it has no __numba_cuda_call__")
 
     def __repr__(self) -> str:
         simple = (bool, int, float, str, type, np.generic, np.dtype)
@@ -66,11 +67,22 @@ class DeviceCallable:
             cls.__call__ = simulated(vars(cls)["__call__"])  # type: ignore[method-assign]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as the C function, in Python: what kernels in the simulator call."""
-        raise NotImplementedError(
-            f"{self!r} is device code, and the simulator runs Python: to simulate kernels that call it, define"
-            f" {type(self).__qualname__}.__call__"
-        )
+        """Do what the C function does, in Python: kernels in the simulator call this."""
+        raise _not_simulated(self, f"define {type(self).__qualname__}.__call__")
+
+
+def type_name(obj: Any) -> str:
+    """Return the name of a device callable's class, with the method's name for a method of one: for messages."""
+    if isinstance(obj, BoundDeviceMethod):
+        return f"{type_name(obj.__self__)}.{obj.__name__}"
+    return type(obj).__qualname__
+
+
+def _not_simulated(obj: Any, advice: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{type_name(obj)} is device code, which the simulator cannot run\n  object: {safe_repr(obj)}\n"
+        f"  what to do: to simulate kernels that call it, {advice}"
+    )
 
 
 class DeviceMethod:
@@ -143,7 +155,7 @@ def device_method(function: Callable[..., Extern]) -> DeviceMethod:
 
 
 class BoundDeviceMethod:
-    """A `DeviceMethod` of one object (``__self__``): equal to another if both are the same method of one object."""
+    """A `DeviceMethod` of one object, ``__self__``. Two are equal if they are the same method of the same object."""
 
     def __init__(self, instance: Any, method: DeviceMethod):
         self.__self__ = instance
@@ -159,17 +171,15 @@ class BoundDeviceMethod:
         return self.__func__.__name__
 
     def __getattr__(self, name: str) -> Any:
-        # The hooks are there only where the method has its own: the protocol asks the object otherwise.
+        # A method without hooks of its own has none here, so that the protocol asks the object.
         if name.startswith("__numba_cuda_link") and name in self.__func__._parts:
             return MethodType(self.__func__._parts[name], self.__self__)
         raise AttributeError(f"{type(self).__qualname__!r} object has no attribute {name!r}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "__call__" not in self.__func__._parts:
-            raise NotImplementedError(
-                f"{self!r} is device code, and the simulator runs Python: to simulate kernels that call it, define the"
-                f" method in Python, decorated with @{self.__func__.__name__}.python"
-            )
+            name = self.__func__.__name__
+            raise _not_simulated(self, f"define the method in Python, decorated with @{name}.python")
         return self.__func__._parts["__call__"](self.__self__, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:

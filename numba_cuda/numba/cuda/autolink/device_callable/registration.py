@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Registers device callables with the compiler: importing this module imports all that registers itself."""
+"""Registers device callables with the compiler by importing the modules that register themselves."""
 
 from __future__ import annotations
 

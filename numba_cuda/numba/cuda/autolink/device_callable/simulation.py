@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Objects' Python counterparts in the simulator (``NUMBA_ENABLE_CUDASIM=1``)."""
+"""The Python functions that stand for objects in the simulator (``NUMBA_ENABLE_CUDASIM=1``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numba.cuda.core import config
 
 
 def simulated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """*function*, in which the name ``cuda`` stands for the simulated GPU while a kernel calls it.
+    """Return *function*, with the simulated GPU under the name ``cuda`` while a kernel calls it.
 
-    The simulator arranges that for the globals of the kernel and its device functions only, and an object's Python
-    counterpart stands as often in another module.
+    The simulator does this only for the globals of the kernel and of its device functions, while the Python function
+    of an object is often in another module.
     """
     if not (config.ENABLE_CUDASIM and hasattr(function, "__globals__")):
         return function

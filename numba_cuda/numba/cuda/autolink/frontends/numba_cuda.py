@@ -147,7 +147,7 @@ def _current_device(original: Any) -> Any:
 
 
 def _magic_tuple(original: Any) -> Any:
-    """Cache kernels that are compiled without a GPU by the compute capability that they are compiled for."""
+    """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
 
     @functools.wraps(original)
     def magic_tuple(self: Any) -> Any:

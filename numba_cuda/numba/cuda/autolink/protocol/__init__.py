@@ -8,6 +8,7 @@ call's arguments and returns what to link: nothing (``None``), one item, or an i
 A `CallSite` is asked once, where the compiler finds it; from then on it travels with its answer, as an `AskedCall`.
 
 ====================  ==========================================================================================
+``hooks``             the hooks that objects implement, as protocols for type checkers
 ``callee``            objects with linkable code, and which object answers for a call
 ``call_sites``        which objects the calls of a typed function reach
 ``asking``            calls an object's hooks, once per signature and target

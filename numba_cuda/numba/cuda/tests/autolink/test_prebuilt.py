@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which of a package's prebuilt files a target gets."""
+"""The choice among a package's prebuilt files for a target."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ def target(cc, lto=True, **options):
 
 
 @pytest.mark.parametrize(
-    "files, wanted, options, chosen",
+    "files, for_target, options, chosen",
     [
         (EVERYTHING, target((8, 0)), {}, "code.sm_80.cubin"),
         (EVERYTHING, target((9, 0)), {}, "code.sm_90.cubin"),
@@ -49,27 +49,27 @@ def target(cc, lto=True, **options):
         (PTX, target((9, 0)), {}, "code.sm_75.ptx"),
     ],
 )
-def test_what_fits_is_chosen(files, wanted, options, chosen, tmp_path):
-    assert prebuilt(tmp_path, files, **options).choose(wanted).name == chosen
+def test_the_best_fit_is_chosen(files, for_target, options, chosen, tmp_path):
+    assert prebuilt(tmp_path, files, **options).choose(for_target).name == chosen
 
 
-class TestWhenNothingFits:
-    def test_it_says_what_there_is(self, tmp_path):
+class TestNoFit:
+    def test_lists_the_files(self, tmp_path):
         with pytest.raises(PrebuiltError) as caught:
             prebuilt(tmp_path, CUBINS).choose(target((12, 0)))
         message = str(caught.value)
         assert "fits sm_120, linked with LTO" in message
-        assert "there is: cubin for sm_80, cubin for sm_90, built with CUDA 12.0" in message
+        assert "files: cubin for sm_80, cubin for sm_90, built with CUDA 12.0" in message
         assert "what to do: " in message
 
-    def test_it_says_that_the_linker_is_too_old(self, tmp_path, monkeypatch):
+    def test_names_a_linker_that_is_too_old(self, tmp_path, monkeypatch):
         monkeypatch.setattr(toolkit, "nvjitlink_version", lambda: (12, 4))
-        with pytest.raises(PrebuiltError, match=r"nvJitLink here is 12\.4, which links no code of a later CUDA"):
+        with pytest.raises(PrebuiltError, match=r"nvJitLink has version 12\.4, which links no code of a later CUDA"):
             prebuilt(tmp_path, CUBINS, version=(12, 9)).choose(target((9, 0)))
 
-    def test_it_says_that_there_is_no_compiler(self, tmp_path, monkeypatch):
+    def test_names_a_missing_compiler(self, tmp_path, monkeypatch):
         monkeypatch.setattr(toolkit, "nvrtc_version", lambda: None)
-        with pytest.raises(PrebuiltError, match="NVRTC, which would compile the source, is not to be found"):
+        with pytest.raises(PrebuiltError, match="NVRTC, which would compile the source, was not found"):
             prebuilt(tmp_path, SOURCES).choose(target((9, 0)))
 
 
@@ -103,11 +103,11 @@ class PlusOne(autolink.DeviceCallable):
 
 
 @pytest.mark.parametrize("files", [CUBINS[1:], LTO_IR[1:], PTX, SOURCES], ids=["cubin", "LTO-IR", "PTX", "source"])
-def test_what_is_chosen_links(files, tmp_path):
+def test_the_chosen_file_links(files, tmp_path):
     (entry,) = files
-    made = {"cubin": "cubin", "LTO-IR": "ltoir", "PTX": "ptx"}
+    formats = {"cubin": "cubin", "LTO-IR": "ltoir", "PTX": "ptx"}
     arch = f"sm_{entry.get('architecture')}"
-    code = SOURCE.encode() if entry["kind"] == "source" else compiled(SOURCE, made[entry["kind"]], arch)
+    code = SOURCE.encode() if entry["kind"] == "source" else compiled(SOURCE, formats[entry["kind"]], arch)
     (tmp_path / entry["name"]).write_bytes(code)
     version = toolkit.nvrtc_version()
     function = PlusOne(prebuilt(tmp_path, files, version))
@@ -120,7 +120,7 @@ def test_what_is_chosen_links(files, tmp_path):
     assert planned.input.name.endswith(entry["name"])
 
 
-def test_it_is_known_outside_of_a_hook_for_whom(tmp_path):
+def test_outside_a_hook_the_target_must_be_given(tmp_path):
     with pytest.raises(RuntimeError, match="current_target"):
         prebuilt(tmp_path).code()
     with pytest.raises(dataclasses.FrozenInstanceError):

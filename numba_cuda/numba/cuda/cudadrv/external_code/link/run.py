@@ -104,9 +104,8 @@ def _outcome(job: LinkJob, options: LinkOptions) -> tuple[_Outcome, LinkRecord]:
     linker_options = _linker_options(job, options)
     as_text = linker_options.as_bytes()
     with progress.step(f"linking {job.plan.kernel} for {target.arch}"):
-        fetched = current_store().fetch(
-            _key(job, as_text, options), lambda: _run(job, linker_options, options.output).packed()
-        )
+        key = _key(job, as_text, options)
+        fetched = current_store().fetch(key, lambda: _run(job, linker_options, options.output).packed())
     outcome = _Outcome.unpacked(fetched.data)
     record = LinkRecord(
         target.arch,

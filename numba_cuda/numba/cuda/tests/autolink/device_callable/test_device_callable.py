@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The callable base class: how objects are called from kernels, and what kernels see of them."""
+"""The callable base class: how kernels call objects, and what kernels see of them."""
 
 import copy
 import dataclasses
@@ -30,7 +30,7 @@ Mode = enum.Enum("Mode", "FAST EXACT")
 
 
 class Scale(autolink.DeviceCallable):
-    """``scale(x, by=2, *, plus=0)`` is ``factor * x * by + plus``; it keeps what it is asked."""
+    """``scale(x, by=2, *, plus=0)`` is ``factor * x * by + plus``; it records the questions it is asked."""
 
     def __init__(self, factor=1, **attributes):
         self.factor = factor
@@ -57,7 +57,7 @@ class Scale(autolink.DeviceCallable):
 
 
 def refused(kernel, signature=FLOATS, error=TypingError):
-    """The text of the error that *kernel* is refused with, which shows the line that is marked."""
+    """Return the text of the error for *kernel*, which must show the marked line."""
     with pytest.raises(error) as caught:
         build(kernel, signature)
     text = re.sub(r"\x1b\[\d*m", "", str(caught.value))
@@ -67,7 +67,7 @@ def refused(kernel, signature=FLOATS, error=TypingError):
 
 
 def folded(kernel, signature=FLOATS):
-    """The floats that the linked PTX of *kernel* stores as constants."""
+    """Return the floats that the linked PTX of *kernel* stores as constants."""
     text = build(kernel, signature, output="ptx").code.decode()
     assert "call." not in text
     stored = re.findall(r"mov\.u32\s+%r\d+, (\d+);", text)
@@ -90,7 +90,7 @@ class TestCalls:
         f32, i64 = types.float32, types.int64
         assert scale.calls == scale.links == [(f32, i64, i64), (f32, types.int8, f32)]
 
-    def test_the_values_reach_the_parameters_that_they_were_given_for(self):
+    def test_values_reach_their_parameters(self):
         scale = Scale(3)
 
         def kernel(x):
@@ -227,7 +227,7 @@ class TestLiterals:
                 f'extern "C" __device__ float {name}(float x, long long axis) {{ return x + axis; }}'
             )
 
-    def test_a_parameter_that_wants_one_gets_the_literal(self):
+    def test_a_literal_is_given_to_a_parameter_that_requires_one(self):
         take = self.Take()
 
         def kernel(x):
@@ -252,7 +252,7 @@ class TestLiterals:
         text, _ = cuda.compile(kernel, FLOATS, cc=(9, 0), device=False, abi="numba", output="ptx")
         assert ".func take_5_int64" in " ".join(text.split())
 
-    def test_a_literal_that_is_none_is_refused(self):
+    def test_an_argument_that_must_be_a_literal_and_is_not(self):
         take = self.Take()
 
         def kernel(x, n):
@@ -263,7 +263,7 @@ class TestLiterals:
 
 
 class TestReachedThrough:
-    """Wherever an object is reached through, the call is typed and its code is linked."""
+    """However an object is reached, the call is typed and its code is linked."""
 
     def check(self, kernel, *objects):
         linked = build(kernel, FLOATS)
@@ -375,7 +375,7 @@ class TestMethods:
         assert folded(kernel) == [111, 115]
 
     @pytest.mark.counted
-    def test_bring_their_own_code_or_that_of_their_object(self):
+    def test_link_their_own_code_or_that_of_their_object(self):
         generator = self.Generator(1)
 
         def kernel(x):
@@ -385,7 +385,7 @@ class TestMethods:
         assert generator.asked == [("uniform", types.float32, types.int64), ("object",)]
         assert [str(site.callee) for site in linked.call_sites] == ["Generator(1).uniform", "Generator(1)"]
 
-    def test_may_be_held_by_a_variable(self):
+    def test_may_be_assigned_to_a_variable(self):
         uniform = self.Generator(1).uniform
 
         def kernel(x):
@@ -400,22 +400,24 @@ class TestMethods:
         assert Keyed(7).uniform.__numba_cuda_link_key__(types.int8, types.int8) == (7, "int8")
         assert not hasattr(self.Generator(7).uniform, "__numba_cuda_link_key__")
 
-    def test_know_their_parameters(self):
+    def test_errors_name_their_parameters(self):
         generator = self.Generator(1)
 
         def kernel(x):
             x[0] = generator.uniform()  # here
 
-        expected = "Generator(1).uniform: missing a required argument: 'low'; its parameters are (low, high=1)"
+        expected = "Generator.uniform: missing a required argument: 'low'; its parameters are (low, high=1)"
         assert expected in refused(kernel)
 
-    def test_of_python_are_none_of_the_device(self):
+    def test_python_methods_cannot_be_called(self):
         scale = Scale()
 
         def kernel(x):
             x[0] = scale.python_method()  # here
 
-        assert "Scale(1).python_method is a Python method: to call it in kernels, decorate it with" in refused(kernel)
+        text = refused(kernel)
+        assert "Scale.python_method is a Python method\n  object: Scale(1)\n" in text
+        assert "what to do: to call it in kernels, decorate it with" in text
 
     def test_are_equal_for_the_same_object(self):
         first, second = self.Generator(1), self.Generator(1)
@@ -509,23 +511,27 @@ class TestAttributes:
 
         assert folded(kernel) == [6]
 
-    def test_that_is_not_there(self):
+    def test_a_missing_one(self):
         scale = Scale(1, size=3)
 
         def kernel(x):
             x[0] = scale.sise  # here
 
-        assert "Scale(1) has no attribute 'sise'; it has calls, factor, links, python_method, size" in refused(kernel)
+        expected = (
+            "Scale has no attribute 'sise'\n  object: Scale(1)\n  attributes: calls, factor, links, python_method, size"
+        )
+        assert expected in refused(kernel)
 
-    def test_that_cannot_be_a_constant(self):
+    def test_one_that_cannot_be_a_constant(self):
         scale = Scale(1, values=[1, 2])
 
         def kernel(x):
             x[0] = scale.values[0]  # here
 
-        assert "Scale(1).values is of type list, which cannot be a constant of a kernel; numbers," in refused(kernel)
+        diagnosis = "Scale.values is of type list, which cannot be a constant of a kernel"
+        assert f"{diagnosis}\n  object: Scale(1)\n  expected: a number, " in refused(kernel)
 
-    def test_that_raises(self):
+    def test_one_that_raises(self):
         class Broken(Scale):
             @property
             def size(self):
@@ -536,9 +542,9 @@ class TestAttributes:
         def kernel(x):
             x[0] = scale.size  # here
 
-        assert "Scale(1).size raised ValueError: not configured" in refused(kernel)
+        assert "Broken.size raised ValueError: not configured\n  object: Scale(1)" in refused(kernel)
 
-    def test_that_is_a_new_object_each_time(self):
+    def test_one_that_is_a_new_object_each_time(self):
         class Parent(Scale):
             @property
             def child(self):
@@ -549,7 +555,9 @@ class TestAttributes:
         def kernel(x):
             x[0] = scale.child(x[0])  # here
 
-        assert "Scale(1).child makes a new object each time it is read: keep it" in refused(kernel)
+        text = refused(kernel)
+        assert "Parent.child makes a new object each time it is read" in text
+        assert "what to do: keep the object" in text
 
     def test_cannot_be_assigned(self):
         scale = Scale(7)
@@ -557,10 +565,11 @@ class TestAttributes:
         def kernel(x):
             scale.factor = 8
 
-        with pytest.raises(LoweringError, match=r"cannot assign to Scale\(7\)\.factor in a kernel") as caught:
+        with pytest.raises(LoweringError, match=r"cannot assign to the attribute 'factor' in a kernel") as caught:
             build(kernel, FLOATS)
         line = kernel.__code__.co_firstlineno + 1
         assert f"at {__file__} ({line})" in str(caught.value)
+        assert "object: Scale(7)" in str(caught.value)
 
 
 class TestErrors:
@@ -576,7 +585,7 @@ class TestErrors:
     def test_arguments_that_do_not_fit(self, call, message):
         with pytest.raises(TypingError) as caught:
             build(in_file(f"def kernel(x):\n    x[0] = {call}\n", scale=Scale()), FLOATS)
-        assert f"Scale(1): {message}" in str(caught.value)
+        assert f"Scale: {message}\n  object: Scale(1)" in str(caught.value)
 
     def test_a_hook_that_raises(self):
         class Function(Scale):
@@ -589,9 +598,11 @@ class TestErrors:
             f(x[0])  # here
 
         line = Function.__numba_cuda_call__.__code__.co_firstlineno + 1
-        assert f"Scale(4)(float32): TypeError: only float64 (raised at {__file__}:{line})" in refused(kernel)
+        text = refused(kernel)
+        assert "Function.__numba_cuda_call__ raised TypeError: only float64\n" in text
+        assert f"  object: Scale(4)\n  argument types: (float32)\n  raised at: {__file__}:{line}\n" in text
 
-    def test_a_symbol_that_is_no_identifier(self):
+    def test_a_symbol_that_is_not_an_identifier(self):
         scale = Scale(4)
 
         def kernel(x):
@@ -599,7 +610,7 @@ class TestErrors:
 
         text = refused(kernel)
         assert "symbol must be a C identifier, not 'scale_4_array(float32, 1d, C)_int64_int64'" in text
-        assert f"(raised at {__file__}:" in text
+        assert f"raised at: {__file__}:" in text
 
     @pytest.mark.parametrize("returned", [None, "symbol", autolink.Extern])
     def test_a_hook_that_returns_something_else(self, returned):
@@ -612,10 +623,11 @@ class TestErrors:
         def kernel(x):
             f(x[0])  # here
 
-        expected = f"Scale(4)(float32): __numba_cuda_call__ returned {returned!r}, expected an autolink.Extern"
-        assert expected in refused(kernel)
+        text = refused(kernel)
+        assert "Function.__numba_cuda_call__ did not return an autolink.Extern\n  object: Scale(4)\n" in text
+        assert f"got: {type(returned).__name__} {returned!r}" in text
 
-    def test_hooks_with_parameters_that_no_call_has(self):
+    def test_hooks_with_unsupported_parameters(self):
         class Keywords(Scale):
             def __numba_cuda_call__(self, x, **options):
                 return autolink.Extern("f")
@@ -646,8 +658,8 @@ class TestErrors:
 
         assert "the parameter **options is not supported: keywords need names" in refused(with_keywords)
         assert "the default of parameter 'options' cannot be a constant of a kernel: []" in refused(with_default)
-        assert "__numba_cuda_call__ is no function with parameters: 3" in refused(with_no_function)
-        assert "to be called in kernels, TestErrors" in refused(with_no_hook)
+        assert "__numba_cuda_call__ is not a function with parameters: 3" in refused(with_no_function)
+        assert "NoHook: it has no __numba_cuda_call__" in refused(with_no_hook)
 
     def test_a_repr_that_raises(self):
         class Function(Scale):
@@ -662,7 +674,9 @@ class TestErrors:
         def kernel(x):
             f(x[0])  # here
 
-        assert "object whose repr raises ValueError>(float32): TypeError: no" in refused(kernel)
+        text = refused(kernel)
+        assert "Function.__numba_cuda_call__ raised TypeError: no\n" in text
+        assert "object whose repr raises ValueError>" in text
 
     @pytest.mark.parametrize("argument", [Scale(9), (Scale(9), 1), TestMethods.Generator(9).uniform])
     def test_an_object_as_an_argument_of_a_kernel(self, argument):
@@ -670,12 +684,12 @@ class TestErrors:
         def kernel(scale, x):
             x[0] = scale(x[0])
 
-        with pytest.raises(TypeError, match=r"(Scale|Generator)\(9\).* cannot be an argument of a kernel.*global"):
+        with pytest.raises(TypeError, match=r"(?s)cannot be an argument of a kernel.*(Scale|Generator)\(9\).*global"):
             kernel.typeof_pyval(argument)
 
 
 def in_file(source, **variables):
-    """The function *kernel* of some source text."""
+    """Return the function *kernel* of some source text."""
     exec(source, variables)
     return variables["kernel"]
 
@@ -729,7 +743,7 @@ pickled_generator = TestMethods.Generator(5)
 
 
 class TestInTheSimulator:
-    """The same kernel source runs in Python, with no compiler in sight."""
+    """The same kernel source runs in Python, without a compiler."""
 
     PREAMBLE = """
         import sys
@@ -778,8 +792,8 @@ class TestInTheSimulator:
             """)
         assert done.returncode == 0, done.stderr
 
-    def test_packages_can_be_imported_that_have_code(self):
-        """Outside of kernels code is made and looked at; what is about GPUs says so."""
+    def test_packages_with_device_code_can_be_imported(self):
+        """Code objects work outside kernels; functions that need a GPU's compiler raise a clear error."""
         done = self.run("""
             assert autolink.CUDASource("code", name="a.cu").name == "a.cu"
             assert autolink.Bitcode(b"BC\\xc0\\xde").data and autolink.Prebuilt
@@ -792,17 +806,17 @@ class TestInTheSimulator:
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("the simulator (NUMBA_ENABLE_CUDASIM=1) does not") == 2
 
-    def test_an_object_without_one_says_what_to_define(self):
+    def test_an_object_without_a_python_counterpart(self):
         done = self.run("kernel[1, 1](x)")
         assert "to simulate kernels that call it, define Scale.__call__" in done.stderr
 
-    def test_a_method_without_one_says_what_to_define(self):
+    def test_a_method_without_a_python_counterpart(self):
         done = self.run("Scale.__call__ = lambda self, x: x; kernel[1, 1](x)")
         assert "define the method in Python, decorated with @inverse.python" in done.stderr
 
 
 def examples():
-    """The code in the docstrings of the public names."""
+    """Yield the code in the docstrings of the public names."""
     for public in (autolink.DeviceCallable, autolink.device_method):
         _, _, after = textwrap.dedent(" " * 4 + public.__doc__).partition("::\n\n")
         lines = after.splitlines()
@@ -810,7 +824,7 @@ def examples():
         yield textwrap.dedent("\n".join(lines[: ends[0] if ends else None]))
 
 
-def test_the_docstrings_examples_run():
+def test_the_examples_in_docstrings_run():
     names = {"autolink": autolink}
     for example in examples():
         exec(example, names)

@@ -50,7 +50,7 @@ POINTERS = {
 
 def test_the_table_of_pointers_is_right():
     table = dict(rows("Pointers"))
-    assert table.pop("none") == "a null pointer, whichever the function declares"
+    assert table.pop("none") == "a null pointer of the declared type"
     assert set(table) == set(POINTERS)
     assert {name: autolink.cxx_type(POINTERS[name]) for name in table} == table
     for name, numba_type in POINTERS.items():

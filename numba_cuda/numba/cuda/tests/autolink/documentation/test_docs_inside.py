@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/upstream.md and docs/architecture.md name what is there."""
+"""docs/upstream.md and docs/architecture.md name seams, packages and modules that exist."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ElementTree
 from repository import DOCS, PROJECT
 
 PACKAGES = PROJECT / "numba_cuda" / "numba" / "cuda"
+ROOTS = PACKAGES / "autolink", PACKAGES / "cudadrv" / "external_code"
+PAGE = DOCS / "architecture.md"
 
 
 def test_the_list_of_seams_is_complete_and_in_order():
@@ -18,29 +20,35 @@ def test_the_list_of_seams_is_complete_and_in_order():
     assert named == [seam.path for seam in install.SEAMS]
 
 
-def modules():
-    """Every module and package, as the pages name them: ``protocol``, ``link_plan``, ``reports``."""
-    found = set()
-    for package in "autolink", "cudadrv":
-        for path in (PACKAGES / package).iterdir():
-            if path.suffix == ".py" or (path / "__init__.py").is_file():
-                found.add(path.stem)
-    return found
+def exists(name):
+    """Whether a package or module such as ``reports`` or ``link/plan`` is in one of the two packages."""
+    paths = [root / name for root in ROOTS]
+    return any(path.with_suffix(".py").is_file() or (path / "__init__.py").is_file() for path in paths)
 
 
-def test_the_diagram_names_modules_that_are_there():
+def test_the_diagram_names_packages_and_modules_that_exist():
     root = ElementTree.parse(DOCS / "_static" / "architecture.svg").getroot()
     texts = [e for e in root.iter("{http://www.w3.org/2000/svg}text") if e.get("class") == "module"]
     named = {name.strip() for e in texts for name in "".join(e.itertext()).split(",")}
     assert len(named) > 20
-    assert named - modules() == set()
+    assert [name for name in sorted(named) if not exists(name)] == []
 
 
-def test_the_page_names_modules_that_are_there():
-    page = (DOCS / "architecture.md").read_text()
-    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
-    assert len(named) > 15
-    assert named - modules() == set()
+def test_the_page_names_packages_and_modules_that_exist():
+    page = PAGE.read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    paths = re.findall(r"`(\w+/\w+)`", page)
+    assert len(rows) > 15
+    assert len(paths) > 8
+    assert [name for name in [*rows, *paths] if not exists(name)] == []
+
+
+def test_the_page_has_one_row_for_each_package():
+    rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
+    packages = {init.parent.name for root in ROOTS for init in root.glob("*/__init__.py")}
+    assert len(packages) > 10
+    assert packages <= set(rows)
+    assert len(rows) == len(set(rows))
 
 
 def test_the_questions_name_their_threads():

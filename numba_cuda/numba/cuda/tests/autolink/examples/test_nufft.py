@@ -373,7 +373,7 @@ def test_runs_as_a_reader_runs_it(tmp_path):
     else:
         assert "linked for sm_90" in done.stdout
         assert "with the external code inlined" in done.stdout
-        assert "No picture: an image takes a GPU." in done.stdout
+        assert "No picture: the image needs a GPU." in done.stdout
         assert not picture.exists()
 
 

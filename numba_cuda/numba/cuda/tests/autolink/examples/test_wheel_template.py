@@ -154,7 +154,7 @@ def test_a_copy_with_another_name_and_other_functions(environment, tmp_path):
     [
         (
             "int first(const float (&x)[3]) {",
-            'first is to be declared as extern "C" __device__ TYPE first(TYPE NAME, ...) {',
+            'first must be declared as extern "C" __device__ TYPE first(TYPE NAME, ...) {',
         ),
         (
             "int first(float& x) {",
@@ -173,7 +173,7 @@ def test_a_build_names_what_cannot_be_called(code, message, hook):
 
 
 def test_a_build_refuses_inline_functions(hook):
-    with pytest.raises(RuntimeError, match="second is inline, so that the compiler leaves it out"):
+    with pytest.raises(RuntimeError, match="second is inline, so the compiler leaves it out"):
         hook.declared('extern "C" __device__ __forceinline__ int second(int x) { }', [])
 
 
