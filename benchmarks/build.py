@@ -13,11 +13,11 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 
 # A program that builds kernels and prints its measurements as JSON. Its arguments are variant, caching and kernels.
 PROGRAM = r'''
@@ -189,11 +189,9 @@ class Bench:
         return self._run([str(file), *arguments], variant)
 
 
-def median(values):
-    return statistics.median(values)
-
-
 def line(name, ours, alone, reference, goal):
+    """Print one line of the table, with seconds or None in each column."""
+
     def shown(value, unit="s"):
         return "-" if value is None else (f"{value:.3f} {unit}" if unit else str(value))
 

@@ -111,9 +111,14 @@ def ask_overhead(rounds, calls):
         return time.perf_counter() - start
 
     lowered(True), lowered(False)
-    asked, unasked = in_turn(lambda: lowered(True), lambda: lowered(False), rounds)
-    differences = [(a - b) / calls for a, b in zip(asked, unasked, strict=True)]
-    return statistics.median(asked), statistics.median(unasked), statistics.median(differences), spread(differences)
+    with_hooks, without_hooks = in_turn(lambda: lowered(True), lambda: lowered(False), rounds)
+    differences = [(a - b) / calls for a, b in zip(with_hooks, without_hooks, strict=True)]
+    return (
+        statistics.median(with_hooks),
+        statistics.median(without_hooks),
+        statistics.median(differences),
+        spread(differences),
+    )
 
 
 AXPY = autolink.CUDASource(
@@ -220,8 +225,8 @@ def main():
     print(f"{name:44}{with_us * 1e3:12.2f}{without_us * 1e3:12.2f}{(ratio - 1) * 100:13.2f}%{width * 100:11.2f}%")
 
     calls = 64
-    asked, unasked, each, width = ask_overhead(rounds, calls)
-    print(f"{f'type and lower {calls} call sites (ms)':44}{asked * 1e3:12.2f}{unasked * 1e3:12.2f}", end="")
+    with_hooks, without_hooks, each, width = ask_overhead(rounds, calls)
+    print(f"{f'type and lower {calls} call sites (ms)':44}{with_hooks * 1e3:12.2f}{without_hooks * 1e3:12.2f}", end="")
     print(f"{each * 1e6:9.1f} us/call{width * 1e6:7.1f} us")
 
     if not cuda.is_available():

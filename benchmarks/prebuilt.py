@@ -81,7 +81,7 @@ def kernel_with(smooth_step: Any, polynomial: Any) -> Callable[..., None]:
     return kernel
 
 
-def measured(functions: Any, rounds: int) -> list[str]:
+def measure(functions: Any, rounds: int) -> list[str]:
     """Return the cells of a row of the table. The first round is not counted, because it loads libraries."""
     times = []
     for _ in range(rounds + 1):
@@ -105,7 +105,7 @@ def measured(functions: Any, rounds: int) -> list[str]:
     ]
 
 
-def shipped(folder: Path, wheel: Path | None) -> Path:
+def device_code_in_wheel(folder: Path, wheel: Path | None) -> Path:
     """Return the folder of device code from a wheel of the template: *wheel*, or one that is built now."""
     if wheel is None:
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
@@ -130,11 +130,11 @@ def main() -> None:
     parser.add_argument("--wheel", type=Path, help="a wheel of the template that is already built")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        code = shipped(Path(folder), arguments.wheel)
+        code = device_code_in_wheel(Path(folder), arguments.wheel)
         print(row("what is linked", ["compiled in", "linked in", "all of it", "cubin", "registers"]))
         rows: dict[str, Any] = {kind: Functions(of_kind(code, kind)) for kind in KINDS}
         for name, functions in {**rows, "nothing: in Python": InPython}.items():
-            print(row(name, measured(functions, arguments.rounds)))
+            print(row(name, measure(functions, arguments.rounds)))
 
 
 def row(name: str, cells: list[str]) -> str:

@@ -441,11 +441,7 @@ CASES = (
         " process first. In this example the code is rejected. If the child process is killed, `trial.signal` is the"
         " signal.",
         """
-        from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-        from numba.cuda.cudadrv.external_code.link.trial import try_link
-
-        untrusted = from_item("scale.ltoir")
-        trial = try_link([untrusted], autolink.Target((9, 0), lto=True))
+        trial = autolink.testing.try_link(["scale.ltoir"], (9, 0))
         said = f"ok: {trial.ok}\\nculprit: {trial.culprit.name}\\nmessage: {trial.message}"
         """,
         "Rebuild the file, or download it again.",

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from elftools.elf.elffile import ELFFile
 from numba import cuda
 
 
@@ -24,7 +22,7 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
     if cuda.is_available():
         print("On the GPU, compared with NumPy:" if not simulated() else "In the simulator, compared with NumPy:")
         sys.exit(0 if launch() else 1)
-    print("No GPU was found. Linked for sm_90:")
+    print("No GPU was found, so the kernels are linked for sm_90:")
     for title, kernel in link():
         show(title, kernel)
     sys.stdout.flush()
@@ -50,9 +48,11 @@ def show(title: str, kernel: Any) -> None:
 
 
 def function_sizes(cubin: bytes) -> dict[str, int]:
-    """Return the functions of a cubin, with the size of their machine code in bytes."""
-    symbols = ELFFile(io.BytesIO(cubin)).get_section_by_name(".symtab").iter_symbols()
-    return {s.name: s["st_size"] for s in symbols if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
+    """Return the functions of a cubin and the bytes of their machine code."""
+    from numba.cuda.cudadrv.external_code.formats.elf import FUNCTION, elf_symbols, read_elf
+
+    symbols = elf_symbols(cubin, read_elf(cubin))
+    return {symbol.name: symbol.size for symbol in symbols if symbol.type == FUNCTION and symbol.size}
 
 
 def relative_error(result: Any, expected: Any) -> float:

@@ -97,7 +97,7 @@ def main():
         print("On the GPU, compared with NumPy:")
         sm = cuda.get_current_device().compute_capability
         sys.exit(0 if all([check(fft) for fft in ffts(sm)]) else 1)
-    print("No GPU was found. Linked for sm_90:")
+    print("No GPU was found, so the kernels are linked for sm_90:")
     for fft in ffts((9, 0)):
         title = f"cuFFTDx, {fft.size} points, {fft.value_type}"
         show(title, autolink.build(make_kernel(fft), f"void({fft.value_type}[:, ::1])", cc=(9, 0)))

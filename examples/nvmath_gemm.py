@@ -126,7 +126,7 @@ def main():
         print("On the GPU, compared with NumPy:")
         sm = cuda.get_current_device().compute_capability
         sys.exit(0 if all([check(*case) for case in tiles(sm)]) else 1)
-    print("No GPU was found. Linked for sm_90:")
+    print("No GPU was found, so the kernels are linked for sm_90:")
     for tile, _ in tiles((9, 0)):
         signature = f"void({', '.join(f'{dtype}[:, ::1]' for dtype in tile.dtypes)})"
         show(f"tiles of {tile.size}", autolink.build(make_kernel(tile, tile.dtypes), signature, cc=(9, 0)))

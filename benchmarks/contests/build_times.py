@@ -93,11 +93,11 @@ def run():
         ("cuBLASDx, nvmath-python alone", GEMM.format(ours=False)),
     ):
         with tempfile.TemporaryDirectory() as folder:
-            empty, full = (measured(setup, folder) for _ in range(2))
+            empty, full = (measure(setup, folder) for _ in range(2))
         print(f"{title:36}{empty[0]:16.3f}{empty[1]:10.3f}{full[0]:16.3f}{full[1]:10.3f}", flush=True)
 
 
-def measured(setup, cache):
+def measure(setup, cache):
     """Return the seconds of a first and of a later build, in a new process, with *cache* as the cache directory."""
     paths = [str(BENCHMARKS), str(BENCHMARKS.parent / "examples")]
     environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": cache, "CUDA_CACHE_DISABLE": "1"}

@@ -49,7 +49,7 @@ def run():
         rows = x.reshape(-1, size)
         launches: dict[str, Launch] = {}
         for name in ("fft.py", "cuFFTDx", "nvmath"):
-            fft, kernel = made(name, size, sm)
+            fft, kernel = fft_and_kernel(name, size, sm)
             launch = kernel[len(rows) // fft.ffts_per_block, tuple(fft.block_dim), 0, fft.shared_memory_size]
             launches[name] = functools.partial(launch, cuda.as_cuda_array(rows))
         plan = cp.cuda.cufft.Plan1d(size, cp.cuda.cufft.CUFFT_C2C, len(rows))
@@ -62,7 +62,8 @@ def run():
             line(title, "GB/s", rates[ours], rates[native], errors[ours], errors[native], what)
 
 
-def made(name, size, sm):
+def fft_and_kernel(name, size, sm):
+    """Return the FFT object of a library, and the kernel that calls it."""
     if name == "fft.py":
         elements, per_block = BLOCK_FFT[size]
         own = block_fft.FFT(size, elements_per_thread=elements, ffts_per_block=per_block)

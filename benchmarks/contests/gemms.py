@@ -40,4 +40,5 @@ def run():
 
 
 def error_of(result, exact):
+    """Return the relative error of *result* in the Frobenius norm."""
     return float(np.linalg.norm((result - exact).astype(float)) / np.linalg.norm(exact.astype(float)))

@@ -94,7 +94,7 @@ class _Exchange(Primitive):
             places[first : first + size] = first * self.items_per_thread + of_warp
         return places
 
-    def _simulated(self, items, out, places, wanted, ranks=None):
+    def _simulated(self, items, out, source, destination, ranks=None):
         target = items if out is None else out
         arguments.check_length("items", items, self.items_per_thread)
         arguments.check_length("out", target, self.items_per_thread)
@@ -103,10 +103,10 @@ class _Exchange(Primitive):
         rank, all_given = self.meet((np.array(items), None if ranks is None else np.array(ranks)))
         values = np.array([own for own, _ in all_given])
         if ranks is not None:
-            places = np.array([own for _, own in all_given])
+            source = np.array([own for _, own in all_given])
         whole = np.empty(values.size, values.dtype)
-        whole[places] = values
-        target[:] = whole[wanted[rank]]
+        whole[source] = values
+        target[:] = whole[destination[rank]]
 
 
 class BlockExchange(_Exchange):

@@ -8,7 +8,7 @@ import threading
 from numba import cuda
 from numba.cuda import autolink
 
-_PATIENCE = 60  # seconds
+_TIMEOUT = 60  # seconds
 
 
 class Meeting(autolink.DeviceCallable):
@@ -45,6 +45,6 @@ class Meeting(autolink.DeviceCallable):
             if group not in self.barriers or self.barriers[group].broken:
                 self.barriers[group] = threading.Barrier(self.members)
         try:
-            self.barriers[group].wait(_PATIENCE)
+            self.barriers[group].wait(_TIMEOUT)
         except threading.BrokenBarrierError:
             raise RuntimeError(f"not all {self.members} threads of logical warp {group} make the call") from None

@@ -125,17 +125,17 @@ class Plan:
         if self._sorted is None:
             raise RuntimeError("execute: this plan has no points yet: call set_points first")
         values, modes = (self._sorted.order.size,), self.modes
-        wanted, given = (values, modes) if self.kind == 1 else (modes, values)
+        source_shape, target_shape = (values, modes) if self.kind == 1 else (modes, values)
         on_device = _is_device(data)
         source = _as_device(data) if on_device else np.ascontiguousarray(data, self.dtype)
-        _check("data", source, wanted, self.dtype)
+        _check("data", source, source_shape, self.dtype)
         if not on_device:
             source = cuda.to_device(source)
         if out is None:
-            target = cuda.device_array(given, self.dtype)
+            target = cuda.device_array(target_shape, self.dtype)
         else:
             target = _as_device(out)
-            _check("out", target, given, self.dtype)
+            _check("out", target, target_shape, self.dtype)
         self._run(source, target)
         if on_device:
             return target if out is None else out

@@ -47,13 +47,13 @@ def bins_for(kind: int, sizes: tuple[int, ...], width: int, real: Any) -> tuple[
     """Return the sides of bins: powers of two, at most the grid's size, for tiles small enough that many fit."""
     single = np.dtype(real).itemsize == 4
     if len(sizes) == 1:
-        wanted: tuple[int, ...] = (256 if kind == 1 else 1024 if single else 512,)
+        sides: tuple[int, ...] = (256 if kind == 1 else 1024 if single else 512,)
     elif kind == 1:
         # With these sides, the rows of a window are in consecutive banks of shared memory: see `pitch_of`.
-        wanted = (16, 32 if single else 16)
+        sides = (16, 32 if single else 16)
     else:
-        wanted = (32, 32) if single else (16, 32)
-    return tuple(min(side, size) for side, size in zip(wanted, sizes, strict=True))
+        sides = (32, 32) if single else (16, 32)
+    return tuple(min(side, size) for side, size in zip(sides, sizes, strict=True))
 
 
 def pitch_of(bin_side: int, width: int, real: Any) -> int:

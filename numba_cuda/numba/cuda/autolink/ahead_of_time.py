@@ -16,7 +16,7 @@ from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
-from numba.cuda.cudadrv.external_code.toolkit_missing import why_missing
+from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import without_device
 from .frontends.numba_cuda import isolated_device_functions

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher
 
@@ -56,19 +57,20 @@ def report(
 def _only_overload(kernel: Any) -> Any:
     if not isinstance(kernel, CUDADispatcher):
         raise TypeError(
-            f"report() without a signature takes a @cuda.jit kernel, got {type(kernel).__name__} {kernel!r}: pass the"
-            ' signature to build it for, for example signature="void(float32[::1])"'
+            f"report() without a signature expects a @cuda.jit kernel, got {type(kernel).__name__}\n"
+            f"  object: {safe_repr(kernel)}\n"
+            '  what to do: pass the signature to build it for, for example signature="void(float32[::1])"'
         )
     name = kernel.py_func.__name__
     if kernel.targetoptions.get("device"):
-        raise TypeError(f"report() takes a kernel, and {name} is a device function")
+        raise TypeError(f"report() expects a kernel, and {name} is a device function")
     overloads = list(kernel.overloads.values())
     if len(overloads) == 1:
         return overloads[0]
     if not overloads:
         raise ValueError(
-            f"kernel {name} is not compiled yet: launch it, or pass the signature to build it for, for example"
-            f' report({name}, "void(float32[::1])", cc=(9, 0))'
+            f"kernel {name} is not compiled yet\n  what to do: launch it, or pass the signature to build it for, for"
+            f' example report({name}, "void(float32[::1])", cc=(9, 0))'
         )
     listed = "".join(f"\n  {_signature(each.signature.args)}" for each in overloads)
     raise ValueError(f"kernel {name} is compiled for {len(overloads)} signatures; pass one of them:{listed}")

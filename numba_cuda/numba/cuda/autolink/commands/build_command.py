@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _fatbin(built: list[Any]) -> bytes:
     """Return one fatbin that contains the cubins."""
-    from numba.cuda.cudadrv.external_code.toolkit_missing import extra
+    from numba.cuda.cudadrv.external_code.toolkit import extra
 
     try:
         from cuda.bindings import nvfatbin

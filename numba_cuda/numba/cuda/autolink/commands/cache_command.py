@@ -22,7 +22,7 @@ def add_to(commands: Any) -> None:
     action = actions.add_parser("clear", help="remove all entries")
     action.set_defaults(run=_clear)
     action = actions.add_parser("prune", help="remove the least recently used entries")
-    action.add_argument("size", nargs="?", metavar="SIZE", help="the size to keep, such as 500M (default: the cap)")
+    action.add_argument("size", nargs="?", metavar="SIZE", help="size to keep, such as 500M (default: the size limit)")
     action.set_defaults(run=_prune)
     action = actions.add_parser("why", help="list entries and what changed from one to the next")
     action.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")

@@ -67,9 +67,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _own_target(self) -> Target:
         if self.target is not None:
             return self.target
-        return self._target_for(self._ensure_cc(None))
+        return self.target_for(self._ensure_cc(None))
 
-    def _target_for(self, cc: tuple[Any, ...]) -> Target:
+    def target_for(self, cc: tuple[Any, ...]) -> Target:
         """Return the target of a link for *cc*."""
         capability = ComputeCapability.parse(cc)
         base = self.target or Target(capability, lto=self._lto, max_registers=self._max_registers)
@@ -217,7 +217,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )
-        target = self._target_for(self._ensure_cc(cc))
+        target = self.target_for(self._ensure_cc(cc))
         return LinkPlan.of(f"kernel {self.name!r}", target, self._provided(target))
 
     def _provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..kernel_cache.fingerprint import fingerprint
 from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK, Callee
 from ..protocol.errors import HookError
+from ..value_fingerprint import fingerprint
 from .findings import Findings
 from .link_keys import without_value
 from .repetition import KEY_OF_VALUES, code_difference

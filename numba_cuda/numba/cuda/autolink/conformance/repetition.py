@@ -14,7 +14,7 @@ from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from . import reproducibility
 from .findings import Findings
-from .reproducibility import ToldCode
+from .reproducibility import CodeSummary
 from .subject import Subject
 
 KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
@@ -89,24 +89,28 @@ def check_other_process(subject: Subject, findings: Findings) -> None:
 
 def code_difference(one: Sequence[LinkInput], other: Sequence[LinkInput]) -> str:
     """Return how two answers differ, or an empty text if they are the same code."""
-    return _difference([ToldCode.of(item) for item in one], [ToldCode.of(item) for item in other], "first", "then")
+    return _difference(
+        [CodeSummary.of(item) for item in one], [CodeSummary.of(item) for item in other], "first", "then"
+    )
 
 
 def describe(item: LinkInput) -> str:
     """Return kind, name, size and digest of a link input as text."""
-    return ToldCode.of(item).shown
+    return CodeSummary.of(item).description
 
 
-def _difference(one: Sequence[ToldCode], other: Sequence[ToldCode], first: str, then: str) -> str:
+def _difference(one: Sequence[CodeSummary], other: Sequence[CodeSummary], first: str, then: str) -> str:
     if len(one) != len(other):
         return f"{first} {len(one)} pieces of code, {then} {len(other)}"
     for before, after in zip(one, other, strict=True):
         if before.digest != after.digest:
-            return f"{first} {before.shown}, {then} {after.shown}{_differing_line(before, after, first, then)}"
+            return (
+                f"{first} {before.description}, {then} {after.description}{_differing_line(before, after, first, then)}"
+            )
     return ""
 
 
-def _differing_line(before: ToldCode, after: ToldCode, first: str, then: str) -> str:
+def _differing_line(before: CodeSummary, after: CodeSummary, first: str, then: str) -> str:
     lines = itertools.zip_longest((before.text or "").splitlines(), (after.text or "").splitlines(), fillvalue="")
     for number, (one, other) in enumerate(lines, 1):
         if one != other:

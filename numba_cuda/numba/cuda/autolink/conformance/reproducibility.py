@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ask an object in another process: a new interpreter, with other hashes of strings, that sees no GPU.
+"""Asks an object again: in this process, and in a new interpreter with other hashes of strings and no GPU.
 
-The object goes there as a pickle, which this process makes and the child alone reads: it has no other form. What comes
-back is JSON.
+The object is sent there as a pickle, which only the child reads: it has no other form. The answer is JSON.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # 
 
 
 @dataclass(frozen=True)
-class ToldCode:
-    """A piece of code: what to call it, its digest, and of source and PTX its text."""
+class CodeSummary:
+    """A piece of code: a description for messages, its digest, and the text of source and PTX."""
 
-    shown: str
+    description: str
     digest: str
     text: str | None = None
 
     @classmethod
-    def of(cls, item: LinkInput) -> ToldCode:
-        """The record of a link input."""
+    def of(cls, item: LinkInput) -> CodeSummary:
+        """Return the summary of a link input."""
         readable = item.kind in (kinds.CUDA, kinds.PTX)
         text = item.code.decode("utf-8", "replace") if readable else None
         return cls(f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})", item.digest, text)
 
 
 @dataclass(frozen=True)
-class Told:
-    """What an object told: its code, for each target, and the fingerprint of its key, if it has one."""
+class AnswerSummary:
+    """What an object returned: its code for each target, and the fingerprint of its link key, if it has one."""
 
-    code: tuple[tuple[ToldCode, ...], ...]
+    code: tuple[tuple[CodeSummary, ...], ...]
     key: str | None
 
 
@@ -65,26 +64,26 @@ class AskingError(Exception):
     """An object could not be asked in another process; the message says what happened there."""
 
 
-def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> Told:
-    """Ask anew, and remember nothing of it.
+def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
+    """Ask in this process, without the answers that are remembered.
 
     Raises
     ------
     HookError
         As `ask`.
     """
-    code = tuple(tuple(map(ToldCode.of, fresh(callee, argtypes, target).inputs())) for target in targets)
+    code = tuple(tuple(map(CodeSummary.of, fresh(callee, argtypes, target).inputs())) for target in targets)
     value = link_key(callee, argtypes, targets[0])
-    return Told(code, None if value is None else fingerprint(value).hex())
+    return AnswerSummary(code, None if value is None else fingerprint(value).hex())
 
 
 def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
-    """The object's answer, whatever it answered before. As in a build, the hook can compile for the target."""
+    """Return a new answer of the object. As in a build, its hook can compile for the target."""
     with without_device(target.cc), isolated_device_functions():
         return ask_afresh(callee, argtypes, target)
 
 
-def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> Told:
+def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
     """Ask in another process.
 
     Raises
@@ -92,26 +91,26 @@ def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Targe
     NotPicklableError
         If the object or the types cannot be sent there.
     AskingError
-        If the process does not start or ends, or asking fails in it.
+        If the process does not start, ends early, or asking fails in it.
     """
     question = _pickled(callee, argtypes, targets)
     path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     try:
         with ChildProcess(_CHILD, environment={"CUDA_VISIBLE_DEVICES": ""}) as child:
-            told = child.request({"path": path}, [question], timeout=TIMEOUT).content
+            answer = child.request({"path": path}, [question], timeout=TIMEOUT).content
     except ChildError as error:
         raise AskingError(str(error)) from error
-    if "unpickled" in told:
-        raise NotPicklableError(told["unpickled"])
-    if "error" in told:
-        raise AskingError(told["error"])
-    return Told(tuple(tuple(ToldCode(*code) for code in each) for each in told["code"]), told["key"])
+    if "unpickled" in answer:
+        raise NotPicklableError(answer["unpickled"])
+    if "error" in answer:
+        raise AskingError(answer["error"])
+    return AnswerSummary(tuple(tuple(CodeSummary(*code) for code in each) for each in answer["code"]), answer["key"])
 
 
 def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:
     from numba.cuda.cloudpickle import cloudpickle
 
-    # The types of device functions do not keep these alive.
+    # The types of device functions do not keep the functions alive.
     functions = [argtype.dispatcher for argtype in argtypes if isinstance(argtype, types.Dispatcher)]
     question = (callee.obj, argtypes, tuple(targets), functions)
     problem: Exception | None = None
@@ -127,8 +126,8 @@ def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
 
 
 def answer_question(pickled: bytes) -> dict[str, Any]:
-    """Answer, in the child, the question that `ask_there` pickled: ``code`` and ``key``, or ``unpickled`` or ``error``
-    with what went wrong."""
+    """Return, in the child, the answer to the question that `ask_there` pickled: ``code`` and ``key``, or the error
+    under ``unpickled`` or ``error``."""
     try:
         obj, argtypes, targets, _functions = pickle.loads(pickled)
     except Exception as error:
@@ -136,9 +135,9 @@ def answer_question(pickled: bytes) -> dict[str, Any]:
     try:
         callee = find_callee(obj)
         if callee is None:
-            return {"error": f"{obj!r} has no {HOOK} any more"}
-        told = ask_here(callee, argtypes, targets)
-        return {"code": [list(map(astuple, each)) for each in told.code], "key": told.key}
+            return {"error": f"{obj!r} no longer has a {HOOK}"}
+        answer = ask_here(callee, argtypes, targets)
+        return {"code": [list(map(astuple, each)) for each in answer.code], "key": answer.key}
     except HookError as error:
         return {"error": f"{HOOK} {error}\nraised at: {error.raised_at or 'the call of the hook'}"}
     except Exception:

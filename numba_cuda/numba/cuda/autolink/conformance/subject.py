@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
@@ -20,7 +21,7 @@ from ..protocol.errors import CallError, HookError
 from . import reproducibility
 from .findings import Findings
 from .probe_kernel import Argument, probe_kernel, signature
-from .prototypes import Prototype, of_ptx
+from .prototypes import of_ptx
 
 _CALLABLE = "can be called in a kernel"
 _RETURNS_CODE = "returns code that links"

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from numba.cuda.cudadrv.external_code.compile import diagnostics
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .findings import Findings
-from .prototypes import Definitions, Prototype, definitions
+from .prototypes import Definitions, definitions
 from .repetition import describe
 from .subject import Subject
 

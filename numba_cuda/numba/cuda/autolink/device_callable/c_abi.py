@@ -88,24 +88,24 @@ def cxx_type(numba_type: Any) -> str:
 
 
 def numba_type_named(name: str) -> Any:
-    """Return the Numba type that *name* means in the signatures of ``cuda.jit``, such as ``"float32[::1]"``.
+    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``.
 
     Raises
     ------
     CABIError
-        If it means none.
+        If there is no such type.
     """
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
         raise CABIError(f"{name!r} is not the name of a Numba type: {type(error).__name__}: {error}") from None
     if not isinstance(found, types.Type):
-        raise CABIError(f"{name!r} is not the name of a Numba type: it is {type(found).__name__} {found!r}")
+        raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")
     return found
 
 
 def numba_type_of(given: Any) -> Any:
-    """*given*, a Numba type, its name, or what NumPy calls a dtype, as a Numba type; None is void."""
+    """Return the Numba type of a Numba type, its name, or a NumPy dtype or scalar class; None is void."""
     if given is None:
         return types.none
     if isinstance(given, str):
@@ -149,7 +149,7 @@ def ctype(numba_type: Any) -> CType:
 
 
 _ADVICE = {
-    types.Optional: ": a value that may be None cannot be passed; pass it in a branch where it is not None",
+    types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
     types.UnicodeType: ": only strings that are constants can be arguments; they are not passed",
 }
 

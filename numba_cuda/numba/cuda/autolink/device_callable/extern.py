@@ -28,14 +28,13 @@ class Extern:
         What it returns: a number (``x``, ``"float32"``, ``np.float32``), a pointer (``types.CPointer(...)``,
         ``types.voidptr``), or nothing (the default).
     args : iterable of str, or mapping of str to Numba types, optional
-        Which of the call's arguments are passed, by parameter name, in which order. The values of a mapping are the
-        Numba types, or their names, that they are converted to first (``None``: as they are):
-        ``args={"n": "int32", "x": None}``.
+        The names of the parameters whose arguments are passed, in order. The values of a mapping are the Numba types,
+        or their names, that the arguments are converted to first, or ``None``: ``args={"n": "int32", "x": None}``.
         Converted to ``types.voidptr`` or ``types.CPointer(...)``, an array, record or tuple is passed as its address,
         whatever its layout; converted to ``types.CPointer(T)``, a number is converted to ``T`` and passed as the
-        address of a copy. Without ``args``, all arguments that C can have are passed in the order of the parameters:
-        numbers by value; contiguous arrays (C or Fortran order), records and tuples as a pointer to their data;
-        ``None`` as a null pointer. Dtypes, functions, strings and other objects are not passed.
+        address of a copy. Without ``args``, all arguments that C has types for are passed in order: numbers by
+        value; contiguous arrays (C or Fortran order), records and tuples as a pointer to their data; ``None`` as a null
+        pointer. Dtypes, functions, strings and other objects are not passed.
     cooperative : bool, optional
         Whether the function synchronises the grid (``cooperative_groups::this_grid().sync()``): kernels that call it
         are launched cooperatively, as with ``cuda.cg.this_grid()``, all blocks running at once.
@@ -58,8 +57,8 @@ class Extern:
             raise TypeError(f"Extern's symbol must be a str, not {type(symbol).__name__}")
         if not _SYMBOL.fullmatch(symbol):
             raise ValueError(
-                f"Extern's symbol must be a C identifier, not {symbol!r}"
-                " (of an array type, put the dtype into the name: f'f_{x.dtype}')"
+                f"Extern's symbol must be a C identifier, not {symbol!r}\n"
+                "  what to do: for an array type, put its dtype into the name: f'f_{x.dtype}'"
             )
         self.symbol = symbol
         self.returns = _returnable(returns)

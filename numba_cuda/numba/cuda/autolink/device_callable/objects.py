@@ -90,7 +90,7 @@ class DeviceMethod:
 
     def __init__(self, call: Callable[..., Extern], parts: Mapping[str, Callable[..., Any]] = MappingProxyType({})):
         if not callable(call):
-            raise TypeError(f"device_method decorates a function, not {call!r}")
+            raise TypeError(f"device_method decorates a function, got {type(call).__name__} {safe_repr(call)}")
         self._call = call
         self._parts = parts
         self._is_in_a_class = False
@@ -98,15 +98,15 @@ class DeviceMethod:
         self.__doc__ = call.__doc__
 
     def link(self, function: Callable[..., Any]) -> DeviceMethod:
-        """Decorates what ``__numba_cuda_link__`` is for an object; without one, the object's own is asked."""
+        """Decorate the ``__numba_cuda_link__`` of the method; without one, the object's own is asked."""
         return self._with_part("__numba_cuda_link__", function)
 
     def link_key(self, function: Callable[..., Any]) -> DeviceMethod:
-        """Decorates what ``__numba_cuda_link_key__`` is for an object."""
+        """Decorate the ``__numba_cuda_link_key__`` of the method."""
         return self._with_part("__numba_cuda_link_key__", function)
 
     def python(self, function: Callable[..., Any]) -> DeviceMethod:
-        """Decorates what ``__call__`` is for an object: the method in Python, for the simulator."""
+        """Decorate the ``__call__`` of the method: what it does, in Python, for the simulator."""
         return self._with_part("__call__", simulated(function))
 
     def _with_part(self, hook: str, function: Callable[..., Any]) -> DeviceMethod:
@@ -130,9 +130,9 @@ class DeviceMethod:
 def device_method(function: Callable[..., Extern]) -> DeviceMethod:
     """Mark a method of a `DeviceCallable` as one that kernels call.
 
-    The method is what ``__numba_cuda_call__`` is for the object: it takes Numba types and returns an `Extern`. Like a
-    property it can have more parts: its own code, where the object's ``__numba_cuda_link__`` does not give it, and the
-    method in Python, for the simulator. A part is named as the method is, or ``_``, which type checkers accept, too::
+    Like ``__numba_cuda_call__`` of the object, the method takes Numba types and returns an `Extern`. Like a property,
+    it can have more parts: a hook for its own code, where the object's ``__numba_cuda_link__`` does not return it, and
+    the method in Python, for the simulator. A part has the name of the method, or ``_``, which type checkers prefer::
 
         class Steps(autolink.DeviceCallable):
             def __init__(self, size):

@@ -77,7 +77,7 @@ class RestoredLibrary(PicklableLibrary):
         cc = self._ensure_cc(cc)
         if cc not in self._cubin_cache:
             return super().get_cubin(cc)
-        target = self._target_for(cc)
+        target = self.target_for(cc)
         brought = [
             pair
             for entry, has_callbacks in zip(self._entries, self._with_callbacks, strict=True)

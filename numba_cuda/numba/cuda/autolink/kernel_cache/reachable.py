@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a kernel reaches by name: globals, closure variables, their attributes and elements, through device functions.
 
-The same program reaches the same in the same order in every process, so an object can be found again by its number,
-and fingerprints of it all tell whether anything changed that the kernel was made of.
+The same program reaches the same objects in the same order in every process. So an object can be found again by its
+number, and the parts together tell whether anything changed that the kernel was made of: what each name means, and what
+each object is.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from ..compiling.declared_functions import declaration
 from ..protocol.callee import find_callee, identity
-from ..value_fingerprint import fingerprint, plain, state
+from ..value_fingerprint import UnknownValueError, fingerprint, is_versioned, plain, state
 
 _LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
-# Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says that the global is about to be called.
+# Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says whether the global is about to be called.
 _NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
-# A property that makes an object with the same property would lead on for ever.
+# A property that makes an object with the same property leads on for ever.
 _MOST_THINGS = 1000
 
 
 class Reached:
-    """What a kernel reaches.
+    """Everything that a kernel reaches.
 
     Parameters
     ----------
@@ -45,12 +46,15 @@ class Reached:
     things:
         Every object that is reached and is more than a value, in order, each once.
     parts:
-        How each value is reached (``"kernel.fft.storage_size"``), each once, and what it is: short values as they are,
-        others as their type and fingerprint. Equal in every process in which nothing changed.
+        For each name by which something is reached (``"kernel.fft.storage_size"``), what it is: short values as they
+        are, others as type and fingerprint, an object that has a name already as that name. Equal in every process in
+        which nothing changed.
     linked:
         What is named with ``link=``, by the kernel or a declared function: paths and code in memory.
     external_code:
         Whether any of it may bring external code.
+    unknown:
+        The first thing that cannot be told apart from others, in words, so that nothing says whether it changed.
     """
 
     def __init__(self, function: Callable[..., Any], link: Iterable[Any] = ()):
@@ -58,6 +62,8 @@ class Reached:
         self.parts: dict[str, str] = {}
         self.linked: list[Any] = []
         self.external_code = False
+        self.unknown: str | None = None
+        self._labels: dict[Any, str] = {}
         self._numbers: dict[Any, int] = {}
         self._owners: list[tuple[str, Any]] = []
         self._names: dict[str, None] = {}
@@ -71,7 +77,7 @@ class Reached:
             self._work.popleft()()
 
     def number(self, thing: Any) -> int | None:
-        """The place of *thing* in ``things``; None if it is not reached."""
+        """Return the place of *thing* in ``things``; ``None`` if it is not reached."""
         return self._numbers.get(identity(thing))
 
     def _add(self, label: str, *values: Any) -> None:
@@ -80,9 +86,19 @@ class Reached:
         elif len(values) == 1 and isinstance(values[0], type):
             shown = f"{values[0].__module__}.{values[0].__qualname__}"
         else:
-            shown = f"{type(values[0]).__qualname__} {fingerprint(*values).hex()[:32]}"
+            try:
+                shown = f"{type(values[0]).__qualname__} {fingerprint(*values).hex()[:32]}"
+            except UnknownValueError as error:
+                shown = "unknown"
+                self._is_unknown(label, str(error))
+        self._show(label, shown)
+
+    def _show(self, label: str, shown: str) -> None:
         while self.parts.setdefault(label, shown) != shown:
             label += "'"
+
+    def _is_unknown(self, label: str, why: str) -> None:
+        self.unknown = self.unknown or f"{label}: {why}"
 
     def _is_new(self, thing: Any) -> bool:
         known_as = identity(thing)
@@ -93,7 +109,7 @@ class Reached:
         return True
 
     def _function(self, label: str, function: Any) -> None:
-        """Everything that the code of *function* names."""
+        """Reach everything that the code of *function* names."""
         code = function.__code__
         names = tuple(dict.fromkeys(name for each in _codes(code) for name in each.co_names))
         for name in names:
@@ -107,7 +123,8 @@ class Reached:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
             try:
                 value = cell.cell_contents
-            except ValueError:  # not yet filled
+            except ValueError:  # not filled yet
+                self._show(f"{label}.{name}", "not filled")
                 continue
             self._reach(f"{label}.{name}", value, names)
         for name, value in (function.__kwdefaults__ or {}).items():
@@ -116,24 +133,30 @@ class Reached:
             self._reach(f"{label} default {number}", value, names)
 
     def _reach(self, label: str, value: Any, names: tuple[str, ...]) -> None:
-        """*value*, which a function that uses *names* reaches as *label*."""
+        """Reach *value* as *label*, from a function that uses *names*."""
         if plain(value):
             self._add(label, value)
         elif isinstance(value, tuple):
-            self._add(label, type(value), len(value))
+            self._add(label, type(value), len(value), getattr(type(value), "_fields", None))
             for number, element in enumerate(value):
                 self._reach(f"{label}[{number}]", element, names)
         elif isinstance(value, pytypes.ModuleType):
             self._module(label, value, names)
-        elif len(self.things) < _MOST_THINGS and self._is_new(value):
+        elif (known_as := identity(value)) in self._numbers:
+            self._show(label, f"the same as {self._labels.get(known_as, 'code that is linked')}")
+        elif len(self.things) >= _MOST_THINGS:
+            self._is_unknown(label, f"the kernel reaches more than {_MOST_THINGS} objects")
+        else:
+            self._is_new(value)
+            self._labels[known_as] = label
             self.external_code = self.external_code or _may_bring_code(value)
             self._thing(label, value)
 
     def _module(self, label: str, module: pytypes.ModuleType, names: tuple[str, ...]) -> None:
+        self._add(label, module)
         if (id(module), names) in self._modules:
             return
         self._modules.add((id(module), names))
-        self._add(label, module)
         found = vars(module)
         for name in names:
             if name in found:
@@ -156,21 +179,28 @@ class Reached:
         elif hasattr(value, "__self__") and hasattr(value, "__func__"):
             self._add(label, getattr(value.__func__, "__name__", ""))
             self._reach(f"{label}.__self__", value.__self__, ())
-        elif isinstance(value, (pytypes.FunctionType, pytypes.BuiltinFunctionType)) and find_callee(value) is None:
+        elif isinstance(value, pytypes.FunctionType) and find_callee(value) is None:
+            self._add(label, value.__module__, value.__qualname__)
+            if not is_versioned(value):
+                self._add(f"{label}'s code", value.__code__)
+                self._work.append(functools.partial(self._function, label, value))
+        elif isinstance(value, pytypes.BuiltinFunctionType) and find_callee(value) is None:
             self._add(label, value.__module__, value.__qualname__)
         elif _is_the_compilers(value):
-            self._add(label, type(value), getattr(value, "__name__", ""))
+            self._add(label, type(value), getattr(value, "__name__", ""), getattr(value, "_defn", None))
         elif isinstance(value, (type, pytypes.FunctionType)) or not isinstance(attributes := state(value), dict):
             self._add(label, value)
             self._owner(label, value)
         else:
             self._add(label, type(value))
+            if isinstance(value, (list, dict, set, frozenset, bytearray)):
+                self._add(f"{label}'s content", value)
             for name, attribute in attributes.items():
                 self._add(f"{label}.{name}", attribute)
             self._owner(label, value)
 
     def _linked(self, label: str, item: Any) -> None:
-        """What is named with ``link=``: code in memory by its content, a file by its path."""
+        """Reach what is named with ``link=``: code in memory counts by its content, a file by its path."""
         self.external_code = True
         self.linked.append(item)
         self._add(label, item)
@@ -178,7 +208,7 @@ class Reached:
             self._is_new(item)
 
     def _owner(self, label: str, owner: Any) -> None:
-        """Its attributes that any of the functions may mean are reached as well."""
+        """Reach the attributes of *owner* that any of the functions may mean."""
         self._owners.append((label, owner))
         for name in self._names:
             self._work.append(functools.partial(self._named, label, owner, name))
@@ -193,13 +223,11 @@ class Reached:
         except Exception as error:
             self._add(f"{label}.{name}", "raises", type(error))
             return
-        if isinstance(value, pytypes.ModuleType):
-            return
         self._reach(f"{label}.{name}", value, tuple(self._names))
 
 
 def _codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
-    """*code* and the code of the functions that are defined in it."""
+    """Yield *code* and the code of the functions that are defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, pytypes.CodeType):
@@ -207,7 +235,7 @@ def _codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
 
 
 def _globals_used(code: pytypes.CodeType) -> dict[str, None]:
-    """The names of the globals that *code* reads, in order. ``co_names`` has attributes among them."""
+    """Return the names of the globals that *code* reads, in order. ``co_names`` also has those of attributes."""
     used: dict[str, None] = {}
     for each in _codes(code):
         bytecode = each.co_code
@@ -229,6 +257,6 @@ def _may_bring_code(value: Any) -> bool:
 
 
 def _is_the_compilers(value: Any) -> bool:
-    """Whether *value* is one of the things of Numba and NumPy that kernels name: their version says what they are."""
+    """Return whether *value* is one of the objects of Numba and NumPy that kernels name, which versions identify."""
     module = (value if isinstance(value, type) else type(value)).__module__
     return module.partition(".")[0] in ("numba", "numpy") and not module.startswith("numba.cuda.tests")

@@ -54,8 +54,10 @@ def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
     Raises
     ------
     NotCacheableError
-        If another process could not find out whether its external code changed.
+        If another process could not find out whether it changed.
     """
+    if reached.unknown is not None:
+        raise NotCacheableError(reached.unknown)
     library = kernel._codelibrary
     states = library._reduce_states()
     entries = states.get("entries", ())

@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..value_fingerprint import fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint
 
 if TYPE_CHECKING:
     from .answers import Item
@@ -43,7 +43,10 @@ def stored(
         answers.append(ask())
         return _packed(answers[0])
 
-    key = _key(callee, link_key, argtypes, target)
+    try:
+        key = _key(callee, link_key, argtypes, target)
+    except UnknownValueError:
+        return ask()
     data = current_store().fetch(key, build).data
     if data == _NOT_STORABLE:
         return answers[0] if answers else ask()

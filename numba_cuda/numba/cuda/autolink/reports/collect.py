@@ -8,7 +8,7 @@ import functools
 import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from numba.cuda.cudadrv.external_code.compile import dispatch as compile_input
+from numba.cuda.cudadrv.external_code.compile import dispatch
 from numba.cuda.cudadrv.external_code.formats.cubin_resources import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -104,7 +104,7 @@ def _linked_code(
     if item.compiled is None:
         return item.kind, source.code
     try:
-        code = compile_input.compiled(source, target, undefined).code
+        code = dispatch.compiled(source, target, undefined).code
     except Exception:  # a header was removed or edited since the build
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None

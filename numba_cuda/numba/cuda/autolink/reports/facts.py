@@ -55,7 +55,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
 
     *output* is ``"cubin"`` or ``"ptx"``, or ``"ltoir"`` for a kernel that was not linked.
     """
-    target = library._target_for(cc)
+    target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
     for site in library.call_sites:

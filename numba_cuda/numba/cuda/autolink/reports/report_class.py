@@ -31,18 +31,7 @@ class Report(KernelReport):
 
     ``str`` gives plain text, `show` prints it as the terminal allows, and notebooks show it as HTML.
 
-    Attributes
-    ----------
-    kernel, filename, line:
-        The kernel's Python function and its place.
-    signature:
-        The types of its arguments, as text.
-    graph:
-        The functions from the kernel to the calls. The kernel is the first.
-    builds:
-        One for each architecture.
-    versions:
-        Pairs of a library and its version.
+    Its attributes are those of `numba.cuda.autolink.reports.records.KernelReport`.
     """
 
     def __repr__(self) -> str:

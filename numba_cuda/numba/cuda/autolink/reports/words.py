@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ..compiling.call_graph import Frame
 from .records import CompiledReport
 
-RESTORED = "from the disk cache of cuda.jit(cache=True); the rest tells how it was built then"
+RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")
 
 

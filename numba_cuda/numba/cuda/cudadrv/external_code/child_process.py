@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Child processes: an isolated Python interpreter that answers requests, and whose death is an ordinary error.
+"""Child processes: an isolated Python interpreter that answers requests, and whose crash is an ordinary error.
 
 The parent starts this file as a script (``python -I``), which loads the child's script by its path. That script imports
 nothing relative and defines ``answer(content, blobs)``: it gets a dictionary of JSON values and a list of bytes, and
 returns the same two. Code in the working directory is never run: the child's ``sys.path`` has the parent's absolute
 entries without the working directory. The environment is the parent's, so that libraries are found the same way.
 
-Each message is two sizes, JSON, and bytes. What a library prints cannot corrupt one: in the child, the files 1 and 2
-both lead to another pipe, whose content is returned with each reply and each error, and is shown nowhere.
+A message is a size, JSON, and the bytes that the JSON counts. What a library prints cannot corrupt one: in the child,
+file descriptors 1 and 2 both lead to another pipe. Its content is returned with each reply or error, and never shown.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ChildEndedError(ChildError):
 
 
 class RequestError(ChildError):
-    """The child's script raised an exception, whose text this is; the child lives on."""
+    """The child's script raised an exception with this text; the child is ready for the next request."""
 
 
 class Reply(NamedTuple):
@@ -311,7 +311,8 @@ def _main(mark: bytes) -> None:
             except Exception as error:
                 message, made = _packed({"raised": f"{error}" or type(error).__name__}), []
             for file in sys.stdout, sys.stderr:
-                file.flush()
+                with contextlib.suppress(AttributeError, OSError, ValueError):  # the script may have closed it
+                    file.flush()
             _send(marks, mark)
             _send(replies, message, made)
 

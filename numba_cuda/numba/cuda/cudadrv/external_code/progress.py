@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Progress: a build that takes over a second says in a terminal, on stderr, what it is doing.
+"""Progress: a build that takes more than a second shows in a terminal, on stderr, what it is doing.
 
-Nothing is shown where stderr is no terminal, in continuous integration (``CI`` is set), or with
-``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. `step` costs a few microseconds then.
+Nothing is shown if stderr is not a terminal, in continuous integration (``CI`` is set), or with
+``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. A step then costs a few microseconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_PROGRESS"
 DELAY = 1.0  # seconds
@@ -30,16 +33,16 @@ def enabled() -> bool:
 
 
 @contextlib.contextmanager
-def step(text: str, left: int = 0) -> Iterator[None]:
-    """Say *text* while the block runs; *left* is how many such steps are to come.
+def step(text: str, remaining: int = 0) -> Iterator[None]:
+    """Show *text* while the block runs; *remaining* is the number of such steps still to come.
 
-    Steps may be nested, and run in several threads: shown is the innermost of each thread. The second counts from the
-    start of the first step to the end of the last.
+    Steps may be nested and run in several threads; the innermost step of each thread is shown. The first second counts
+    from the start of the first step.
     """
     if not enabled():
         yield
         return
-    token = _display.begin(f"{text} ({left} more to come)" if left else text)
+    token = _display.begin(f"{text} ({remaining} more to come)" if remaining else text)
     try:
         yield
     finally:
@@ -47,13 +50,13 @@ def step(text: str, left: int = 0) -> Iterator[None]:
 
 
 class _Display:
-    """The steps in progress and, from the first second on, a line that shows them."""
+    """The steps in progress and, after the first second, a line that shows them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._steps: dict[object, tuple[int, str]] = {}
         self._timer: threading.Timer | None = None
-        self._live: Any = None
+        self._live: Live | None = None
         self._since = 0.0
 
     def begin(self, text: str) -> object:
@@ -75,11 +78,11 @@ class _Display:
                 if timer is not None:
                     timer.cancel()
                 if live is not None:
-                    live.stop()  # draws once more
+                    live.stop()  # which draws once more
             self._steps.pop(token, None)
 
     def line(self) -> str:
-        """What is shown. Takes no lock: the thread that draws asks for it, and is waited for under the lock."""
+        """Return what is shown. It takes no lock: the drawing thread calls it, and `end` waits for that thread."""
         innermost = dict(self._steps.copy().values())
         return f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
 
@@ -96,9 +99,9 @@ class _Display:
             return spinner
 
         with self._lock:
-            if self._timer is None:  # it ended meanwhile
+            if self._timer is None:  # the last step has ended meanwhile
                 return
-            # Only the line itself is written: what the program prints stays the program's own.
+            # Only the line itself is written: what the program prints is left alone.
             self._live = Live(
                 console=Console(stderr=True),
                 get_renderable=draw,

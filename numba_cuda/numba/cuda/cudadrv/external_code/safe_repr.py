@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The repr of any object, for messages."""
+"""A short repr of any object, for messages."""
 
 from __future__ import annotations
-
-from typing import Any
 
 _LONGEST_REPR = 120
 
 
-def safe_repr(obj: Any) -> str:
-    """``repr(obj)``, shortened, and with a stand-in where the object's own repr raises."""
+def safe_repr(obj: object) -> str:
+    """Return ``repr(obj)``, shortened; if it raises, a text that says so."""
     try:
         text = repr(obj)
     except Exception as error:

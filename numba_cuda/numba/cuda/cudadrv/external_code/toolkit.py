@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which CUDA libraries are in use: their versions, and what tells one build of a library from another."""
+"""The CUDA libraries in use: their versions, what identifies one build of a library, and what to do without it."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
-from typing import Any
+from collections.abc import Callable
 
 from cuda import pathfinder
 
@@ -14,19 +15,19 @@ Version = tuple[int, int]
 
 @functools.cache
 def nvrtc_version() -> Version | None:
-    """``(major, minor)`` of the NVRTC in this process, ``None`` where there is none."""
+    """Return ``(major, minor)`` of the NVRTC in this process; ``None`` where there is none."""
     try:
         from cuda.bindings import nvrtc
 
         _, major, minor = nvrtc.nvrtcVersion()
-    except Exception:  # the library may be missing in ways that each platform words differently
+    except Exception:  # each platform and version reports a missing library in its own way
         return None
     return major, minor
 
 
 @functools.cache
 def nvjitlink_version() -> Version | None:
-    """``(major, minor)`` of the nvJitLink in this process, ``None`` where there is none."""
+    """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
     try:
         from cuda.bindings import nvjitlink
 
@@ -38,7 +39,7 @@ def nvjitlink_version() -> Version | None:
 
 @functools.cache
 def nvvm_version() -> Version | None:
-    """``(major, minor)`` of the libNVVM in this process, ``None`` where there is none."""
+    """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
     try:
         from cuda.bindings import nvvm
 
@@ -50,26 +51,61 @@ def nvvm_version() -> Version | None:
 
 @functools.cache
 def nvrtc_build() -> str:
-    """Version and file of NVRTC. Libraries do not tell their patch levels, their files do by place, size and time."""
+    """Return what identifies NVRTC's build. Libraries do not report patch levels; path, size and time of a file do."""
     return f"{_shown(nvrtc_version())} {_library('nvrtc')}"
 
 
 @functools.cache
 def nvjitlink_build() -> str:
-    """Version and file of nvJitLink."""
+    """Return what identifies nvJitLink's build."""
     return f"{_shown(nvjitlink_version())} {_library('nvJitLink')}"
 
 
 @functools.cache
 def nvvm_build() -> str:
-    """The file of libdevice, which comes with NVVM; else NVVM's version.
+    """Return what identifies the build of libdevice, which comes with libNVVM, or else libNVVM's version.
 
-    Not NVVM itself, which takes a tenth of a second to load, and which a cached kernel does not need.
+    Not libNVVM's own file: loading it takes a tenth of a second, and a cached kernel does not need it.
     """
     try:
         return _file(pathfinder.locate_bitcode_lib("device").abs_path)
     except Exception:
         return _shown(nvvm_version())
+
+
+_LIBRARIES = {
+    "NVRTC": ("nvrtc", "nvrtcVersion", "compiles CUDA C++"),
+    "nvJitLink": ("nvjitlink", "version", "links kernels with external code"),
+}
+
+
+@functools.cache
+def why_missing(library: str) -> tuple[str, Exception] | None:
+    """Return a message about a missing *library* (``"NVRTC"`` or ``"nvJitLink"``) and what loading it raised; ``None``
+    if the library is there."""
+    module, version, purpose = _LIBRARIES[library]
+    try:
+        load: Callable[[], object] = getattr(importlib.import_module(f"cuda.bindings.{module}"), version)
+        load()
+    except Exception as error:  # each platform and version reports it in its own way
+        return (
+            f"{library}, which {purpose}, was not found\n"
+            f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
+            " CUDA toolkit and set CUDA_HOME to its directory",
+            error,
+        )
+    return None
+
+
+def extra() -> str:
+    """Return the extra of this package that fits the installed ``cuda-bindings``: ``"cu12"`` or ``"cu13"``."""
+    import importlib.metadata  # which takes longer than most of what needs this module
+
+    try:
+        major = importlib.metadata.version("cuda-bindings").partition(".")[0]
+    except importlib.metadata.PackageNotFoundError:
+        major = "13"
+    return f"cu{major}"
 
 
 def _library(name: str) -> str:
@@ -79,7 +115,7 @@ def _library(name: str) -> str:
         return "not found"
 
 
-def _file(path: Any) -> str:
+def _file(path: str) -> str:
     found = os.stat(path)
     return f"{path} ({found.st_size} bytes of {found.st_mtime_ns})"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Building without a GPU, and sameness of what is built."""
+"""Building without a GPU, and reproducibility of what is built."""
 
 import os
 import re
@@ -29,14 +29,14 @@ def test_a_function_or_kernel_and_every_form_of_signature(what, signature):
     assert built.cc == CC
 
 
-def test_a_kernels_own_options_hold_unless_given_anew():
+def test_a_kernels_own_options_are_the_defaults():
     made = cuda.jit(kernel, lto=False)
     assert "built" in symbols(build(made).code)
     assert "built" not in symbols(build(made, lto=True).code)
 
 
 def test_a_kernel_that_is_linked_with_lto_can_be_built_for_debugging():
-    """LTO, the default of the kernel's own options, goes with debug information no more."""
+    """Its own options have LTO by default, which excludes debug information."""
     kernel = cuda.jit(lambda x: None)
     assert cuda.jit(lambda x: None).targetoptions["lto"]
     debug = autolink.build(kernel, "void(float32[::1])", cc=(9, 0), debug=True, opt=False)
@@ -141,7 +141,7 @@ def test_without_a_gpu_the_compute_capability_must_be_given(monkeypatch):
 
 @pytest.mark.parametrize("lto", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_two_processes_build_the_same_bytes(lto, tmp_path):
-    """Device functions in a diamond, several sources, ``link=`` and declared links: no order may vary."""
+    """Device functions in a diamond, several sources, ``link=`` and declared links: every order is fixed."""
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -218,7 +218,7 @@ def test_what_was_compiled_before_makes_no_difference(lto):
 
 
 def test_another_process_finds_the_link(tmp_path):
-    """Its key is the code itself: a process that compiled other functions before finds it too."""
+    """The key of a link is the code itself: a process that compiled other functions first finds it too."""
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -270,7 +270,7 @@ def test_another_process_finds_the_link(tmp_path):
 
 
 def test_shared_device_functions_are_compiled_once_however_deep():
-    """A call graph that shares callees has 2**n paths; each module must be there once."""
+    """A call graph that shares callees has 2**n paths; each module is linked once."""
     level = cuda.jit(device=True)(lambda x: function(x))
     for _ in range(12):
         level = (lambda below: cuda.jit(device=True)(lambda x: below(x) + below(x + 1)))(level)
@@ -282,7 +282,7 @@ def test_shared_device_functions_are_compiled_once_however_deep():
     assert len(build(deep).inputs) == 1
 
 
-def test_arrays_are_aligned_for_cxx_also_where_a_device_function_makes_the_call():
+def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():
     class Read(autolink.DeviceCallable):
         def __numba_cuda_call__(self, values):
             return autolink.Extern("read_second", returns=values.dtype)

@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+import array
+import collections
+import contextvars
 import ctypes
+import datetime
+import decimal
 import enum
 import functools
+import operator
+import re
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda import types
-from numba.cuda.autolink.value_fingerprint import fingerprint
+from numba.cuda.autolink.value_fingerprint import UnknownValueError, fingerprint
 
 
 class Color(enum.Enum):
@@ -45,6 +53,25 @@ class Number(int):
     pass
 
 
+def Named(*fields):
+    return collections.namedtuple("Named", fields)
+
+
+class Names(list):
+    def __init__(self, values, **attributes):
+        super().__init__(values)
+        vars(self).update(attributes)
+
+
+def types_of(**attributes):
+    return type("Made", (), attributes)
+
+
+def read_only(values):
+    values.flags.writeable = False
+    return values
+
+
 def adder(amount):
     return lambda x: x + amount
 
@@ -52,6 +79,28 @@ def adder(amount):
 DIFFERENT = [
     (1, 2),
     (1, 1.0),
+    (float("nan"), -float("nan")),
+    (complex(0.0, 0.0), complex(-0.0, 0.0)),
+    (decimal.Decimal("1.5"), decimal.Decimal("1.50")),
+    (datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)),
+    (array.array("i", [1]), array.array("i", [2])),
+    (collections.deque([1]), collections.deque([2])),
+    (collections.deque([1], 2), collections.deque([1], 3)),
+    (re.compile("a"), re.compile("b")),
+    (operator.itemgetter(1), operator.itemgetter(2)),
+    (ctypes.c_int(1), ctypes.c_int(2)),
+    (Named("a", "b")(1, 2), Named("b", "a")(1, 2)),
+    (Names([1], unit="m"), Names([1], unit="s")),
+    (types_of(unit=1), types_of(unit=2)),
+    (types_of(units=[1]), types_of(units=[2])),
+    (types_of(unit=1)(), types_of(unit=2)()),
+    (np.dtype("i4", metadata={"a": 1}), np.dtype("i4", metadata={"a": 2})),
+    (np.dtype([("x", np.dtype("i4", metadata={"a": 1}))]), np.dtype([("x", np.dtype("i4", metadata={"a": 2}))])),
+    (np.arange(3), read_only(np.arange(3))),
+    (lambda x, /: x, lambda x: x),
+    (lambda *x: x, lambda x: x),
+    (lambda *, x=1: x, lambda *, x=2: x),
+    (str.upper, str.lower),
     (1, True),
     (1, "1"),
     ("1", b"1"),
@@ -146,8 +195,28 @@ def test_values_may_refer_to_themselves_and_to_too_much():
     chain = None
     for _ in range(100_000):
         chain = [chain]
-    assert fingerprint(chain) == fingerprint(chain)
-    assert fingerprint([Point(i) for i in range(100_000)])
+    for too_much in chain, [Point(i) for i in range(100_000)]:
+        with pytest.raises(UnknownValueError, match="it leads to more than 10000 values, or is nested deeper than 50"):
+            fingerprint(too_much)
+
+
+class OnDevice:
+    __cuda_array_interface__ = None
+
+
+class Unpicklable:
+    def __getstate__(self):
+        raise TypeError
+
+
+UNKNOWN = [(each for each in ()), weakref.ref(Point), contextvars.ContextVar("v"), OnDevice(), Unpicklable()]
+
+
+@pytest.mark.parametrize("value", UNKNOWN, ids=lambda value: type(value).__name__)
+def test_a_value_that_cannot_be_told_apart_is_never_equal(value):
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    with pytest.raises(UnknownValueError, match=f"a value of type {name} cannot be told apart from others"):
+        fingerprint(Point(value))
 
 
 def test_fingerprints_are_the_same_in_every_process():

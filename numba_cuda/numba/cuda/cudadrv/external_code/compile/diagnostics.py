@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What to show of a source that does not compile: the errors in NVRTC's log, and a file that holds the source."""
+"""Explain why a source does not compile: the errors in NVRTC's log, what to do, and a file with the source."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _UNDEFINED_MACRO = re.compile(
     r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
-# Those of C++ have no suffix, those of C have one of their own.
+# C++'s have no suffix; C's are listed.
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
 
 def errors_in(log: str) -> str:
-    """The errors in NVRTC's *log*, each with the line of source that it shows, without warnings; the first few of many,
-    and all of a log that has none."""
+    """Return the errors in NVRTC's *log*, each with its line of source, without warnings: the first few of many. Return
+    the whole log if it has no errors."""
     blocks = [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
     errors = [block for block in blocks if _ERROR.search(block.splitlines()[0] if block else "")]
     if not errors:
@@ -35,55 +35,55 @@ def errors_in(log: str) -> str:
     shown = errors[:_MOST_SHOWN]
     others = len([block for block in blocks if block and not _SUMMARY.match(block)]) - len(shown)
     if len(errors) > len(shown):
-        shown.append(f"and {len(errors) - len(shown)} more errors: the exception's .log has all")
-    elif others > 1:  # one is the line that says that it is a log
-        shown.append("The exception's .log has the warnings too.")
+        shown.append(f"and {len(errors) - len(shown)} more errors: see the exception's .log")
+    elif others > 1:  # one of them is the log's own heading
+        shown.append("For the warnings, see the exception's .log.")
     return "\n".join(shown)
 
 
 def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
-    """What to do about the first error in NVRTC's *log* on a source with *include_paths*."""
+    """Return what to do about the first error in NVRTC's *log* of a source with *include_paths*."""
     errors = errors_in(log)
     if macro := _UNDEFINED_MACRO.search(errors):
         return (
-            f"if {macro[1]} is a macro that headers define for the compilers that they know, and not for NVRTC, define"
-            f" it: defines={{'{macro[1]}': '...'}}, or {{'{macro[1]}(x)': '...'}} if it has parameters"
+            f"if {macro[1]} is a macro that headers define for other compilers but not for NVRTC, define it:"
+            f" defines={{'{macro[1]}': '...'}}, or {{'{macro[1]}(x)': '...'}} if it has parameters"
         )
     if missing := _MISSING_HEADER.search(errors):
         name = missing[1]
         if absent := [path for path in include_paths if not os.path.isdir(path)]:
-            return f"mend the source's include_paths, of which these do not exist: {', '.join(absent)}"
+            return f"fix the source's include_paths, of which these do not exist: {', '.join(absent)}"
         if name.startswith("crt/"):
-            return "install the package that has it: nvidia-cuda-crt for CUDA 13, nvidia-cuda-nvcc-cu12 for CUDA 12"
+            return (
+                "install the package that provides it: nvidia-cuda-crt for CUDA 13, nvidia-cuda-nvcc-cu12 for CUDA 12"
+            )
         if _HOST_HEADER.match(name):
             return (
-                f"keep the host's C library, which {name} belongs to, out of the source: its folder (/usr/include) out"
+                f"do not include the host's C library, which {name} belongs to: keep its directory (/usr/include) out"
                 " of include_paths, and a host compiler's macros (__GNUC__) out of defines"
             )
         if _STANDARD_HEADER.fullmatch(name):
             message = "NVRTC has no headers of the host's C++ library: "
             if not _is_in_toolkit(f"cuda/std/{_cxx_header(name)}"):
-                return (
-                    message + f"put a file {name} with what is used of it into a folder of the source's include_paths"
-                )
+                return message + f"put a file {name} that defines what is used into one of the source's include_paths"
             return message + (
-                f"include <cuda/std/{_cxx_header(name)}>, whose names are in cuda::std, or put a file {name} that does"
-                " so into a folder of the source's include_paths"
+                f"include <cuda/std/{_cxx_header(name)}>, whose names are in cuda::std, or put a file {name} that"
+                " includes it into one of the source's include_paths"
             )
-        return f"put the folder that has {name} into the source's include_paths"
+        return f"add the directory that {name} is in to the source's include_paths"
     if "host functions are not allowed in JIT mode" in errors:
         return (
-            "mark the function __device__, or let all functions be device functions:"
+            "mark the function __device__, or make all functions device functions:"
             " options={'device_as_default_execution_space': True}"
         )
     if "has already been defined" in errors:
-        return "give the two functions different names: put what distinguishes them, such as sizes and types, into them"
-    todo = "mend the source at the line that the log names"
+        return "give the two functions different names, made from what distinguishes them, such as sizes and types"
+    todo = "fix the source at the line that the log names"
     place = errors.partition("(")[0]
     if os.path.isabs(place) and not place.endswith(".cu"):
         todo += (
-            "; where that is a library's header and not yours, put a mended copy into a folder that comes first in the"
-            " source's include_paths"
+            "; if that is a library's header, put a fixed copy into a directory that comes first in the source's"
+            " include_paths"
         )
     return todo
 
@@ -99,8 +99,8 @@ def _cxx_header(name: str) -> str:
 
 
 def saved(code: bytes, name: str) -> str | None:
-    """The path of a file that holds the source *code*: *name* if that is one, else a file written now to the cache's
-    directory, or to one for temporary files; ``None`` where nothing can be written."""
+    """Return the path of a file with the source *code*: *name* if it is one, else a file written now to the cache's
+    directory or to one for temporary files; ``None`` if nothing can be written."""
     with contextlib.suppress(OSError, ValueError), open(name, "rb") as file:
         if file.read() == code:
             return os.path.abspath(name)
@@ -118,7 +118,7 @@ def saved(code: bytes, name: str) -> str | None:
 
 
 def _write(path: str, code: bytes) -> None:
-    """Put *code* at *path* in one step, whoever else does."""
+    """Write *code* to *path* in one step: others may write the same file."""
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as file:

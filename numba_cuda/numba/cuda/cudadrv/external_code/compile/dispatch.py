@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compiles what goes into a link as another kind: CUDA C++ by NVRTC, LLVM bitcode by NVVM."""
+"""Compile the inputs that cannot be linked as they are: CUDA C++ with NVRTC, LLVM bitcode with NVVM."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Collection
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
 from ..target import Target
-from . import programs as program_cache
+from . import programs
 from .programs import Program
 
 
-def compiled(link_input: LinkInput, target: Target, wanted: Collection[str] | None = None) -> Program:
-    """*link_input*, of a kind that is compiled, as it goes into a link for *target*, from a cache or built. Of bitcode
-    only the functions that are *wanted*, unless that is ``None``.
+def compiled(link_input: LinkInput, target: Target, referenced: Collection[str] | None = None) -> Program:
+    """Return *link_input*, CUDA C++ or bitcode, compiled for *target*, from a cache or now. Of bitcode, only the
+    *referenced* functions and what they need, or all of it for ``None``.
 
     Raises
     ------
@@ -22,7 +22,7 @@ def compiled(link_input: LinkInput, target: Target, wanted: Collection[str] | No
         If it does not compile.
     """
     if link_input.kind is kinds.BITCODE:
-        from . import bitcode as bitcode_compile
+        from . import bitcode
 
-        return bitcode_compile.compiled(link_input, target, wanted)
-    return program_cache.compiled(link_input, target)
+        return bitcode.compiled(link_input, target, referenced)
+    return programs.compiled(link_input, target)

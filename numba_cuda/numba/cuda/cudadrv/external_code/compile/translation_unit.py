@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CUDA C++ translation units: all that decides on what NVRTC makes of a source."""
+"""CUDA C++ translation units: everything that determines what NVRTC compiles a source to."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .nvrtc import Compiled, run_nvrtc
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """All that NVRTC is given.
+    """The whole input of NVRTC.
 
     Attributes
     ----------
     code:
         The source.
     name:
-        What messages and ``__FILE__`` call it. If it has a directory, quoted includes are looked for there first,
-        else in the working directory.
+        Its name in messages and in ``__FILE__``. Quoted includes are looked for in its directory first; without one,
+        in the working directory.
     options:
         Fields of `cuda.core.ProgramOptions` and their values, sorted by name.
     output:
@@ -42,32 +42,30 @@ class TranslationUnit:
 
     @classmethod
     def of(cls, source: LinkInput, target: Target) -> TranslationUnit:
-        """*source* as it is compiled for *target*, a `Target`: to LTO-IR where that links with
-        LTO, to a relocatable cubin elsewhere."""
-        asked = source.options
-        # A path tells where the source is; other names have no place. NVRTC would look in the working directory first,
-        # where sources with a place are looked for last.
+        """Return the unit of *source* for *target*: compiled to LTO-IR if that links with LTO, else to a relocatable
+        cubin."""
+        given = source.options
+        # Only a path says where the source is. For other names NVRTC would look in the working directory first; for
+        # sources with a path, that is the last place.
         is_file = os.path.isfile(source.name)
         name = source.name if is_file else os.path.basename(source.name)
         fields = {
             "arch": target.arch,
             "relocatable_device_code": True,
             "link_time_optimization": target.lto,
-            "gen_opt_lto": target.lto or None,  # what is optimised before it is linked links faster
+            "gen_opt_lto": target.lto or None,  # code that is optimised first links faster
             "debug": (target.debug and not target.lto) or None,  # full debug information and LTO exclude each other
             "lineinfo": target.lineinfo or None,
             "max_register_count": target.max_registers,
-            "include_path": (*asked.include_paths, *toolkit_include_paths(), *((os.curdir,) if is_file else ())),
-            "define_macro": asked.defines or None,
-            **dict(asked.options),
+            "include_path": (*given.include_paths, *toolkit_include_paths(), *((os.curdir,) if is_file else ())),
+            "define_macro": given.defines or None,
+            **dict(given.options),
         }
         options = tuple(sorted((name, value) for name, value in fields.items() if value is not None))
-        # A path that tells where the source is; other names have no place.
-        name = source.name if os.path.isfile(source.name) else os.path.basename(source.name)
         return cls(source.code.decode(), name, options, "ltoir" if target.lto else "cubin")
 
     def option(self, name: str) -> Any:
-        """The value of an option, ``None`` if it is not set."""
+        """Return the value of an option, ``None`` if it is not set."""
         return dict(self.options).get(name)
 
 
@@ -82,38 +80,47 @@ def compile_unit(unit: TranslationUnit) -> Compiled:
     return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output)
 
 
+def working_directory() -> str:
+    """Return the working directory; an empty text if it was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
 def toolkit_include_paths() -> tuple[str, ...]:
-    """The directories that every source is compiled with: numba-cuda's own headers, the toolkit's, CCCL's, and those
-    that numba-cuda's ``CUDA_NVRTC_EXTRA_SEARCH_PATHS`` names."""
+    """Return the include directories of every source: numba_cuda's own headers, the toolkit's, CCCL's, and those in
+    numba_cuda's ``CUDA_NVRTC_EXTRA_SEARCH_PATHS``."""
     extra = config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or ""
     return fixed_include_paths() + tuple(path for path in extra.split(":") if path)
 
 
 @functools.cache
 def fixed_include_paths() -> tuple[str, ...]:
-    """The include directories of installed packages."""
-    host = os.path.dirname(os.path.dirname(os.path.abspath(nvrtc.__file__)))
+    """Return the include directories of installed packages."""
+    numba_cuda = os.path.dirname(os.path.dirname(os.path.abspath(nvrtc.__file__)))
     major = nvrtc._get_nvrtc_version()[0]
     toolkit = get_cuda_paths()["include_dir"].info
     cccl = pathfinder.locate_nvidia_header_directory("cccl")
     paths = (
-        os.path.join(host, "include", str(major)),
+        os.path.join(numba_cuda, "include", str(major)),
         toolkit,
         cccl.abs_path if cccl is not None else None,
         _nvcc_headers() if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")) else None,  # for <mma.h>
-        os.path.join(host, "memory_management"),
+        os.path.join(numba_cuda, "memory_management"),
     )
     return tuple(path for path in paths if path)
 
 
 def _nvcc_headers() -> str | None:
-    """nvcc's include directory, where CUDA 12's wheels have ``crt``. Not the system's, which may be of another CUDA."""
+    """Return nvcc's include directory, where CUDA 12's wheels have ``crt``; never the system's, which may belong to
+    another CUDA version."""
     found = pathfinder.locate_nvidia_header_directory("nvcc")
     return found.abs_path if found is not None and found.found_via in ("site-packages", "conda") else None
 
 
 def messages_outside_toolkit(log: str) -> str:
-    """The messages of *log* that are not about the toolkit's own headers, which NVRTC, unlike nvcc, does not know to be
+    """Return the messages of *log* that are not about the toolkit's own headers, which nvcc, unlike NVRTC, treats as
     system headers."""
     toolkit = toolkit_include_paths()
     messages = [message for message in log.split("\n\n") if message.strip()]

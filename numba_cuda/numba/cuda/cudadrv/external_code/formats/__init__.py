@@ -11,6 +11,7 @@
 ``llvm_ir``          LLVM IR as text: the functions that it does not define
 ``pieces``           the pieces of device code that a fatbin, an object or an archive holds
 ``symbols``          the symbols that code defines and references, of every readable kind
+``system_symbols``   symbols that the driver or the linker defines
 ``cxx_names``        mangled C++ names
 ``cubin_tables``     whether the tables of a cubin refer to what exists
 ``cubin_resources``  registers, memory and spills of a linked kernel

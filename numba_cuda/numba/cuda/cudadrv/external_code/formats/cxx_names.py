@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""C++ names of functions, read as far as messages need: ``_Z5scaleif`` is ``scale(int, float)``."""
+"""Mangled C++ names of functions, as far as messages need them: ``_Z5scaleif`` is ``scale(int, float)``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"\d+")
 
 
 def readable(symbol: str) -> str:
-    """A mangled *symbol* as C++ spells it; where its parameters are beyond this, ``name(...)``; another as it is."""
+    """Return a mangled *symbol* as C++ spells it, ``name(...)`` if its parameters are too complex; others unchanged."""
     parsed = _parse(symbol)
     if parsed is None:
         return symbol
@@ -24,18 +24,13 @@ def readable(symbol: str) -> str:
 
 
 def base_name(symbol: str) -> str:
-    """The name of the function without namespaces and parameters: *symbol* itself if it is not mangled."""
+    """Return the function's name without namespaces and parameters: *symbol* itself if it is not mangled."""
     parsed = _parse(symbol)
     return symbol if parsed is None else parsed[0][-1]
 
 
-def is_mangled(symbol: str) -> bool:
-    """Whether *symbol* is the C++ name of a function or variable."""
-    return _parse(symbol) is not None
-
-
 def _parse(symbol: str) -> tuple[list[str], str] | None:
-    """The names, outermost first, and what follows them."""
+    """Return the names, outermost first, and what follows them."""
     if not symbol.startswith("_Z"):
         return None
     rest, names = symbol[2:], []
@@ -78,8 +73,8 @@ _MOST = 500
 
 
 def possible_names(symbol: str, prototype: str) -> list[str]:
-    """The C++ names that *symbol* may have with parameters of an LLVM function type, ``i32 (i32, float*)``; empty if
-    they are too many."""
+    """Return the C++ names that *symbol* may have with the parameters of an LLVM function type, ``i32 (i32, float*)``;
+    none if there are more than 500."""
     inside = prototype.partition("(")[2].rpartition(")")[0]
     stem, names = f"_Z{len(symbol)}{symbol}", [""]
     for parameter in filter(None, (text.strip() for text in inside.split(","))):

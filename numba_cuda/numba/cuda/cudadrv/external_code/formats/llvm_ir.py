@@ -6,15 +6,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from .system_symbols import is_system
+
 _FUNCTION = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
 # NVVM defines these, or numba-cuda does when it hands the IR over.
 _COMPILER_PREFIXES = ("llvm.", "__nv", "___numba_")
 
 
 def undefined_functions(modules: Iterable[str]) -> tuple[str, ...]:
-    """Return the functions that *modules* (LLVM IR as text), linked with each other, call and do not define; sorted."""
+    """Return the functions that *modules* (LLVM IR as text), linked with each other, call and do not define; sorted.
+
+    Those that NVVM, numba-cuda, the driver or the linker defines are left out.
+    """
     found: dict[str, set[str]] = {"declare": set(), "define": set()}
     for text in modules:
         for how, quoted, plain in _FUNCTION.findall(text):
             found[how].add(quoted or plain)
-    return tuple(sorted(name for name in found["declare"] - found["define"] if not name.startswith(_COMPILER_PREFIXES)))
+    undefined = (name for name in found["declare"] - found["define"] if not name.startswith(_COMPILER_PREFIXES))
+    return tuple(sorted(name for name in undefined if not is_system(name)))

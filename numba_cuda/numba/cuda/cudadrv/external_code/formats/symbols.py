@@ -15,10 +15,7 @@ from .bounds import FormatError
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
 from .pieces import pieces
 from .ptx import ptx_symbols
-
-# Functions that every program on a GPU can call: nothing that is linked has to define them.
-_SYSTEM = frozenset({"vprintf", "malloc", "free", "__assertfail"})
-_SYSTEM_PREFIXES = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
+from .system_symbols import is_system
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Symbols:
     def of(cls, defined: Iterable[str], referenced: Iterable[str]) -> Symbols:
         """Return the record of these; what the system defines is left out."""
         own = set(defined)
-        undefined = (name for name in set(referenced) - own - _SYSTEM if not name.startswith(_SYSTEM_PREFIXES))
+        undefined = (name for name in set(referenced) - own if not is_system(name))
         return cls(tuple(sorted(own)), tuple(sorted(undefined)))
 
 

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which headers a CUDA C++ source reads, and whether they have changed.
+
+====================  ==============================================================================
+``scan``              find the headers that a source includes or probes for, in the texts
+``macros``            what a macro can stand for in ``#include MACRO``
+``file_state``        what shows that a file is unchanged without reading it
+``manifest``          the record of the headers that a compile read, and of those that must not appear
+``watch``             whether the headers of a manifest have changed since the last look
+====================  ==============================================================================
+"""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a macro can stand for in ``#include MACRO``: every text that any of its definitions gives it.
 
-Definitions are taken from all texts, whatever conditions they stand under: what is found is more than what a compile
-includes, and never less.
+Definitions are taken from all texts, under whatever condition: more is found than a compile includes, never less.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ _MOST = 1000
 
 
 class UnknownTextError(Exception):
-    """A macro is defined as something that cannot be told from its text alone."""
+    """A macro's text alone does not show what it stands for."""
 
 
 class Macros:
-    """The macros that *texts*, and options (*defined*: names and values), define."""
+    """The macros that *texts* define, and those that options define (*defined*: names and values)."""
 
     def __init__(self, texts: Sequence[bytes], defined: Iterable[tuple[str, str]] = ()):
         self._texts = texts
@@ -30,13 +29,13 @@ class Macros:
         self._options = {name.encode(): value.encode() for name, value in defined}
 
     def includes(self, name: bytes) -> set[bytes]:
-        """What ``#include name`` may mean: names in quotes or angle brackets, as they would be written. Nothing for a
-        macro that is defined nowhere.
+        """Return what ``#include name`` may include: names with their quotes or angle brackets. A macro that is
+        defined nowhere includes nothing.
 
         Raises
         ------
         UnknownTextError
-            If one of its definitions calls another macro, say.
+            If the text of a definition is not enough: if it calls another macro, for example.
         """
         return set(itertools.islice(self._includes(name, ()), _MOST))
 
@@ -54,7 +53,7 @@ class Macros:
                 raise UnknownTextError(body.decode(errors="replace"))
 
     def _expanded(self, text: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
-        """*text* with each macro in it replaced by each of its meanings."""
+        """Yield *text* with each macro in it replaced by each of its definitions."""
         for found in _NAME.finditer(text):
             name = found[0]
             if name in outer or not (bodies := self._bodies(name)):
@@ -65,11 +64,11 @@ class Macros:
                 for inner in self._expanded(body, (*outer, name)):
                     for rest in self._expanded(text[found.end() :], outer):
                         yield text[: found.start()] + inner + rest
-            # It may also be undefined at that place.
+            # It may also be undefined there.
         yield text
 
     def _bodies(self, name: bytes) -> list[bytes]:
-        """All that *name* is defined as."""
+        """Return every definition of *name*."""
         if name not in self._known:
             define = re.compile(rb"#[ \t]*define[ \t]+" + name + rb"(?!\w)([^\n]*)")
             found = [found[1] for text in self._texts if name in text for found in define.finditer(text)]

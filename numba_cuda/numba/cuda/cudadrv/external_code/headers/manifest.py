@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The headers that a compile read, and whether it would read the same again.
+"""The record of the headers that a compile read, which shows whether it would read the same again.
 
-A manifest holds every header with the state of its file and its content's digest, and where a header must not appear:
-where one was looked for before it was found further on (a new file there would be read instead), or not found at all.
+A manifest holds every header with the state of its file and the digest of its content, and every place where a header
+must not appear: where one was looked for and found further on (a new file would be read instead), or not found at all.
 As in ccache's direct mode, nothing is read while all states are the same; where states differ, contents decide.
 """
 
@@ -17,28 +17,23 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
-from .file_state import FileState, Header, file_state, is_settled
+from .file_state import FileState, Header, all_unchanged, file_state, is_settled, path_state
 
 if TYPE_CHECKING:
     from .scan import Found
 
-# Goes up when what a stored manifest means changes.
+# Raised when the meaning of a stored manifest changes.
 MANIFEST_FORMAT = "2"
-
-# How long, in seconds, the headers of installed packages count as unchanged after a look at them.
-PACKAGES_STAY = 1.0
-
-_GONE: FileState = (-1, -1, -1, -1)
 
 
 @dataclass(frozen=True)
 class Absence:
-    """No file of these *names* is below *base* (``""``: the working directory).
+    """No file with any of these *names* exists below *base* (``""``: the working directory).
 
-    One would show in the *states* of the directories *watched*, the deepest that exist on the way to it; where a
-    dangling link leads out of these, the path is in *unwatched*.
+    A new one would change the *states* of the directories *watched*, the deepest that exist on the way to it. A path
+    that leads out of these through a dangling link is in *unwatched*.
     """
 
     base: str
@@ -49,7 +44,7 @@ class Absence:
 
     @classmethod
     def of(cls, base: str, names: Iterable[str]) -> Absence | None:
-        """Look for *names*; ``None`` if one is there."""
+        """Look for *names* below *base*; return ``None`` if one exists."""
         names = tuple(names)
         nearest: dict[str, tuple[str, bool]] = {}
         unwatched = []
@@ -61,7 +56,7 @@ class Absence:
             if nearest[folder][1] or os.path.islink(path):
                 unwatched.append(path)
         watched = tuple(dict.fromkeys(folder for folder, _ in nearest.values()))
-        states = tuple(map(_state, watched))  # first, so that what appears while we look shows later
+        states = tuple(map(path_state, watched))  # first, so that a file that appears meanwhile shows later
         if any(file_state(os.path.join(base, name)) is not None for name in names):
             return None
         return cls(base, names, watched, states, tuple(unwatched))
@@ -71,14 +66,14 @@ class Absence:
         return not self.unwatched and all(is_settled(state, recorded) for state in self.states)
 
     def refreshed(self, recorded: int) -> Absence | None:
-        """This absence, looked at again if it may have ended since *recorded*; ``None`` if it has."""
-        if self.is_settled(recorded) and _are(self.watched, self.states):
+        """Look again if a file may have appeared since *recorded*; return ``None`` if one has."""
+        if self.is_settled(recorded) and all_unchanged(self.watched, self.states):
             return self
         return Absence.of(self.base, self.names)
 
 
 def _nearest_existing(folder: str) -> tuple[str, bool]:
-    """The deepest existing directory of a path, and whether a dangling link is on the way."""
+    """Return the deepest existing directory of a path, and whether a dangling link is on the way."""
     dangling = False
     while folder and not os.path.isdir(folder):
         dangling |= os.path.islink(folder)
@@ -91,18 +86,18 @@ def _nearest_existing(folder: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class HeaderManifest:
-    """What a compile read, and where nothing may appear.
+    """The headers that a compile read, and where none may appear.
 
     Attributes
     ----------
     recorded:
-        When the look at it all began, in nanoseconds.
+        When recording began, in nanoseconds.
     headers:
-        What is read, sorted by path. More than what is really read does no harm.
+        The headers, sorted by path; others than those that are really read do no harm.
     absences:
         What was looked for and not found.
     traced:
-        Whether NVRTC reported headers that the texts do not tell.
+        Whether NVRTC reported headers that the texts do not show.
     """
 
     recorded: int
@@ -112,7 +107,7 @@ class HeaderManifest:
 
     @classmethod
     def of(cls, found: Found, recorded: int, *, traced: bool = False) -> HeaderManifest | None:
-        """What a scan found that began at *recorded*; ``None`` if files appeared meanwhile."""
+        """Record what was *found* by a scan that began at *recorded*; return ``None`` if files appeared meanwhile."""
         absences = []
         for base, names in found.absent.items():
             absence = Absence.of(base, names)
@@ -124,22 +119,22 @@ class HeaderManifest:
 
     @property
     def size(self) -> int:
-        """Bytes of all headers."""
+        """The size of all headers in bytes."""
         return sum(size for size, *_ in self.states)
 
     @property
     def paths(self) -> Sequence[str]:
-        """Those of all headers."""
+        """The paths of all headers."""
         return self.headers.paths if isinstance(self.headers, _UnpackedHeaders) else [h.path for h in self.headers]
 
     @property
     def states(self) -> Sequence[FileState]:
-        """Those of all headers."""
+        """The states of all headers."""
         return self.headers.states if isinstance(self.headers, _UnpackedHeaders) else [h.state for h in self.headers]
 
     @functools.cached_property
     def is_settled(self) -> bool:
-        """Whether any change since it was recorded shows in a state. Not so for what was written just before."""
+        """Whether any later change shows in a state. A change of a file written just before the record may not."""
         recorded = self.recorded
         return all([is_settled(header.state, recorded) for header in self.headers]) and all(
             absence.is_settled(recorded) for absence in self.absences
@@ -155,9 +150,9 @@ class HeaderManifest:
         return digest.hexdigest()
 
     def refreshed(self) -> HeaderManifest | None:
-        """The same with the states of now, ``None`` if a header changed, is gone, or appeared where none was.
+        """Return the same headers with their current states; ``None`` if one changed, is gone or has appeared.
 
-        What is neither touched nor too new is not read.
+        Files that were neither touched nor too new are not read.
         """
         from .scan import read_header
 
@@ -183,7 +178,7 @@ class HeaderManifest:
         return dataclasses.replace(self, recorded=now, headers=tuple(headers), absences=tuple(absences))
 
     def packed(self) -> bytes:
-        """As JSON: paths split and shared, numbers and digests in one row each, to be read quickly."""
+        """Return the manifest as JSON that is read quickly: paths split and shared, numbers and digests in one row."""
         folders, names = _Table(), _Table()
         split = [_split(header.path) for header in self.headers]
         content = {
@@ -206,12 +201,12 @@ class HeaderManifest:
 
     @classmethod
     def unpacked(cls, data: bytes) -> HeaderManifest:
-        """What was packed.
+        """Return the manifest that was packed.
 
         Raises
         ------
         ValueError, KeyError, TypeError, IndexError
-            If *data* is no packed manifest.
+            If *data* is not a packed manifest.
         """
         content = json.loads(data)
         folders, names = content["folders"], content["names"]
@@ -222,12 +217,12 @@ class HeaderManifest:
             for base, numbers, watched, states, unwatched in content["absent"]
         ]
         manifest = cls(content["recorded"], headers, tuple(absences), content["traced"])
-        vars(manifest).update(digest=content["digest"], is_settled=content["settled"])  # which are worked out once
+        vars(manifest).update(digest=content["digest"], is_settled=content["settled"])  # as if computed before
         return manifest
 
 
 class _UnpackedHeaders(Sequence[Header]):
-    """Headers whose digests nobody has asked for yet."""
+    """Headers whose digests are decoded when they are needed."""
 
     def __init__(self, paths: list[str], states: list[FileState], sha256: str):
         if len(paths) != len(states):
@@ -245,7 +240,11 @@ class _UnpackedHeaders(Sequence[Header]):
     def __len__(self) -> int:
         return len(self.paths)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Header: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Header]: ...
+    def __getitem__(self, index: int | slice) -> Header | Sequence[Header]:
         return self._headers[index]
 
     def __eq__(self, other: object) -> bool:
@@ -254,87 +253,8 @@ class _UnpackedHeaders(Sequence[Header]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class HeaderWatch:
-    """A manifest, and what this process knows about it: `unchanged` takes about 1 ms for CUB's 400 headers, and next
-    to nothing when it is asked again soon.
-
-    Headers of installed packages (*packages*: their include directories, those of the CUDA toolkit above all) do not
-    change under a running process but by hand: they are looked at again after `PACKAGES_STAY` seconds. All other
-    headers are looked at each time.
-    """
-
-    def __init__(self, manifest: HeaderManifest, packages: Sequence[str] = ()):
-        self._packages = tuple(os.path.join(folder, "") for folder in packages)
-        self._package_folders = frozenset(packages)
-        self._set(manifest)
-
-    def unchanged(self) -> bool:
-        """Whether a compile would read the same as when `manifest` was recorded; that then has the states of now."""
-        if self.manifest.is_settled and _are(*self._own) and self._packages_are():
-            return True
-        refreshed = self.manifest.refreshed()
-        if refreshed is None:
-            return False
-        self._set(refreshed)
-        return True
-
-    def _set(self, manifest: HeaderManifest) -> None:
-        own: tuple[list[str], list[FileState]] = [], []
-        packaged: tuple[list[str], list[FileState]] = [], []
-        folders, prefixes = self._package_folders, self._packages
-        for paths, states in (
-            (manifest.paths, manifest.states),
-            *((absence.watched, absence.states) for absence in manifest.absences),
-        ):
-            for path, state in zip(paths, states, strict=True):
-                group = packaged if path.startswith(prefixes) or path in folders else own
-                group[0].append(path)
-                group[1].append(state)
-        self.manifest = manifest
-        self._own = own
-        self._packaged = packaged
-        self._packages_until = 0.0
-
-    def _packages_are(self) -> bool:
-        now = time.monotonic()
-        if now < self._packages_until:
-            return True
-        until = later = now + PACKAGES_STAY
-        for path, state in zip(*self._packaged, strict=True):
-            seen = _seen_packaged.get(path)
-            if seen is None or seen[0] <= now:
-                seen = _seen_packaged[path] = later, _state(path)
-            if seen[1] != state:
-                return False
-            if seen[0] < until:
-                until = seen[0]
-        self._packages_until = until
-        return True
-
-
-# Until when the states of installed packages' files count; manifests share most of these.
-_seen_packaged: dict[str, tuple[float, FileState]] = {}
-
-
-def _are(paths: Sequence[str], states: Sequence[FileState]) -> bool:
-    return all(map(_is, paths, states))
-
-
-def _is(path: str, state: FileState) -> bool:
-    return _state(path) == state
-
-
-def _state(path: str) -> FileState:
-    """The state of a file or directory."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return _GONE
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-
-
 class _Table(dict[str, int]):
-    """Numbers texts in order of their first use."""
+    """Numbers for texts, in order of their first use."""
 
     def __missing__(self, text: str) -> int:
         number = self[text] = len(self)
@@ -342,7 +262,7 @@ class _Table(dict[str, int]):
 
 
 def _split(path: str) -> tuple[str, str]:
-    """*path* in two parts that, put together, are exactly it."""
+    """Return directory and name, which together are exactly *path*."""
     start = max(path.rfind("/"), path.rfind(os.sep)) + 1
     return path[:start], path[start:]
 

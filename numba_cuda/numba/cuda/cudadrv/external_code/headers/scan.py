@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which headers a CUDA C++ source pulls in, found in its text.
+"""Find in the text of a CUDA C++ source which headers it includes.
 
-Conditionals are not evaluated: what is found is more than a compile reads, and never less, except for includes whose
-name a macro gives that is no plain text, which are reported. Names are looked up where NVRTC looks: a quoted name in
-the directory of the file that includes it (of the source itself: in the directory of its name, which is the working
-directory if there is none), then, as a name in angle brackets, in the include paths. Paths are spelled as NVRTC spells
-them in ``__FILE__``.
+Conditionals are not evaluated: more is found than a compile reads, never less, except for includes through macros that
+are not plain text, which are reported. Names are looked up where NVRTC looks. A quoted name is looked up in the
+directory of the file that includes it (for the source itself, the directory of its name, or the working directory if it
+has none), then in the include paths, like a name in angle brackets. Paths are spelled as in ``__FILE__``.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from dataclasses import dataclass, field
 from .file_state import Header, file_state, is_settled, state_of
 from .macros import Macros, UnknownTextError
 
-# Written so that each part can match in one way only: a comment ends at the first end of a comment.
+# Each part can match in one way only: a comment ends at the first "*/".
 _SPACE = rb"[ \t\f\v]*(?:/\*(?:[^*]|\*(?!/))*\*/[ \t\f\v]*)*"
 _NAME = rb'(?:"([^"\n\0]+)"|<([^>\n\0]+)>)'
 _INCLUDE = re.compile(rb"#" + _SPACE + rb"include(_next)?\b" + _SPACE + rb"(?:" + _NAME + rb"|([^\s/]\S*))")
 _HAS_INCLUDE = re.compile(rb"__has_include(_next)?\s*\(\s*(?:" + _NAME + rb"|\S)")
-# How headers provide for compilers without it; NVRTC has it.
+# Headers define it for compilers that lack it; NVRTC has it.
 _DEFINED_HAS_INCLUDE = re.compile(rb"#[ \t]*define[ \t]+__has_include(?:_next)?\([^)\n]*\)")
-# What is given to a macro that wraps __has_include.
+# The argument of a macro that wraps __has_include.
 _ARGUMENT = re.compile(rb"[(,]\s*<([^<>\s()]+)>\s*[),]")
 _CONDITION = re.compile(rb'#[ \t]*(?:el)?if[^\n"]*"[^\n]*')
 _QUOTED = re.compile(rb'"([^"\n\0]+)"')
@@ -43,18 +42,19 @@ QUOTED, ANGLED, EVERY = '"', "<", "*"
 
 @dataclass(frozen=True)
 class Directives:
-    """What a text includes or probes for.
+    """What a text includes, and what it probes for.
 
     Attributes
     ----------
     names:
-        Pairs of `QUOTED`, `ANGLED` or `EVERY` (``#include_next``: every file of that name may be meant) and a name.
+        Pairs of a form and a name. The form is `QUOTED`, `ANGLED` or `EVERY`: ``#include_next`` may mean every file of
+        that name.
     macros:
-        What stands in an include directive in place of a name.
+        The macros in include directives.
     computed_probe:
-        Whether a macro names what ``__has_include`` asks for.
+        Whether ``__has_include`` is applied to a macro.
     clock:
-        Whether it mentions ``__DATE__`` or ``__TIME__``.
+        Whether it mentions ``__DATE__``, ``__TIME__`` or ``__TIMESTAMP__``.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -64,7 +64,7 @@ class Directives:
 
     @classmethod
     def of(cls, text: bytes) -> Directives:
-        """Read *text*, a source or a header."""
+        """Read the directives of *text*, a source or a header."""
         if b"\\" in text:
             text = _SPLICE.sub(b"", text)
         if b"%:" in text:
@@ -84,7 +84,7 @@ class Directives:
                     _add(names, None, name, b"")
         macros: tuple[bytes, ...] = ()
         computed_probe = False
-        if computed:  # perhaps only in a comment
+        if computed:  # or only a comment looks like that
             text = _COMMENT_OR_LITERAL.sub(_blank_comment, text)
             macros = tuple(found[4] for found in _includes(text) if found[4])
             text = _WRAPPER.sub(_blank_wrapper, text)
@@ -93,8 +93,8 @@ class Directives:
 
 
 def _includes(text: bytes) -> Iterator[re.Match[bytes]]:
-    """The include directives, which stand at the start of a line or after a comment that ends there: other comments are
-    full of examples that include libraries."""
+    """Yield the include directives: those at the start of a line, or after a comment that ends there. Comments are full
+    of examples with includes."""
     for found in _INCLUDE.finditer(text):
         before = text[text.rfind(b"\n", 0, found.start()) + 1 : found.start()].rstrip()
         if not before or before.endswith(b"*/"):
@@ -113,25 +113,25 @@ def _blank_comment(found: re.Match[bytes]) -> bytes:
 
 
 def _blank_wrapper(found: re.Match[bytes]) -> bytes:
-    """A function-like macro may hand its own parameter on."""
+    """A function-like macro may pass on its own parameter."""
     parameters = [parameter.strip() for parameter in found[1].split(b",")]
     return b"" if found[2] in parameters else found[0]
 
 
 @dataclass
 class Found:
-    """What a scan found.
+    """The result of a scan.
 
     Attributes
     ----------
     headers:
-        By path, in order of discovery.
+        The headers by path, in order of discovery.
     absent:
-        Names that were looked for and not found, by the directory (``""`` for the working directory).
+        The names that were not found, by the directory in which they were looked up (``""``: the working directory).
     computed_includes:
-        The files that include what a macro names that is no plain text.
+        The files with an include through a macro that is not plain text.
     computed_probes, clocks:
-        The files in which `Directives` has these.
+        The files whose `Directives` have a computed probe, or a clock.
     """
 
     headers: dict[str, Header] = field(default_factory=dict)
@@ -143,20 +143,20 @@ class Found:
 
 @dataclass(frozen=True)
 class SourceText:
-    """A source, and where its includes are looked for.
+    """A source, and where its includes are looked up.
 
     Attributes
     ----------
     code:
         Its text.
     folder:
-        Where its own quoted includes are looked for first; ``""`` is the working directory, ``None`` nowhere.
+        Where its own quoted includes are looked up first; ``""`` is the working directory, ``None`` no directory.
     search:
         The include paths, in order.
     preincluded:
-        What is included before its first line.
+        The names of headers included before its first line.
     defined:
-        Macros that the options define, and their values.
+        The macros that options define, and their values.
     """
 
     code: bytes
@@ -166,7 +166,7 @@ class SourceText:
     defined: tuple[tuple[str, str], ...] = ()
 
     def scan(self, traced: Iterable[str] = ()) -> Found:
-        """Find the headers; *traced* are paths of some that are known to be read, whatever the text says."""
+        """Find the headers; *traced* are paths that NVRTC is known to read, whatever the text says."""
         return _Scan(self).run(tuple(traced))
 
 
@@ -212,7 +212,7 @@ class _Scan:
             self._look_up(form, name, folder if form != ANGLED else None)
 
     def _follow_macros(self) -> bool:
-        """Look up what macros in include directives stand for; whether that led to further headers."""
+        """Look up what macros in include directives stand for; return whether that led to further headers."""
         before = len(self.found.headers)
         macros = Macros([self.source.code, *map(_text, self.found.headers)], self.source.defined)
         unknown: dict[str, None] = {}
@@ -252,7 +252,7 @@ class _Scan:
     def _read(self, path: str) -> None:
         if path not in self.found.headers:
             self.found.headers[path], directives = read_header(path)
-            # Headers that include each other as "../b/b.h" and "../a/a.h" have ever longer spellings.
+            # Headers that include each other as "../b/b.h" and "../a/a.h" get longer and longer spellings.
             folder, name = os.path.split(path)
             file = self._real_folder(folder), name
             if file not in self._followed:
@@ -266,7 +266,8 @@ class _Scan:
         return known
 
     def _take_traced(self, path: str) -> None:
-        """A macro may have named *path* from any directory above it, and another file may take its place there."""
+        """Read *path*, which a macro named relative to any directory above it, and look for files that would take its
+        place."""
         computing = (os.path.dirname(file) for file in self.found.computed_includes if file)
         own = () if self.source.folder is None else (self.source.folder,)
         bases = tuple(dict.fromkeys((*own, *computing, *self._folders)))
@@ -288,7 +289,7 @@ def _text(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             text = file.read()
-    except OSError:  # it is gone meanwhile, which shows in its state
+    except OSError:  # it was removed meanwhile, which its state will show
         return b""
     return _SPLICE.sub(b"", text) if b"\\" in text else text
 
@@ -300,13 +301,13 @@ def _below(base: str, path: str) -> str | None:
     return path[len(start) :] if path.startswith(start) else None
 
 
-# Headers that were read in this process, most of them the toolkit's, with when they were read.
+# The headers read in this process, most of them the toolkit's, and when each was read.
 _read_before: dict[str, tuple[int, Header, Directives]] = {}
 _MOST_REMEMBERED = 20_000
 
 
 def read_header(path: str) -> tuple[Header, Directives]:
-    """Read the header at *path*, unless this process read it before and it is unchanged.
+    """Return the header at *path* and its directives, read now unless this process read it before and it is unchanged.
 
     Raises
     ------
@@ -318,7 +319,7 @@ def read_header(path: str) -> tuple[Header, Directives]:
         return known[1], known[2]
     now = time.time_ns()
     with open(path, "rb") as file:
-        state = state_of(os.fstat(file.fileno()))  # before reading: a change while we read shows later
+        state = state_of(os.fstat(file.fileno()))  # before reading, so that a change during it shows later
         content = file.read()
     header = Header(path, state, hashlib.sha256(content).digest())
     same = known is not None and known[1].sha256 == header.sha256

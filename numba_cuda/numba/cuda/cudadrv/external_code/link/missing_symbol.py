@@ -13,7 +13,6 @@ from ..compile import bitcode, programs
 from ..compile.nvrtc import CompileError
 from ..formats import cxx_names, symbols
 from ..formats.pieces import has_compressed_piece
-from ..formats.symbols import Symbols
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
 from ..target import Target
@@ -41,7 +40,7 @@ def symbol_in_parts(job: LinkJob) -> str | None:
     """Return an undefined symbol that no part defines, where that can be read, or ``None``. nvJitLink before 12.9 does
     not name those of machine code."""
     defined: set[str] = set()
-    undefined = list(Symbols.of((), job.kernel_code.sites).undefined)
+    undefined = list(job.kernel_code.sites)
     for part in job.parts:
         own = symbols.symbols_of(part.kind.name, part.code)
         undefined += own.undefined if own is not None else ()

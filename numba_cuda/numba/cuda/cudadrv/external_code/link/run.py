@@ -15,7 +15,7 @@ from ..cache.key import CacheKey
 from ..cache.store import current_store
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
-from ..toolkit_missing import why_missing
+from ..toolkit import why_missing
 from . import device_runtime
 from .duplicates import check_duplicates
 from .errors import LinkError, message

@@ -129,7 +129,7 @@ ERRORS = {
     "no kernel named": (2, ["explain", "FILE"], "write FILE.py:KERNEL"),
     "no such file": (1, ["explain", "missing.py:kernel"], "missing.py: no such file"),
     "no such kernel": (1, ["explain", "FILE:kernal"], "has no 'kernal'; did you mean kernel?"),
-    "not a kernel": (1, ["explain", "FILE:add", "--sig", SIGNATURE, "--cc", "9.0"], "takes a"),
+    "not a kernel": (1, ["explain", "FILE:add", "--sig", SIGNATURE, "--cc", "9.0"], "expects a Python function"),
     "no compute capability": (
         2,
         ["explain", "FILE:kernel", "--cc", "ninety"],

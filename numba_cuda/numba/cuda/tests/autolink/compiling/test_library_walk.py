@@ -6,11 +6,15 @@ from __future__ import annotations
 import itertools
 import sys
 
+from autolink_support import Linked
+from numba.cuda import dispatcher, jit, types
+from numba.cuda.autolink.compilation import without_device
 from numba.cuda.autolink.compiling.call_graph import call_graph
 from numba.cuda.autolink.compiling.code_library import LinkingCodeLibrary
 from numba.cuda.autolink.compiling.library_walk import callees_first
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
+from numba.cuda.autolink.reports.facts import facts_of
 
 DEEP = max(200, sys.getrecursionlimit() + 1)
 
@@ -65,3 +69,26 @@ def test_a_function_without_call_sites_below_it_is_not_in_the_graph():
     graph, chains = call_graph(kernel)
     assert [function.name for function in graph.functions] == ["kernel"]
     assert (graph.calls, chains) == ((), {})
+
+
+def test_a_kernel_sixty_calls_above_its_call_site_is_linked_and_described():
+    """numba-cuda compiles nested calls recursively, to a depth of about 40; it goes deeper where callees are compiled
+    first."""
+    depth, cc = 60, (9, 0, "")
+    function = Linked("at_the_bottom").function
+
+    def calling(below):
+        return jit(device=True)(lambda x: below(x))
+
+    with without_device(cc):
+        for _ in range(depth):
+            function = calling(function)
+            function.compile_device((types.int32,))
+
+        def kernel(x):
+            x[0] = function(x[1])
+
+        library = dispatcher._Kernel(kernel, (types.int32[::1],), lto=True)._codelibrary
+        assert bytes(library.get_cubin().code).startswith(b"\x7fELF")
+        (call,) = facts_of(library, cc).calls
+    assert len(call.chain) == depth + 1

@@ -77,8 +77,8 @@ def test_a_script_s_own_objects_are_sent(tmp_path):
         + "from numba.cuda.autolink.testing import check_linkable\n"
         + "from numba.cuda.autolink.conformance import reproducibility\n"
         + "from numba.cuda.autolink.protocol.callee import find_callee\n"
-        + "told = reproducibility.ask_there(find_callee(Scale()), (float32,), [autolink.Target((9, 0))])\n"
-        + "print(told.code[0][0].text)\n"
+        + "answer = reproducibility.ask_there(find_callee(Scale()), (float32,), [autolink.Target((9, 0))])\n"
+        + "print(answer.code[0][0].text)\n"
     )
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("// code\n", "")

@@ -555,7 +555,7 @@ class TestExtern:
             (("f",), {"returns": types.float32[::1]}, TypeError, r"cannot return array.*: C returns numbers"),
             (("f",), {"returns": types.UniTuple(types.int8, 2)}, TypeError, "cannot return UniTuple"),
             (("f",), {"returns": "float"}, TypeError, "returns: 'float' is not the name of a Numba type: NameError"),
-            (("f",), {"returns": "Array"}, TypeError, "returns: 'Array' is not the name of a Numba type: it is type"),
+            (("f",), {"returns": "Array"}, TypeError, "returns: 'Array' is not the name of a Numba type: it is <class"),
             (("f",), {"returns": "float32)"}, TypeError, "is not the name of a Numba type: SyntaxError"),
             (("f",), {"returns": "float32[::1]"}, TypeError, "Extern cannot return array"),
             (("f",), {"returns": int}, TypeError, "is not a Numba type: C and Python mean different types by int"),

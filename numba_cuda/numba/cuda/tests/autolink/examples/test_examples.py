@@ -59,7 +59,7 @@ class TestRunAsAScript:
 
     def test_curand(self):
         done = self.run("curand_monte_carlo.py")
-        if done.returncode == 2 and "This example needs cuRAND: cuRAND's headers are not found" in done.stdout:
+        if done.returncode == 2 and "This example needs cuRAND: cuRAND's headers were not found" in done.stdout:
             pytest.skip(done.stdout.strip())
         assert done.returncode == 0, done.stdout + done.stderr
         assert "All within five standard deviations" in done.stdout

@@ -41,7 +41,7 @@ def ask(path, content=None, blobs=(), **options):
         return child.request(content or {}, blobs, **options)
 
 
-def death(path, **options):
+def failure(path, **options):
     with ChildProcess(path) as child, pytest.raises(ChildEndedError) as caught:
         child.request({}, **options)
     return caught.value
@@ -135,7 +135,7 @@ def test_output_is_bounded_and_its_end_is_kept(script):
     assert printed.endswith("xxx\nthe end") or printed.endswith("xxxthe end")
 
 
-def test_an_exception_is_told_and_the_child_lives_on(script):
+def test_an_exception_is_raised_here_and_the_child_survives(script):
     path = script("if content: raise ValueError('no such ü')\nreturn {'pid': os.getpid()}, []")
     with ChildProcess(path) as child:
         pid = child.request({}).content
@@ -156,12 +156,12 @@ def test_an_exception_is_told_and_the_child_lives_on(script):
         ("os.closerange(3, 100); import time; time.sleep(100)", "it closed its pipes or garbled a reply"),
     ],
 )
-def test_a_death_is_one_error_that_tells_how(script, tmp_path, monkeypatch, body, how):
+def test_a_crash_is_one_error_that_says_how_it_ended(script, tmp_path, monkeypatch, body, how):
     monkeypatch.chdir(tmp_path)
     before = set(tmp_path.iterdir())
     path = script(f"os.write(2, b'last words')\n{body}")
     with ChildProcess(path) as child:
-        for _ in range(2):  # and so does every later request
+        for _ in range(2):  # later requests fail with the same error
             with pytest.raises(ChildEndedError) as caught:
                 child.request({})
             assert (caught.value.how, caught.value.printed) == (how, "last words")
@@ -171,7 +171,7 @@ def test_a_death_is_one_error_that_tells_how(script, tmp_path, monkeypatch, body
 
 def test_a_script_that_cannot_be_loaded_is_shown(tmp_path):
     (tmp_path / "script.py").write_text("import not_to_be_found")
-    error = death(str(tmp_path / "script.py"))
+    error = failure(str(tmp_path / "script.py"))
     assert error.how == "exit code 1"
     assert "No module named 'not_to_be_found'" in error.printed
 
@@ -188,7 +188,7 @@ def test_a_child_that_hangs_is_killed_with_all_that_it_started(script, tmp_path)
         time.sleep(1000)
         """
     )
-    error = death(path, timeout=2)
+    error = failure(path, timeout=2)
     assert (error.how, error.printed) == ("no answer within 2 s", "sleeping")
     with contextlib.suppress(OSError):  # it is gone, or nobody has asked yet how it ended
         assert Path(f"/proc/{started.read_text()}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -239,6 +239,13 @@ def test_an_interpreter_that_does_not_start_is_an_error(script, monkeypatch, exe
         ask(script("return {}, []"))
     assert str(caught.value).startswith("no child process can be started: ")
     assert message in str(caught.value)
+
+
+def test_a_script_may_close_its_output(script):
+    path = script("sys.stdout.close()\nsys.stderr = None\nreturn content, []")
+    with ChildProcess(path) as child:
+        for number in range(2):
+            assert child.request({"number": number}).content == {"number": number}
 
 
 def test_what_is_not_json_is_refused_before_it_is_sent(script):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a slow build says in a terminal, and that it is silent elsewhere."""
+"""A slow build shows what it is doing in a terminal, and nothing elsewhere."""
 
 import importlib
 import os
@@ -97,7 +97,7 @@ def run(environment, **streams):
     )
 
 
-def test_a_slow_build_says_in_a_terminal_what_it_is_doing():
+def test_a_slow_build_shows_in_a_terminal_what_it_is_doing():
     reader = Reader()
     done = run({"CI": None, progress.VARIABLE: None}, stderr=reader.terminal)
     text = reader.text
@@ -105,24 +105,24 @@ def test_a_slow_build_says_in_a_terminal_what_it_is_doing():
     assert done.stdout == b"done\n"
 
 
-def test_nothing_is_said_to_a_pipe():
+def test_nothing_is_shown_in_a_pipe():
     done = run({"CI": None, progress.VARIABLE: None}, stderr=subprocess.PIPE)
     assert (done.stdout, done.stderr) == (b"done\n", b"")
 
 
 def slow_steps():
-    with progress.step("building"), progress.step("compiling one.cu", left=2):
+    with progress.step("building"), progress.step("compiling one.cu", remaining=2):
         time.sleep(0.5)
 
 
-def test_the_innermost_step_is_shown_and_how_many_are_left(quick):
+def test_the_innermost_step_is_shown_and_how_many_remain(quick):
     text = shown(slow_steps)
     first, _, _ = text.partition("…")
     assert "compiling one.cu (2 more to come)" in first
     assert "building" not in first
 
 
-def test_what_is_over_sooner_is_not_shown(quick):
+def test_a_build_of_less_than_a_second_is_not_shown(quick):
     def work():
         with progress.step("quick"):
             pass

@@ -33,7 +33,7 @@ def test_a_kernel_is_saved_and_loaded_without_a_compiler_or_a_linker(program):
     assert not built.warnings + loaded.warnings
 
 
-# What a process finds changed: the program before, and after. The kernel is built anew.
+# What changes: the program before, and after. The kernel is rebuilt.
 CHANGES = {
     "a parameter of a global": ("add = Add(3)", "add = Add(4)"),
     "what the hook returns": (
@@ -280,6 +280,43 @@ def test_kernels_with_objects_of_different_parameters_do_not_take_each_others_pl
     assert [run.status for run in loaded] == ["loaded", "loaded"]
     assert [run.cubin for run in built] == [run.cubin for run in reversed(loaded)]
     assert built[0].cubin != built[1].cubin
+
+
+# A kernel that names several objects. Only which of them a name means, or how they are named, changes.
+MEANINGS = {
+    "an alias": ("one, two = Add(3), Add(4)\nadd = one", "one, two = Add(3), Add(4)\nadd = two"),
+    "the body of a helper function": (
+        "one = two = Add(3)\n@register_jitable\ndef add(x): return x + 1",
+        "one = two = Add(3)\n@register_jitable\ndef add(x): return x + 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("before, after", MEANINGS.values(), ids=MEANINGS)
+def test_what_a_name_means_counts(program, before, after):
+    kernels = KERNEL.replace("add(x[1])", "one(x[1]) - two(x[2]) + add(x[3])")
+    start = """
+    from numba.cuda.extending import register_jitable
+    class Add(Add):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern(f"add_{self.amount}", returns=types.int32)
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(code(f"add_{self.amount}", self.amount))
+    """
+    program.write(textwrap.dedent(start) + before, kernels)
+    assert program.run().status == "built"
+    assert program.run().status == "loaded"
+    program.write(textwrap.dedent(start) + after, kernels)
+    assert program.run().status == "built"
+
+
+def test_a_kernel_with_a_value_that_cannot_be_told_apart_is_not_cached(program):
+    program.write("add = Add(3, state=(each for each in ()))")
+    for _ in range(2):
+        run = program.run()
+        assert run.status == "built"
+        assert "kernel 'kernel' is not cached: kernel.add.state: a value of type builtins.generator cannot" in run.log
+    assert program.files() == []
 
 
 def test_a_parameter_that_comes_back_is_found(program):

@@ -119,10 +119,43 @@ def test_properties_may_raise_and_may_lead_on_for_ever():
     found = reached(function)
     assert found.parts["function.thing.broken"].startswith("str ")
     assert len(found.things) < 2000
+    assert "the kernel reaches more than 1000 objects" in found.unknown
+
+
+def test_what_a_name_means_counts_also_where_the_objects_are_the_same():
+    def make(first, second, third):
+        def function(x):
+            return first(x) + second(x) + third(x)
+
+        return function
+
+    one, two = Thing(size=1), Thing(size=2)
+    parts = [reached(make(one, two, third)).parts for third in (one, two)]
+    assert parts[0]["function.third"] == "the same as function.first"
+    assert parts[1]["function.third"] == "the same as function.second"
+
+
+def test_the_body_of_a_plain_function_counts():
+    def helper(body):
+        namespace = {}
+        exec(f"def helper(x): return {body}", namespace)
+        return namespace["helper"]
+
+    one, two = (reached(make(thing=helper(body), other=None)).parts for body in ("x + 1", "x + 2"))
+    assert one != two
+
+
+def test_a_value_that_cannot_be_told_apart_is_named():
+    thing = Thing(stream=(each for each in ()))
+    found = reached(make(thing=thing, other=None))
+    assert found.unknown == (
+        "function.thing.stream: a value of type builtins.generator cannot be told apart from others"
+    )
+    assert reached(make(thing=Thing(size=3), other=None)).unknown is None
 
 
 def test_functions_may_refer_to_themselves():
     def function(x):
         return function(x)
 
-    assert reached(function).parts.keys() == {"function", "function.function"}
+    assert reached(function).parts["function.function.function"] == "the same as function.function"

@@ -147,8 +147,10 @@ def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_cuda(names):
 
 def test_the_wheel_holds_these_packages_and_nothing_else(names):
     ours = ("numba_cuda_autolink/", f"{FOLDER}/autolink/", f"{FOLDER}/cudadrv/external_code/")
+    stubs = [name for name in names if name.startswith("numba-stubs/")]
+    assert "numba-stubs/py.typed" in stubs and all(name.endswith((".pyi", "/py.typed")) for name in stubs)
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
-    assert others == ["numba_cuda_autolink.pth"]
+    assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth"]
     assert {f"{package}__init__.py" for package in ours} <= set(names)
 
 

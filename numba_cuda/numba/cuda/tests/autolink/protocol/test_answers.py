@@ -57,7 +57,7 @@ def test_an_object_that_raises_is_a_typing_error_at_the_call():
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_a_generator_that_raises_on_its_way_is_the_hooks_error():
+def test_a_generator_that_raises_midway_is_the_hooks_error():
     def answer():
         yield source("f")
         raise RuntimeError("second part is missing")
@@ -66,7 +66,7 @@ def test_a_generator_that_raises_on_its_way_is_the_hooks_error():
         build(kernel_calling(Linked("f", answer).function))
 
 
-def test_a_hook_with_another_number_of_parameters_is_refused():
+def test_a_hook_with_too_many_parameters_is_refused():
     function = cuda.declare_device("two_arguments", "int32(int32)")
     function.__numba_cuda_link__ = lambda x, y: None
     with pytest.raises(TypingError, match=r"raised TypeError: .* missing 1 required positional argument: 'y'"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who is asked for code: every object that typing resolves a call to, however it is reached."""
+"""Every object that typing resolves a call to is asked for its code, however it is reached."""
 
 import operator
 import types as pytypes
@@ -477,7 +477,7 @@ def test_an_owner_that_a_device_function_gets_as_an_argument(monkeypatch):
 
 
 class ArgumentType(types.Opaque):
-    """The type of an object that is only ever a kernel argument: there is no object to ask, so the type is."""
+    """The type of an object that is only a kernel argument, so that the type is asked."""
 
     def __init__(self, symbol):
         self.symbol = symbol

@@ -12,7 +12,7 @@ from numba import cuda, float32, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-from numba.cuda.cudadrv.external_code.compile import bitcode as bitcode_compile
+from numba.cuda.cudadrv.external_code.compile.bitcode import compiled, defined
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 TARGETS = [autolink.Target((9, 0), lto=True), autolink.Target((9, 0)), autolink.Target((12, 0), lto=True)]
@@ -79,7 +79,7 @@ def link_input(data, name="code.bc"):
 
 
 class Calls(autolink.DeviceCallable):
-    """A call of *symbol*, for which *answer* is returned."""
+    """A call of *symbol*, whose hook returns *answer*."""
 
     def __init__(self, symbol, answer, returns=int32):
         self.symbol = symbol
@@ -134,15 +134,15 @@ class TestLinks:
         path.write_bytes(bitcode(text))
         assert build(kernel_of(function, link=[str(path)])).code
 
-    def test_without_numba_cuda_s_own_functions_in_it(self):
-        """The library and the kernel may both want libdevice's."""
+    def test_numba_cuda_s_own_functions_stay_out_of_it(self):
+        """The library and the kernel may both call libdevice's functions."""
         linked = build(kernel_of(Calls("cosine", autolink.Bitcode(bitcode()), float32)), "void(float32[::1])")
         assert linked.inputs[0].input.name == "Calls.bc"
 
-    def test_an_object_that_brings_it_is_linkable(self):
+    def test_an_object_that_returns_it_is_linkable(self):
         check_linkable(twice(), int32)
 
-    def test_the_report_tells_what_became_of_it(self):
+    def test_the_report_shows_it_and_what_it_defines(self):
         report = autolink.report(kernel_of(twice()), "void(int32[::1])", cc=(9, 0))
         assert "LLVM bitcode" in str(report)
         assert "defines: calls, twice" in str(report)
@@ -150,11 +150,11 @@ class TestLinks:
 
 class TestLibdevice:
     @pytest.mark.parametrize("target", TARGETS)
-    def test_what_is_wanted_of_it(self, target):
+    def test_the_functions_that_are_referenced(self, target):
         with open(libdevice(), "rb") as file:
             item = link_input(file.read())
-        program = bitcode_compile.compiled(item, target, {"__nv_fast_sinf"})
-        whole = bitcode_compile.compiled(item, target)
+        program = compiled(item, target, {"__nv_fast_sinf"})
+        whole = compiled(item, target)
         assert program.kind.name == whole.kind.name == ("LTO-IR" if target.lto else "PTX")
         assert len(program.code) < 4096 < 100_000 < len(whole.code)
         if not target.lto:
@@ -167,21 +167,21 @@ class TestLibdevice:
         assert [planned.input.kind.name for planned in linked.inputs] == ["PTX", "LLVM bitcode"]
 
 
-class TestWhatIsTaken:
-    def test_the_functions_that_others_see(self):
-        names = bitcode_compile.defined(link_input(bitcode()))
+class TestSelection:
+    def test_the_visible_functions_are_its_definitions(self):
+        names = defined(link_input(bitcode()))
         assert names == ("twice", "helper", "unused", "cosine")
 
     @pytest.mark.parametrize("target", TARGETS)
-    def test_what_is_wanted_and_what_that_needs(self, target):
-        program = bitcode_compile.compiled(link_input(bitcode()), target, {"twice"})
+    def test_referenced_functions_and_what_they_need(self, target):
+        program = compiled(link_input(bitcode()), target, {"twice"})
         if program.kind.name == "PTX":
             assert b".visible .func  (.param .b32 func_retval0) twice" in program.code
             assert b".visible .func  (.param .b32 func_retval0) helper" not in program.code
             assert b"unused" not in program.code
 
     def test_variables_stay_for_the_host_to_find(self):
-        program = bitcode_compile.compiled(link_input(bitcode()), TARGETS[1], {"twice"})
+        program = compiled(link_input(bitcode()), TARGETS[1], {"twice"})
         assert program.kind.name == "PTX"
         assert b".visible .global .align 4 .u32 calls = 7;" in program.code
 
@@ -192,7 +192,7 @@ class TestWhatIsTaken:
         for new_process in True, False, True:
             if new_process:
                 reset_store()
-            program = bitcode_compile.compiled(link_input(bitcode()), TARGETS[0])
+            program = compiled(link_input(bitcode()), TARGETS[0])
             origins.append(program.origin)
             codes.add(program.code)
         reset_store()
@@ -203,7 +203,7 @@ class TestWhatIsTaken:
         item = link_input(bitcode())
         targets = [autolink.Target(cc, lto=True) for cc in ((8, 0), (9, 0), (12, 0))]
         wanted = [{"twice"}, {"unused"}, {"cosine"}]
-        codes = {bitcode_compile.compiled(item, target, names).code for target in targets for names in wanted}
+        codes = {compiled(item, target, names).code for target in targets for names in wanted}
         assert len(codes) == 9
 
 

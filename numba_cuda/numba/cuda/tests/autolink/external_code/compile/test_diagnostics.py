@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What to do about CUDA C++ that does not compile."""
+"""The remedies in errors about CUDA C++ that does not compile."""
 
 from types import SimpleNamespace
 
 import pytest
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.compile import translation_unit as cuda_compile
+from numba.cuda.cudadrv.external_code.compile import translation_unit
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 
@@ -34,34 +34,37 @@ def message_of(code, **options):
         ('#include "stdlib.h"', "include <cuda/std/cstdlib>, whose names are in cuda::std, or put a file stdlib.h"),
         (
             "#include <fstream>",
-            "put a file fstream with what is used of it into a folder of the source's include_paths",
+            "put a file fstream that defines what is used into one of the source's include_paths",
         ),
-        ("#include <glm/glm.hpp>", "what to do: put the folder that has glm/glm.hpp into the source's include_paths"),
+        (
+            "#include <glm/glm.hpp>",
+            "what to do: add the directory that glm/glm.hpp is in to the source's include_paths",
+        ),
         ("inline int host() { return 1; }", "options={'device_as_default_execution_space': True}"),
         (
             "#include <bits/wordsize.h>",
-            "keep the host's C library, which bits/wordsize.h belongs to, out of the source",
+            "do not include the host's C library, which bits/wordsize.h belongs to",
         ),
-        ("#include <crt/no_such.h>", "install the package that has it: nvidia-cuda-crt for CUDA 13"),
+        ("#include <crt/no_such.h>", "install the package that provides it: nvidia-cuda-crt for CUDA 13"),
         (
             "MY_STATIC_INLINE int f() { return 1; }",
-            "if MY_STATIC_INLINE is a macro that headers define for the compilers",
+            "if MY_STATIC_INLINE is a macro that headers define for other compilers",
         ),
         ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
-        ("int;;;garbage", "what to do: mend the source at the line that the log names\n"),
+        ("int;;;garbage", "what to do: fix the source at the line that the log names\n"),
     ],
 )
-def test_is_told_by_what_is_wrong(code, remedy):
+def test_each_failure_has_its_remedy(code, remedy):
     assert remedy in message_of(code)
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path):
+def test_a_directory_that_does_not_exist_is_named(tmp_path):
     message = message_of("#include <cmath>", include_paths=[tmp_path, tmp_path / "no_such_folder"])
-    assert f"mend the source's include_paths, of which these do not exist: {tmp_path / 'no_such_folder'}\n" in message
+    assert f"fix the source's include_paths, of which these do not exist: {tmp_path / 'no_such_folder'}\n" in message
 
 
-def test_matrix_fragments_are_there():
-    """<mma.h> includes a header of the compiler's, which comes with other packages than the rest."""
+def test_matrix_fragments_compile():
+    """<mma.h> includes a header of nvcc's, which another package installs."""
 
     class Fragments(autolink.DeviceCallable):
         def __numba_cuda_call__(self, x):
@@ -84,22 +87,22 @@ def test_matrix_fragments_are_there():
     assert autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).code
 
 
-def test_a_header_that_is_not_ones_own_can_be_copied_and_mended(tmp_path):
+def test_a_library_s_header_is_to_be_copied_and_fixed(tmp_path):
     (tmp_path / "library.hpp").write_text("int;;;garbage")
     message = message_of("#include <library.hpp>", include_paths=[tmp_path])
-    assert "put a mended copy into a folder that comes first in the source's include_paths\n" in message
+    assert "put a fixed copy into a directory that comes first in the source's include_paths\n" in message
 
 
-def test_headers_of_another_cuda_are_not_mixed_in(tmp_path, monkeypatch):
-    """Without crt beside the toolkit's headers, that of an nvcc in the environment is taken, not the system's."""
+def test_headers_of_another_cuda_version_are_not_mixed_in(tmp_path, monkeypatch):
+    """Without crt among the toolkit's headers, that of an nvcc in the environment is used, not the system's."""
     toolkit = SimpleNamespace(info=str(tmp_path / "toolkit"))
-    monkeypatch.setattr(cuda_compile, "get_cuda_paths", lambda: {"include_dir": toolkit})
-    locate = cuda_compile.pathfinder.locate_nvidia_header_directory
+    monkeypatch.setattr(translation_unit, "get_cuda_paths", lambda: {"include_dir": toolkit})
+    locate = translation_unit.pathfinder.locate_nvidia_header_directory
     for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", False):
         nvcc = SimpleNamespace(abs_path=str(tmp_path / "nvcc"), found_via=found_via)
         monkeypatch.setattr(
-            cuda_compile.pathfinder,
+            translation_unit.pathfinder,
             "locate_nvidia_header_directory",
             lambda name, nvcc=nvcc: nvcc if name == "nvcc" else locate(name),
         )
-        assert (nvcc.abs_path in cuda_compile.fixed_include_paths.__wrapped__()) is expected, found_via
+        assert (nvcc.abs_path in translation_unit.fixed_include_paths.__wrapped__()) is expected, found_via

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs are compiled once, and never taken when anything that they were made of has changed."""
+"""Programs are compiled once, and compiled again when anything that they depend on has changed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc
-from numba.cuda.cudadrv.external_code.compile import programs as program_cache
+from numba.cuda.cudadrv.external_code.compile import cached_unit, jobs, nvrtc, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -85,12 +84,12 @@ class Tree:
             )
         )
 
-    def compiled(self) -> program_cache.Program:
-        """As a new process would have it. What comes of it is what a compiler makes of it now."""
+    def compiled(self) -> programs.Program:
+        """Return the program as a new process would find it; it is what the compiler makes now."""
         reset_store()
-        program = program_cache.compiled(self.source, self.target)
+        program = programs.compiled(self.source, self.target)
         unit = TranslationUnit.of(self.source, self.target)
-        with working_directory(self.compiled_in):  # which is written into LTO-IR
+        with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
             assert program.code == compile_unit(unit).code
         return program
 
@@ -243,7 +242,7 @@ CHANGES = {
     "the register cap": (MISS, retarget(max_registers=32)),
     "fastmath, which is for the kernel's own code": (HIT, retarget(fastmath=True)),
     # Versions
-    "NVRTC": (MISS, patch(program_cache, "nvrtc_build", lambda: "99.0")),
+    "NVRTC": (MISS, patch(cached_unit, "nvrtc_build", lambda: "99.0")),
     "cuda.core": (MISS, patch(cuda.core, "__version__", "99.0")),
 }
 
@@ -290,7 +289,7 @@ def test_an_edited_source_file_misses_and_a_touched_one_hits(tree):
     assert tree.compiled().origin == "built"
 
 
-def test_a_source_file_finds_the_headers_beside_it_before_those_of_the_working_directory(tree):
+def test_a_source_file_s_own_directory_is_searched_before_the_working_directory(tree):
     file = tree.write("lib/f.cu", '#include "one.h"\n#include "here.h"\nextern "C" __device__ int f() { return ONE; }')
     tree.write("lib/one.h", "#define ONE 1\n")
     tree.write("work/one.h", "#error the wrong one\n")
@@ -299,11 +298,11 @@ def test_a_source_file_finds_the_headers_beside_it_before_those_of_the_working_d
     assert tree.compiled().origin == "built"
 
 
-def test_a_header_that_is_gone_is_missed_as_the_compiler_says(tree):
+def test_a_removed_header_is_the_compiler_s_error(tree):
     tree.compiled()
     (tree.folder / "second/deep/three.h").unlink()
     with pytest.raises(CompileError, match=r'cannot open source file "three.h"'):
-        program_cache.compiled(tree.source, tree.target)
+        programs.compiled(tree.source, tree.target)
 
 
 @pytest.mark.parametrize("kind", ["next", "linked", "pre-included", "after a comment", "digraph", "spliced"])
@@ -358,8 +357,8 @@ def test_a_header_that_an_option_names(tree, monkeypatch):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
-@pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads: programs like this are not cached")
-def test_a_header_that_only_a_compile_can_tell(tree):
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
+def test_a_header_that_only_a_compile_finds(tree):
     tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
     tree.settle()
     time.sleep(0.02)  # for the files to be older than the compile
@@ -372,8 +371,8 @@ def test_a_header_that_only_a_compile_can_tell(tree):
 
 
 @pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
-def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
-    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, kind):
+    monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
         "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n"
@@ -383,9 +382,9 @@ def test_where_not_even_that_tells_it_is_not_cached(tree, monkeypatch, kind):
     assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
 
 
-def test_headers_that_provide_for_other_compilers_without_has_include(tree, monkeypatch):
+def test_headers_that_define_has_include_for_other_compilers(tree, monkeypatch):
     """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
-    monkeypatch.setattr(program_cache, "nvrtc_version", lambda: (12, 9))
+    monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
         '#include "three.h"\n#ifndef __has_include\n#  define __has_include(x) 0\n#endif\n'
@@ -400,10 +399,10 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
     tree.code += f"\n__device__ const char *when() {{ return {macro}; }}"
     for _ in range(2):
         reset_store()
-        assert program_cache.compiled(tree.source, tree.target).origin == "built"
+        assert programs.compiled(tree.source, tree.target).origin == "built"
 
 
-@pytest.mark.skipif(not TRACES, reason="this NVRTC does not tell what it reads")
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers")
 @pytest.mark.parametrize(
     "header",
     [
@@ -418,14 +417,14 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
     compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
-    entry = program_cache._entry(tree.source, TARGET)
-    known = entry.known()
-    assert known is not None, entry._text.scan()
+    unit = programs._units.of(tree.source, TARGET)
+    known = unit.known()
+    assert known is not None, unit._text.scan()
     assert compiled.headers
     assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
 
 
-def test_what_another_file_than_a_header_decides_on_is_not_cached(tree):
+def test_a_program_that_depends_on_other_files_than_headers_is_not_cached(tree):
     tree.options["fdevice_time_trace"] = str(tree.folder / "trace")
     assert [tree.compiled().origin for _ in range(2)] == ["built", "built"]
 
@@ -437,8 +436,8 @@ def test_a_header_that_is_edited_during_the_compile(tree, monkeypatch):
         return compiled
 
     with monkeypatch.context() as patches:
-        patches.setattr(program_cache, "compile_unit", compile_and_edit)
-        assert program_cache.compiled(tree.source, tree.target).origin == "built"
+        patches.setattr(programs, "compile_unit", compile_and_edit)
+        assert programs.compiled(tree.source, tree.target).origin == "built"
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
 
 
@@ -449,9 +448,9 @@ def test_a_header_that_was_written_just_now_is_read_again(tree, monkeypatch):
     assert tree.compiled().origin == "built"
 
 
-def test_in_memory_too_a_change_is_seen_at_once(tree):
+def test_a_change_is_seen_at_once_in_memory_too(tree):
     def origin():
-        return program_cache.compiled(tree.source, tree.target).origin
+        return programs.compiled(tree.source, tree.target).origin
 
     assert [origin(), origin()] == ["built", "memory"]
     change(3, "THREE 3", "THREE 4")(tree)
@@ -467,26 +466,26 @@ def test_warnings_are_given_by_a_cached_program_too(tree):
     for origin in ("built", "disk"):
         reset_store()
         with pytest.warns(UserWarning, match="mind the gap"):
-            assert program_cache.compiled(tree.source, tree.target).origin == origin
+            assert programs.compiled(tree.source, tree.target).origin == origin
 
 
-def test_a_damaged_record_of_headers_is_made_again(tree, monkeypatch):
+def test_a_damaged_record_of_headers_is_rebuilt(tree, monkeypatch):
     tree.compiled()
-    entry = program_cache._entry(tree.source, tree.target)
+    unit = programs._units.of(tree.source, tree.target)
     for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
         reset_store()
-        current_store().put(entry.base, data)
+        current_store().put(unit.base_key, data)
         assert tree.compiled().origin == "disk"
 
 
 def test_a_fingerprint_follows_the_headers_and_compiles_nothing(tree, monkeypatch):
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.nvrtc.Program", None)
-    before = program_cache.fingerprint(tree.source, tree.target)
-    assert program_cache.fingerprint(tree.source, tree.target) == before
+    before = programs.fingerprint(tree.source, tree.target)
+    assert programs.fingerprint(tree.source, tree.target) == before
     change(3, "THREE 3", "THREE 4")(tree)
-    assert program_cache.fingerprint(tree.source, tree.target) != before
+    assert programs.fingerprint(tree.source, tree.target) != before
     no_text = LinkInput(kinds.CUDA, b"\xff\xfe")
-    assert program_cache.fingerprint(no_text, tree.target) != program_cache.fingerprint(no_text, tree.target)
+    assert programs.fingerprint(no_text, tree.target) != programs.fingerprint(no_text, tree.target)
 
 
 def test_why_it_missed(tree, monkeypatch, capsys):
@@ -501,16 +500,16 @@ def test_why_it_missed(tree, monkeypatch, capsys):
     assert "differs from the nearest earlier one in headers (3 files" in capsys.readouterr().err
 
 
-def test_two_sources_of_one_text_and_different_names(tree):
+def test_equal_sources_with_different_names_are_different_programs(tree):
     tree.code = 'extern "C" __device__ const char *f() { return __FILE__; }'
     first = tree.source
     second = dataclasses.replace(first, name="g.cu")
     assert first == second
-    codes = [program_cache.compiled(source, TARGET).code for source in (first, second)]
+    codes = [programs.compiled(source, TARGET).code for source in (first, second)]
     assert codes[0] != codes[1]
 
 
-# Several at a time
+# Concurrent compiles
 
 
 def cub_sources(count):
@@ -533,16 +532,16 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
     compile_in_child = jobs.compile_in_child
     monkeypatch.setattr(jobs, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how))
     sources = cub_sources(2)
-    programs = program_cache.all_compiled(sources, TARGET)
-    assert [program.origin for program in programs] == ["built", "built"]
+    compiled = programs.all_compiled(sources, TARGET)
+    assert [program.origin for program in compiled] == ["built", "built"]
     assert len(ran) == in_children
-    for source, program in zip(sources, programs, strict=True):
+    for source, program in zip(sources, compiled, strict=True):
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
     reset_store()
-    assert [program.origin for program in program_cache.all_compiled(sources, TARGET)] == ["disk", "disk"]
+    assert [program.origin for program in programs.all_compiled(sources, TARGET)] == ["disk", "disk"]
 
 
-def test_an_error_in_another_process_is_as_here(tree):
+def test_an_error_in_a_child_process_is_the_same_as_here(tree):
     tree.code = "not C++"
     unit = TranslationUnit.of(tree.source, TARGET)
     with pytest.raises(CompileError) as here:
@@ -573,13 +572,13 @@ import json, sys
 from numba.cuda import autolink
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.compile import programs as program_cache
+from numba.cuda.cudadrv.external_code.compile.programs import compiled
 
 sources = [
     from_item(autolink.CUDASource(f'extern "C" __device__ int f{n}() {{ return {n}; }}', name=f"f{n}.cu"))
     for n in range(20)
 ]
-programs = [program_cache.compiled(source, Target((9, 0), lto=True)) for source in sources]
+programs = [compiled(source, Target((9, 0), lto=True)) for source in sources]
 print(json.dumps([[program.origin for program in programs], [program.code.hex() for program in programs]]))
 """
 

@@ -256,7 +256,7 @@ def test_one_symbol_called_with_two_prototypes_names_both_calls():
     with pytest.raises(LinkerError) as caught:
         build(kernel)
     text = str(caught.value)
-    assert "'ambiguous' is called as functions with different prototypes" in text
+    assert "'ambiguous' is called with different prototypes" in text
     assert "the call with (int32) at" in text
     assert "the call with (float64) at" in text
     assert "give each prototype a symbol of its own" in text

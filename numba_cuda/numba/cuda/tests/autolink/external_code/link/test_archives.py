@@ -8,7 +8,7 @@ from cuda import pathfinder
 from numba import cuda, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
-from numba.cuda.cudadrv.external_code.link import device_runtime
+from numba.cuda.cudadrv.external_code.link import device_runtime, run
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 CHILD = """
@@ -96,7 +96,14 @@ class TestDeviceRuntime:
         linked = build(kernel, "void(int32[::1], int32[::1])")
         assert "libcudadevrt.a" in names(linked)
 
-    def test_where_there_is_none_the_missing_function_is_told(self, lto, monkeypatch):
+    @needs_device_runtime
+    def test_a_second_build_links_nothing_again(self, lto, monkeypatch):
+        kernel = cuda.jit(filled, lto=lto)
+        first = build(kernel, "void(int32[::1], int32)")
+        monkeypatch.setattr(run, "Linker", None)
+        assert build(kernel, "void(int32[::1], int32)").code == first.code
+
+    def test_without_one_the_error_names_the_missing_function(self, lto, monkeypatch):
         monkeypatch.setattr(device_runtime, "archive", lambda: None)
         with pytest.raises(LinkError, match=r"'__cudaCDP2\w+' is called but nothing that is linked defines it"):
             build(cuda.jit(filled, lto=lto), "void(int32[::1], int32)")
@@ -107,7 +114,7 @@ def test_the_device_runtime_is_found():
     assert device_runtime.archive().name == pathfinder.find_static_lib("cudadevrt")
 
 
-def test_a_function_of_the_user_that_sounds_like_it_is_told_as_missing():
+def test_a_missing_function_of_the_user_whose_name_resembles_its_functions():
     missing = FromArchive("cudaMineAlone", autolink.CUDASource(adder("other")))
 
     def kernel(x):

@@ -8,11 +8,10 @@ from autolink_support import build, symbols
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-from numba.cuda.cudadrv.external_code.compile import programs as program_cache
-from numba.cuda.cudadrv.external_code.compile.translation_unit import compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.link import plan as link_plan
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 
 
 class Term(autolink.DeviceCallable):
@@ -43,11 +42,11 @@ def kernel_of(terms):
 def compiles(monkeypatch):
     """The sources that NVRTC is given."""
     seen = []
-    host = nvrtc_call.Program
+    original = nvrtc_call.Program
 
     def program(code, *args, **kwargs):
         seen.append(code)
-        return host(code, *args, **kwargs)
+        return original(code, *args, **kwargs)
 
     monkeypatch.setattr(nvrtc_call, "Program", program)
     return seen
@@ -72,8 +71,8 @@ def test_a_unit_is_one_compile_whatever_the_number_of_its_sources(compiles, opti
 
     terms = [Term(n, **options, **unit) for n in range(20)]
     sources = [("", from_item(term.__numba_cuda_link__(None))) for term in terms]
-    for planned in link_plan.LinkPlan.of("kernel", target, sources).units:
-        compile_unit(program_cache.TranslationUnit.of(planned.input, target))
+    for planned in LinkPlan.of("kernel", target, sources).units:
+        compile_unit(TranslationUnit.of(planned.input, target))
     assert len(compiles) == expected
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
+from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.core.errors import TypingError
@@ -120,7 +121,7 @@ def test_a_missing_extern_c_is_seen_in_compiled_code(kind):
     assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
 
 
-def test_a_similar_name_in_another_input_is_told():
+def test_a_similar_name_in_another_input_is_shown():
     right, wrong = Linked("block_sum_f32"), Linked("block_sum_i32", amount=2)
     wrong.answer = []
     error = failure_of(right, wrong)
@@ -129,7 +130,7 @@ def test_a_similar_name_in_another_input_is_told():
 
 
 @needs_nvcc
-def test_what_a_compressed_object_defines_is_told():
+def test_definitions_of_a_compressed_object_are_shown():
     error = failure_of(Linked("nowhere", cuda.Object(from_nvcc((adder("somewhere"),), "object"))))
     assert "which defines somewhere" in str(error)
 
@@ -210,14 +211,14 @@ def test_signatures_that_are_the_same_match(source, prototype):
 # Hooks
 
 
-def test_what_does_not_fit_is_an_error_at_the_call():
+def test_an_input_that_does_not_fit_is_an_error_at_the_call():
     spy = Linked("f", cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin"))
     error = failure_of(spy, error=TypingError)
     assert "cubin 'f.cubin' does not fit: it is machine code for sm_80" in str(error)
     assert "x[0] = only(x[1])" in str(error)
 
 
-def test_what_is_named_explicitly_and_does_not_fit_is_a_link_error():
+def test_an_explicit_input_that_does_not_fit_is_a_link_error():
     function = cuda.declare_device("f", "int32(int32)")
     link = [cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin")]
     with pytest.raises(LinkError, match=r"at fault: cubin 'f.cubin' of link="):
@@ -301,11 +302,11 @@ def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
     assert "defines 'add_one'" in message and "referenced by: the call with (float32)" in message
 
 
-def test_a_missing_symbol_is_told_after_another_link_failed():
-    """nvJitLink itself then lets it pass where no LTO takes part."""
+def test_a_missing_symbol_is_found_after_another_link_failed():
+    """nvJitLink itself then accepts it in links without LTO."""
     code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
     failure_of(Linked("f", cuda.PTXSource(code, name="new")))
-    test_an_object_that_brings_no_code_is_told(lto=False)
+    test_an_object_without_code_is_named(lto=False)
 
     def kernel(x):
         x[0] = cuda.grid(1)
@@ -314,8 +315,16 @@ def test_a_missing_symbol_is_told_after_another_link_failed():
     assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
 
 
+def test_an_undefined_symbol_is_found_after_a_failed_link_of_other_code():
+    """Even where no call brings code, so that numba-cuda would link alone."""
+    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
+    with pytest.raises(Exception, match=r"Unsupported \.version"):
+        Linker(ObjectCode.from_ptx(code, name="new"), options=LinkerOptions(arch="sm_90")).link("cubin")
+    test_an_object_without_code_is_named(lto=False)
+
+
 @pytest.mark.parametrize("lto", [True, False])
-def test_an_object_that_brings_no_code_is_told(lto):
+def test_an_object_without_code_is_named(lto):
     class NoHook(autolink.DeviceCallable):
         def __numba_cuda_call__(self, x):
             return autolink.Extern("defined_nowhere", returns=x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Headers that include each other by relative paths, as those of many header-only libraries do."""
+"""Which headers a scan finds: those that include each other by relative paths, as in many header-only libraries."""
 
 import pytest
 from numba.cuda.cudadrv.external_code.headers.scan import SourceText
@@ -8,7 +8,7 @@ from numba.cuda.cudadrv.external_code.headers.scan import SourceText
 @pytest.mark.parametrize(
     "of_a, of_b", [("../b/b.h", "../a/a.h"), ("./../b/b.h", "./../a/a.h"), ("link/b/b.h", "../a/a.h")]
 )
-def test_are_each_read_once_or_twice(tmp_path, of_a, of_b):
+def test_headers_that_include_each_other_are_read_once_or_twice(tmp_path, of_a, of_b):
     for folder, included in ("a", of_a), ("b", of_b):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"{folder}.h").write_text(f'#pragma once\n#include "{included}"\n')
@@ -19,7 +19,7 @@ def test_are_each_read_once_or_twice(tmp_path, of_a, of_b):
     assert len(found.headers) <= 3
 
 
-def test_what_one_spelling_includes_is_found_whichever_comes_first(tmp_path):
+def test_includes_are_found_by_either_spelling_of_a_path(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "a.h").write_text('#include "beside.h"\n#include "../top.h"\n')
     (tmp_path / "a" / "beside.h").write_text("")

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Numba types and kernels are Any: Numba has no types for them.
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, overload, runtime_checkable
+
+from numba.cuda import CUSource, _LinkableCode
+
+from . import cache as cache
+from . import testing as testing
+from .cache import CacheMismatchError as CacheMismatchError
+from .cache import CacheWarning as CacheWarning
+from .testing import NotLinkableError as NotLinkableError
+
+__version__: str
+
+__all__ = [
+    "Bitcode",
+    "CABIError",
+    "CUDASource",
+    "CacheMismatchError",
+    "CacheWarning",
+    "CallError",
+    "CompileError",
+    "ComputeCapability",
+    "DeviceCallable",
+    "Extern",
+    "HookError",
+    "LinkError",
+    "LinkInputError",
+    "LinkItem",
+    "LinkedKernel",
+    "MissingSeamError",
+    "NotLinkableError",
+    "Prebuilt",
+    "PrebuiltError",
+    "Report",
+    "SupportsCall",
+    "SupportsLink",
+    "SupportsLinkKey",
+    "Target",
+    "TrialError",
+    "activate",
+    "build",
+    "cache",
+    "current_target",
+    "cxx_type",
+    "deactivate",
+    "device_method",
+    "report",
+    "testing",
+]
+
+# The hooks
+
+class _ObjectCode(Protocol):
+    """A cuda.core.ObjectCode."""
+    @property
+    def code(self) -> bytes | str: ...
+    @property
+    def code_type(self) -> str: ...
+
+LinkItem: TypeAlias = _LinkableCode | _ObjectCode | str | PathLike[str]
+_LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
+
+@runtime_checkable
+class SupportsLink(Protocol):
+    def __numba_cuda_link__(self, *argtypes: Any, **named: Any) -> _LinkItems: ...
+
+@runtime_checkable
+class SupportsLinkKey(Protocol):
+    def __numba_cuda_link_key__(self, *argtypes: Any, **named: Any) -> object: ...
+
+@runtime_checkable
+class SupportsCall(Protocol):
+    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern: ...
+
+# Objects
+
+class Extern:
+    symbol: str
+    returns: Any
+    args: tuple[tuple[str, Any], ...] | None
+    cooperative: bool
+    def __init__(
+        self,
+        symbol: str,
+        *,
+        returns: Any = None,
+        args: Iterable[str] | Mapping[str, Any] | None = None,
+        cooperative: bool = False,
+    ) -> None: ...
+
+class DeviceCallable:
+    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> Extern: ...
+    # Declared so that the methods of subclasses are checked. A subclass need not have it.
+    def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> _LinkItems: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class _BoundDeviceMethod:
+    __self__: Any
+    __func__: _DeviceMethod
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def __numba_cuda_call__(self) -> Callable[..., Extern]: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class _DeviceMethod:
+    def link(self, function: Callable[..., _LinkItems]) -> _DeviceMethod: ...
+    def link_key(self, function: Callable[..., object]) -> _DeviceMethod: ...
+    def python(self, function: Callable[..., Any]) -> _DeviceMethod: ...
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> _DeviceMethod: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod: ...
+
+def device_method(function: Callable[..., Extern]) -> _DeviceMethod: ...
+def cxx_type(numba_type: Any) -> str: ...
+
+# Code
+
+class CUDASource(CUSource):
+    def __init__(
+        self,
+        code: str,
+        *,
+        name: str | None = None,
+        include_paths: Iterable[str | PathLike[str]] = (),
+        defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        unit: str | None = None,
+        setup_callback: Any = None,
+        teardown_callback: Any = None,
+        nrt: bool = False,
+    ) -> None: ...
+
+class Bitcode(_LinkableCode):
+    def __init__(
+        self, data: Any, name: str | None = None, setup_callback: Any = None, teardown_callback: Any = None
+    ) -> None: ...
+
+class _PrebuiltFile:
+    name: str
+    kind: str
+    architecture: int
+
+class Prebuilt:
+    folder: Path
+    prefer: str
+    def __init__(
+        self, folder: str | PathLike[str], *, prefer: str = "cubin", include_paths: tuple[Any, ...] = ()
+    ) -> None: ...
+    def code(self, target: Target | None = None) -> _LinkableCode: ...
+    def choose(self, target: Target) -> _PrebuiltFile: ...
+
+# The target
+
+class ComputeCapability(tuple[Any, ...]):
+    def __new__(cls, major: SupportsIndex, minor: SupportsIndex, suffix: str = "") -> ComputeCapability: ...
+    @classmethod
+    def parse(cls, value: _ComputeCapabilityLike) -> ComputeCapability: ...
+    @property
+    def major(self) -> int: ...
+    @property
+    def minor(self) -> int: ...
+    @property
+    def suffix(self) -> str: ...
+    @property
+    def parts(self) -> tuple[int, int, str]: ...
+    @property
+    def base(self) -> ComputeCapability: ...
+    @property
+    def as_launched(self) -> ComputeCapability: ...
+    @property
+    def arch(self) -> str: ...
+
+_ComputeCapabilityLike: TypeAlias = ComputeCapability | tuple[Any, ...] | str | SupportsIndex
+
+class Target:
+    def __init__(
+        self,
+        compute_capability: _ComputeCapabilityLike,
+        suffix: str = "",
+        lto: bool = False,
+        debug: bool = False,
+        lineinfo: bool = False,
+        fastmath: bool = False,
+        max_registers: int | None = None,
+    ) -> None: ...
+    @property
+    def compute_capability(self) -> ComputeCapability: ...
+    @property
+    def suffix(self) -> str: ...
+    @property
+    def lto(self) -> bool: ...
+    @property
+    def debug(self) -> bool: ...
+    @property
+    def lineinfo(self) -> bool: ...
+    @property
+    def fastmath(self) -> bool: ...
+    @property
+    def max_registers(self) -> int | None: ...
+    @property
+    def cc(self) -> tuple[int, int, str]: ...
+    @property
+    def arch(self) -> str: ...
+    @property
+    def nvrtc_version(self) -> tuple[int, int] | None: ...
+    @property
+    def nvjitlink_version(self) -> tuple[int, int] | None: ...
+    @property
+    def nvvm_version(self) -> tuple[int, int] | None: ...
+
+def current_target() -> Target: ...
+
+# Building and reporting
+
+@dataclass(frozen=True)
+class LinkedKernel:
+    code: bytes
+    entry_name: str
+    cc: ComputeCapability
+    output: str
+    call_sites: tuple[Any, ...]
+    inputs: tuple[Any, ...]
+    @property
+    def report(self) -> Report: ...
+
+def build(
+    kernel: Any,
+    signature: Any,
+    *,
+    cc: _ComputeCapabilityLike | None = None,
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Any,
+) -> LinkedKernel: ...
+
+class Report:
+    kernel: str
+    filename: str | None
+    line: int | None
+    signature: str
+    graph: Any
+    builds: tuple[Any, ...]
+    versions: tuple[tuple[str, str], ...]
+    def show(self, file: TextIO | None = None) -> None: ...
+    def to_json(self, *, indent: int | None = 2) -> str: ...
+    @classmethod
+    def from_json(cls, text: str) -> Report: ...
+    def to_dot(self) -> str: ...
+    def to_svg(self) -> str: ...
+    def to_html(self) -> str: ...
+
+def report(
+    kernel: Any, signature: Any = None, cc: _ComputeCapabilityLike | list[_ComputeCapabilityLike] | None = None
+) -> Report: ...
+
+# Attaching
+
+def activate() -> None: ...
+def deactivate() -> None: ...
+
+# Errors. numba-cuda's own classes, which CallError and LinkError derive from, have no types.
+
+class HookError(Exception):
+    argtypes: tuple[Any, ...]
+    raised_at: str | None
+
+class CallError(Exception):
+    call_site: Any
+    hook_error: HookError
+
+class CABIError(TypeError): ...
+
+class CompileError(RuntimeError):
+    log: str
+
+class LinkError(RuntimeError):
+    log: str
+    source_path: str | None
+
+class LinkInputError(ValueError): ...
+class PrebuiltError(ValueError): ...
+class TrialError(RuntimeError): ...
+class MissingSeamError(ImportError): ...

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from . import LinkItem, Target, _ComputeCapabilityLike
+
+__all__ = [
+    "Check",
+    "LinkInput",
+    "Linkable",
+    "LinkedCode",
+    "NotLinkableError",
+    "Trial",
+    "ask",
+    "check_linkable",
+    "compile_cached",
+    "try_link",
+]
+
+class _Kind:
+    @property
+    def name(self) -> str: ...
+
+class LinkInput:
+    @property
+    def kind(self) -> _Kind: ...
+    @property
+    def code(self) -> bytes: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+
+class Trial:
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def signal(self) -> str | None: ...
+    @property
+    def culprit(self) -> LinkInput | None: ...
+    @property
+    def log(self) -> str: ...
+
+class Check:
+    name: str
+    skipped: str
+
+class LinkedCode:
+    kind: str
+    name: str
+    size: int
+    digest: str
+
+class Linkable:
+    call: str
+    argtypes: tuple[Any, ...]
+    symbols: tuple[str, ...]
+    code: tuple[LinkedCode, ...]
+    checks: tuple[Check, ...]
+
+class NotLinkableError(AssertionError):
+    wrong: tuple[Any, ...]
+    checks: tuple[Check, ...]
+
+def ask(
+    obj: object, *argtypes: Any, cc: _ComputeCapabilityLike = (9, 0), lto: bool = True
+) -> tuple[LinkInput, ...] | None: ...
+def check_linkable(
+    obj: Any,
+    *argtypes: Any,
+    cc: _ComputeCapabilityLike = (9, 0),
+    lto: bool | None = None,
+    others: Iterable[Any] = (),
+    other_process: bool = True,
+) -> Linkable: ...
+def compile_cached(
+    kernel: Any, signature: Any, cc: _ComputeCapabilityLike
+) -> tuple[bytes, Literal["loaded", "built"]]: ...
+def try_link(
+    items: Iterable[LinkItem | LinkInput], target: Target | _ComputeCapabilityLike, *, timeout: float = 60.0
+) -> Trial: ...

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A translation unit in the cache: the headers that it reads, its key, and its program.
+
+A program's key is its translation unit, NVRTC, and the content of every header. Which headers those are is recorded
+under the same key without them. While their files are unchanged, only the files' states are read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import cuda.core
+
+from ..cache.key import CacheKey
+from ..cache.store import Fetched, current_store
+from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
+from ..headers.watch import HeaderWatch
+from ..toolkit import nvrtc_build, nvrtc_version
+from .nvrtc import Compiled
+from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
+
+# What it takes to compile is imported where it is needed: a cached program is found without it.
+if TYPE_CHECKING:
+    from ..headers.scan import SourceText
+
+# Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
+_NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
+
+# The first NVRTC that reports which headers it reads.
+_REPORTS_HEADERS = (13, 0)
+
+# Bytes of headers from which on compiling takes longer than starting a process for it.
+_MANY_HEADERS = 1 << 20
+
+Compile = Callable[[TranslationUnit], Compiled]
+
+
+class KnownHeaders(NamedTuple):
+    """The record of a unit's headers, and the program's key, which contains it."""
+
+    key: CacheKey
+    manifest: HeaderManifest
+
+
+class CachedUnit:
+    """A translation unit, and what is known of its headers."""
+
+    def __init__(self, unit: TranslationUnit):
+        self.unit = unit
+        self.base_key = _base_key(unit)
+        self._lock = threading.Lock()
+        self._watch: HeaderWatch | None = None
+        self._known: KnownHeaders | None = None
+
+    def known(self) -> KnownHeaders | None:
+        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers."""
+        with self._lock:
+            if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
+                return None
+            return self._current()
+
+    def is_slow(self) -> bool:
+        """Whether it is not compiled yet, and has many headers."""
+        known = self.known()
+        if known is None:
+            return True
+        store = current_store()
+        return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not store.has(known.key)
+
+    def fetched(self, compile_: Compile) -> Fetched:
+        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*."""
+        start = time.perf_counter()
+        known = self.known()
+        if known is None:
+            return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
+        try:
+            fetched = current_store().fetch(
+                _reproducible(known.key), functools.partial(self._compiled, compile_, known.manifest)
+            )
+        except _HeaderEditedError as edited:
+            return Fetched(edited.data, "built", time.perf_counter() - start)
+        return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
+
+    @functools.cached_property
+    def _is_cacheable(self) -> bool:
+        return not any(self.unit.option(option) for option in _NOT_CACHEABLE)
+
+    def _current(self) -> KnownHeaders | None:
+        if self._watch is None:
+            return None
+        manifest = self._watch.manifest
+        if self._known is None or self._known.manifest is not manifest:
+            headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
+            key = CacheKey("program", self.unit.name, (*self.base_key.parts, ("headers", headers)))
+            self._known = KnownHeaders(key, manifest)
+        return self._known
+
+    def _recorded_headers_hold(self) -> bool:
+        """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
+        if self._watch is None and (data := current_store().get(self.base_key)) is not None:
+            try:
+                self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
+            except (ValueError, KeyError, TypeError, IndexError):
+                return False
+        if self._watch is None:
+            return False
+        before = self._watch.manifest
+        if not self._watch.unchanged():
+            self._watch = None
+            return False
+        if self._watch.manifest is not before:
+            current_store().put(self.base_key, self._watch.manifest.packed())  # files were touched, or are older now
+        return True
+
+    def _find_headers(self, traced: Sequence[str] = ()) -> bool:
+        """Find the headers in the texts and record them; return whether the texts say which headers are read."""
+        began = time.time_ns()
+        found = self._text.scan(traced)
+        if found.clocks or found.computed_probes or (found.computed_includes and not traced):
+            return False
+        manifest = HeaderManifest.of(found, began, traced=bool(traced))
+        if manifest is None:
+            return False
+        self._watch = HeaderWatch(manifest, fixed_include_paths())
+        current_store().put(self.base_key, manifest.packed())
+        return True
+
+    @functools.cached_property
+    def _text(self) -> SourceText:
+        from ..headers.scan import SourceText
+
+        unit = self.unit
+        search = tuple(unit.option("include_path") or ())
+        before = unit.option("pre_include") or ()
+        folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
+        preincluded = (before,) if isinstance(before, str) else tuple(before)
+        return SourceText(unit.code.encode(), folder, search, preincluded, tuple(unit.option("define_macro") or ()))
+
+    def _compiled(self, compile_: Compile, manifest: HeaderManifest) -> bytes:
+        """Compile the program, whose headers are those of *manifest*.
+
+        Raises
+        ------
+        _HeaderEditedError
+            If one was edited meanwhile, so that nobody knows which text was compiled.
+        """
+        data = _packed(compile_(self.unit))
+        if manifest.refreshed() is None:
+            raise _HeaderEditedError(data)
+        return data
+
+    def _compiled_and_recorded(self, compile_: Compile) -> bytes:
+        """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
+        if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _REPORTS_HEADERS:
+            return _packed(compile_(self.unit))
+        began = time.time_ns()
+        from . import jobs
+
+        compiled = jobs.compile_in_child(self.unit, traces=True)
+        data = _packed(compiled)
+        with self._lock:
+            if compiled.headers and self._find_headers(compiled.headers):
+                known = self._current()
+                if known is not None and dataclasses.replace(known.manifest, recorded=began).is_settled:
+                    current_store().put(known.key, data)
+        return data
+
+
+class _HeaderEditedError(Exception):
+    """A header was edited while its program was compiled; ``data`` is that program."""
+
+    def __init__(self, data: bytes):
+        self.data = data
+        super().__init__("a header was edited while it was compiled")
+
+
+def _packed(compiled: Compiled) -> bytes:
+    log = compiled.log.encode()
+    return len(log).to_bytes(8, "little") + log + compiled.code
+
+
+def unpacked(data: bytes) -> tuple[bytes, str]:
+    """Return the program's code and NVRTC's log."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    return data[end:], data[8:end].decode()
+
+
+def _base_key(unit: TranslationUnit) -> CacheKey:
+    """Return the key of what a program depends on besides its headers."""
+    parts = [
+        ("source", unit.code),
+        ("name", unit.name),
+        ("output", unit.output),
+        *((f"option {name}", repr(value)) for name, value in unit.options),
+        ("NVRTC", nvrtc_build()),
+        ("cuda.core", cuda.core.__version__),
+        ("record of headers", MANIFEST_FORMAT),
+    ]
+    # NVRTC writes the working directory into LTO-IR. Only debuggers and profilers use it, to find sources.
+    if unit.option("lineinfo") or unit.option("debug"):
+        parts.append(("working directory", working_directory()))
+    return CacheKey("headers", unit.name, tuple(parts))
+
+
+def _reproducible(key: CacheKey) -> CacheKey:
+    """Return, in verify mode, the key of what is identical to the byte when it is compiled again."""
+    if not current_store().settings.verify or "working directory" in dict(key.parts):
+        return key
+    return dataclasses.replace(key, parts=(*key.parts, ("working directory", working_directory())))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The public names of `numba.cuda.autolink`, and that getting at one imports no more than it needs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+import typing
+
+import pytest
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv import external_code
+
+import numba_cuda_autolink
+
+# Errors that users do not meet: caught inside, of the command line, or turned into a public one. An AskedAgainError is
+# a HookError, an ArgumentError a TypeError of `testing.ask`.
+INTERNAL = {
+    "ArgumentError",
+    "AskedAgainError",
+    "AskingError",
+    "CommandError",
+    "DamagedEntryError",
+    "FormatError",
+    "NotCacheableError",
+    "NotPicklableError",
+    "SourceError",
+    "UnknownTextError",
+}
+
+
+@pytest.mark.parametrize("name", [*autolink.__all__, "__version__"])
+def test_every_public_name_is_there_and_listed(name):
+    assert getattr(autolink, name) == getattr(autolink, name)
+    assert name in dir(autolink)
+
+
+def test_other_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match=r"module 'numba\.cuda\.autolink' has no attribute 'LinkEror'"):
+        _ = autolink.LinkEror
+    with pytest.raises(AttributeError, match="no attribute 'version'"):
+        _ = numba_cuda_autolink.version
+
+
+def test_the_version_is_that_of_the_distribution():
+    expected = importlib.metadata.version("numba-cuda-autolink")
+    assert (autolink.__version__, numba_cuda_autolink.__version__) == (expected, expected)
+
+
+def test_every_error_and_warning_that_a_user_may_catch_is_public():
+    missing = []
+    for package in autolink, external_code:
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.endswith(("__main__", "_child")):
+                continue
+            module = importlib.import_module(found.name)
+            missing += [
+                f"{name} of {found.name}"
+                for name, value in vars(module).items()
+                if inspect.isclass(value)
+                and issubclass(value, BaseException)
+                and value.__module__ == found.name
+                and not name.startswith("_")
+                and name not in INTERNAL
+                and getattr(autolink, name, None) is not value
+            ]
+    assert missing == []
+
+
+def test_errors_are_what_they_were_before_they_were_public():
+    assert issubclass(autolink.LinkError, cuda.cudadrv.driver.LinkerError)
+    assert issubclass(autolink.CallError, cuda.core.errors.TypingError)
+    assert issubclass(autolink.CABIError, TypeError) and issubclass(autolink.PrebuiltError, ValueError)
+    assert issubclass(autolink.LinkInputError, ValueError) and issubclass(autolink.CacheWarning, RuntimeWarning)
+    assert autolink.NotLinkableError is autolink.testing.NotLinkableError
+    assert autolink.CacheWarning is autolink.cache.CacheWarning
+
+
+class WithHooks:
+    def __numba_cuda_link__(self, x): ...
+
+    def __numba_cuda_link_key__(self, x): ...
+
+
+class TestProtocols:
+    def test_an_object_has_a_hook_without_knowing_the_protocol(self):
+        assert isinstance(WithHooks(), autolink.SupportsLink)
+        assert isinstance(WithHooks(), autolink.SupportsLinkKey)
+        assert not isinstance(WithHooks(), autolink.SupportsCall)
+        assert not isinstance(cuda.declare_device("plain", "int32(int32)"), autolink.SupportsLink)
+
+    def test_device_callables_support_calls(self):
+        assert isinstance(autolink.DeviceCallable(), autolink.SupportsCall)
+
+    def test_a_hook_may_be_an_attribute(self):
+        function = cuda.declare_device("hooked", "int32(int32)")
+        function.__numba_cuda_link__ = lambda x: None
+        assert isinstance(function, autolink.SupportsLink)
+
+    @pytest.mark.parametrize("name", ["SupportsLink", "SupportsLinkKey", "SupportsCall"])
+    def test_each_hook_is_documented(self, name):
+        protocol = getattr(autolink, name)
+        (hook,) = [value for attribute, value in vars(protocol).items() if attribute.startswith("__numba_cuda_")]
+        assert "Return" in inspect.getdoc(hook) and inspect.getdoc(protocol)
+
+    def test_link_items_are_what_the_linker_takes(self):
+        accepted = {getattr(each, "__forward_arg__", each) for each in typing.get_args(autolink.LinkItem)}
+        assert accepted == {"LinkableCode", "ObjectCode", str, "os.PathLike[str]"}
+
+
+def facts(script: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, **environment}, capture_output=True, text=True, cwd=os.sep
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_package_imports_no_public_module():
+    script = """
+import sys
+from numba.cuda import autolink
+dir(autolink), autolink.__all__
+print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{module}" in sys.modules}))
+"""
+    imported = facts(script)
+    assert imported == str(["autolink.compilation", "autolink.frontends.numba_cuda", "cudadrv.external_code.target"])
+
+
+def test_in_the_simulator_a_library_can_be_imported():
+    script = """
+from numba.cuda import autolink
+class Object(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x) -> "autolink.Extern":
+        return autolink.Extern("f", returns="float32")
+    def __numba_cuda_link__(self, x) -> autolink.LinkItem: ...
+print(isinstance(Object(), autolink.SupportsLink), autolink.Target("9.0a").arch, bool(autolink.__version__))
+try:
+    autolink.build
+except RuntimeError as error:
+    print(error)
+"""
+    assert facts(script, NUMBA_ENABLE_CUDASIM="1").splitlines() == [
+        "True sm_90a True",
+        "autolink.build is about code for GPUs, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not make",
+    ]

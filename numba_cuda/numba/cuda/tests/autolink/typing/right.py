@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A user's file in which type checkers find nothing wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numba.cuda import autolink, types
+
+
+class Scale(autolink.DeviceCallable):
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __numba_cuda_call__(self, x: Any, times: Any = 1) -> autolink.Extern:
+        return autolink.Extern(f"scale_{x}", returns="float32", args={"x": types.float32})
+
+    def __numba_cuda_link__(self, x: Any, times: Any) -> Iterator[autolink.LinkItem]:
+        if autolink.current_target().compute_capability >= (9, 0):
+            yield Path("scale.cubin")
+        yield autolink.CUDASource("", include_paths=["include"])
+        yield cuda.LTOIR(b"", name="scale.ltoir")
+
+    def __numba_cuda_link_key__(self, x: Any, times: Any) -> Any:
+        return self.factor
+
+    def __call__(self, x: float, times: int = 1) -> float:
+        return x * self.factor * times
+
+    @autolink.device_method
+    def up(self, x: Any) -> autolink.Extern:
+        return autolink.Extern("up", returns=x)
+
+    @up.link
+    def _(self, x: Any) -> autolink.CUDASource:
+        return autolink.CUDASource("")
+
+    @up.python
+    def _(self, x: float) -> float:
+        return x
+
+
+class Untyped(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("untyped", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource("")
+
+
+class Other:
+    def __numba_cuda_link__(self, x: Any) -> str:
+        return "other.cu"
+
+
+scale = Scale(2)
+linked: autolink.SupportsLink = Other()
+called: autolink.SupportsCall = scale
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = scale(x[1]) + scale.up(x[2])
+
+
+built = autolink.build(kernel, "void(float32[::1])", cc="9.0a")
+code: bytes = built.code
+major: int = built.cc.major
+for capability in (9, 0), "sm_90", 90, autolink.ComputeCapability(9, 0), np.int64(90):
+    autolink.Target(capability, lto=True)
+try:
+    autolink.report(kernel, cc=[(9, 0), "10.0"]).show()
+except (autolink.LinkError, autolink.CallError) as error:
+    print(error)
+inputs = autolink.testing.ask(scale, "float32", cc=90)
+if inputs is not None:
+    print(str(inputs[0].kind), len(inputs[0].code))
+autolink.cache.clear()
+print(autolink.__version__)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""mypy, pyright and jedi see the public names with their types, through the stubs that are installed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numba.cuda import autolink
+from repository import PROJECT
+
+FOLDER = Path(__file__).parent
+STUBS = PROJECT / "numba-stubs" / "cuda" / "autolink"
+
+
+def marked_lines() -> set[tuple[str, int]]:
+    """The lines of the wrong file that are marked as wrong."""
+    lines = (FOLDER / "wrong.py").read_text().splitlines()
+    return {("wrong.py", number) for number, line in enumerate(lines, 1) if "# wrong: " in line}
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A user's folder: far from this repository's settings."""
+    for name in ("right.py", "wrong.py"):
+        shutil.copy(FOLDER / name, tmp_path)
+    return tmp_path
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "MYPYPATH"}
+    return subprocess.run(
+        [sys.executable, "-m", *map(str, command)], cwd=cwd, env=environment, capture_output=True, text=True
+    )
+
+
+def test_mypy_finds_the_wrong_lines_and_no_others(project):
+    pytest.importorskip("mypy")
+    done = run("mypy", "--config-file=", "--check-untyped-defs", "right.py", "wrong.py", cwd=project)
+    reported = re.findall(r"^(\w+\.py):(\d+): error: ", done.stdout, re.MULTILINE)
+    assert {(name, int(line)) for name, line in reported} == marked_lines(), done.stdout + done.stderr
+
+
+def test_pyright_finds_the_wrong_lines_and_no_others(project):
+    pytest.importorskip("basedpyright")
+    (project / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
+    done = run("basedpyright", "--outputjson", "--pythonpath", sys.executable, cwd=project)
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    reported = {(Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in found}
+    assert reported == marked_lines(), json.dumps(found, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("from numba.cuda import autolink\nautolink.", set(autolink.__all__)),
+        ("from numba import cuda\ncuda.autolink.current_target().", {"arch", "compute_capability", "lto"}),
+        ("from numba.cuda import autolink\nautolink.testing.ask(f)[0].", {"kind", "name", "code"}),
+    ],
+)
+def test_jedi_completes(code, expected, tmp_path):
+    jedi = pytest.importorskip("jedi")
+    completions = jedi.Script(code, path=tmp_path / "user.py").complete()
+    assert {completion.name for completion in completions} >= expected
+
+
+def test_jedi_shows_parameters(tmp_path):
+    jedi = pytest.importorskip("jedi")
+    (signature,) = jedi.Script(
+        "from numba.cuda import autolink\nautolink.Extern(", path=tmp_path / "user.py"
+    ).get_signatures()
+    assert [parameter.name for parameter in signature.params] == ["symbol", "returns", "args", "cooperative"]
+
+
+@pytest.mark.parametrize("name", ["__init__", "cache", "testing"])
+def test_the_stubs_have_the_public_names(name):
+    module = autolink if name == "__init__" else getattr(autolink, name)
+    assignments = [node for node in ast.parse((STUBS / f"{name}.pyi").read_text()).body if isinstance(node, ast.Assign)]
+    (names,) = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
+    assert names == list(module.__all__)
+
+
+def test_the_stubs_agree_with_the_code(tmp_path):
+    pytest.importorskip("mypy")
+    allowed = ["--allowlist", FOLDER / "stubtest_allowlist.txt", "--ignore-unused-allowlist"]
+    done = run("mypy.stubtest", "numba.cuda.autolink", "--concise", *allowed, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_stubs_are_partial_and_leave_the_rest_of_numba_alone(project):
+    """Other names of numba are of unknown types, as they are without these stubs."""
+    pytest.importorskip("mypy")
+    assert (PROJECT / "numba-stubs" / "py.typed").read_text() == "partial\n"
+    (project / "right.py").write_text(
+        "import numba\nfrom numba import njit, prange\nfrom numba.cuda import grid, shared, types\n"
+        "from numba import cuda\nx = cuda.local.array(4, types.float32)\nreveal_type(cuda.grid)\nreveal_type(njit)\n"
+    )
+    done = run("mypy", "--config-file=", "right.py", cwd=project)
+    assert re.findall(r"right\.py:\d+: (.*)", done.stdout) == ['note: Revealed type is "Any"'] * 2, done.stdout

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A user's file in which type checkers report each line that is marked, and no other."""
+
+from typing import Any
+
+from numba import cuda
+from numba.cuda import autolink
+
+
+class Returns(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x: Any) -> str:  # wrong: not an Extern
+        return "scale"
+
+    def __numba_cuda_link__(self, x: Any) -> int:  # wrong: not linkable
+        return 3
+
+    @autolink.device_method  # wrong: not an Extern
+    def up(self, x: Any) -> int:
+        return 3
+
+
+class Hook:
+    def __numba_cuda_link__(self, x: Any) -> bytes:
+        return b""
+
+
+class Key:
+    def __numba_cuda_link__(self, x: Any) -> None: ...
+
+
+linked: autolink.SupportsLink = Hook()  # wrong: bytes do not tell their kind
+keyed: autolink.SupportsLinkKey = Key()  # wrong: no key
+autolink.Extern("f", return_type="float32")  # wrong: returns
+autolink.Extern(3)  # wrong: symbol
+autolink.Target(9.0)  # wrong: a float
+autolink.build(lambda x: None, "void(float32[::1])", cc=9.0)  # wrong: a float
+autolink.build(lambda x: None, "void(float32[::1])", output="elf")  # wrong: no such output
+autolink.CUDASource(b"")  # wrong: bytes
+print(autolink.current_target().architecture)  # wrong: arch
+print(autolink.LinkEror)  # wrong: misspelled
+autolink.testing.ask(len, cc=None)  # wrong: no compute capability
+cuda.LTOIR(b"", nam="a.ltoir")  # wrong: name
