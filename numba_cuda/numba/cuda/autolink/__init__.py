@@ -21,23 +21,24 @@ Public names:
 
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
-===================  ===============================================================================================
-``frontends``        every seam with numba-cuda
-``compilation``      the compilation in progress and its target
-``compiling``        what compiling adds: the passes that ask, the code library that links, canonical names
-``protocol``         the call sites of a function, the objects asked there, and their answers
-``device_callable``  the base class of called objects, its C ABI and its lowering
-``prebuilt``         device code that a package ships: what fits the target
-``kernel_cache``     ``@cuda.jit(cache=True)`` with external code
-``cache``            the cache on disk, for users: its size, clearing it, why something was built again
-``ahead_of_time``    building finished kernels without a GPU
-``kernel_report``    the report of a kernel
-``reports``          what a report holds, and its forms: text, HTML, JSON, a graph
-``testing``          helpers for tests of objects with linkable code
-``conformance``      the checks of `testing.check_linkable`
-``commands``         the command line
-``__main__``         ``python -m numba.cuda.autolink``
-===================  ===============================================================================================
+=====================  ===============================================================================================
+``frontends``          every seam with numba-cuda
+``compilation``        the compilation in progress and its target
+``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
+``protocol``           the call sites of a function, the objects asked there, and their answers
+``device_callable``    the base class of called objects, its C ABI and its lowering
+``prebuilt``           device code that a package ships: what fits the target
+``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
+``cache``              the cache on disk, for users: its size, clearing it, why something was built again
+``ahead_of_time``      building finished kernels without a GPU
+``kernel_report``      the report of a kernel
+``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
+``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
+``testing``            helpers for tests of objects with linkable code
+``conformance``        the checks of `testing.check_linkable`
+``commands``           the command line
+``__main__``           ``python -m numba.cuda.autolink``
+=====================  ===============================================================================================
 """
 
 from __future__ import annotations

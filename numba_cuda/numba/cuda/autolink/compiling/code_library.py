@@ -262,10 +262,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
-            from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
             from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
 
-            before = plan_fingerprints(plan)
+            before = plan.fingerprints()
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
             linked = link(plan, self._kernel_code(plan.target), LinkOptions(drop_unused_variables=drop))
@@ -323,9 +322,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        from numba.cuda.cudadrv.external_code.link.fingerprints import plan_fingerprints
-
-        return any(plan_fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
+        return any(self.plan(cc).fingerprints() != before for cc, before in self._linked.items())
 
 
 def _called_last_first(library: CUDACodeLibrary) -> Iterable[CUDACodeLibrary]:

@@ -146,8 +146,8 @@ def _meaning(site: CallSite, target: Target) -> Any:
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:
-    from numba.cuda.cudadrv.external_code.link.fingerprints import code_fingerprint
+    from numba.cuda.cudadrv.external_code.compile import dispatch
 
     inputs = tuple(inputs)
     callbacks = [(each.setup_callback is not None, each.teardown_callback is not None, each.nrt) for each in inputs]
-    return fingerprint(callbacks, [code_fingerprint(each, target) for each in inputs])
+    return fingerprint(callbacks, [dispatch.fingerprint(each, target) for each in inputs])

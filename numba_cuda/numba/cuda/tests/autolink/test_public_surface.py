@@ -25,13 +25,18 @@ INTERNAL = {
     "ArgumentError",
     "AskedAgainError",
     "AskingError",
+    "ChildEndedError",
+    "ChildError",
+    "ChildStartError",
     "CommandError",
     "DamagedEntryError",
     "FormatError",
     "NotCacheableError",
     "NotPicklableError",
+    "RequestError",
     "SourceError",
     "UnknownTextError",
+    "UnknownValueError",
 }
 
 

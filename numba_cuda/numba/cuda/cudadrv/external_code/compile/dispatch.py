@@ -26,3 +26,10 @@ def compiled(link_input: LinkInput, target: Target, referenced: Collection[str] 
 
         return bitcode.compiled(link_input, target, referenced)
     return programs.compiled(link_input, target)
+
+
+def fingerprint(link_input: LinkInput, target: Target) -> bytes:
+    """Return the digest of *link_input* as it is now: of CUDA C++, that of its source, options and headers."""
+    if link_input.kind is kinds.CUDA:
+        return programs.fingerprint(link_input, target)
+    return bytes.fromhex(link_input.digest)

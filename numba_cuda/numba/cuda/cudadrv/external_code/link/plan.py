@@ -68,6 +68,12 @@ class LinkPlan:
         """The inputs as they are compiled and linked: sources that share a translation unit are one."""
         return batched(self.inputs)
 
+    def fingerprints(self) -> tuple[bytes, ...]:
+        """Return the digests of all units, with the headers of CUDA C++ as they are now."""
+        from ..compile.dispatch import fingerprint
+
+        return tuple(fingerprint(planned.input, self.target) for planned in self.units)
+
     @property
     def comes_from_calls_alone(self) -> bool:
         """Whether called objects provide all of it, without callbacks: no other code then looks a symbol up by name."""
