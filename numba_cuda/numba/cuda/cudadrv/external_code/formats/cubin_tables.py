@@ -22,13 +22,8 @@ _WITHOUT_SECTION = (".text", ".nv.capmerc", ".nv.merc.symtab")
 
 
 def check_tables(code: bytes, file: Elf) -> None:
-    """Check the symbols and relocations of a cubin, and the toolkit's notes on them.
-
-    Raises
-    ------
-    FormatError
-        If one refers to something that does not exist.
-    """
+    """Check the symbols and relocations of a cubin, and the toolkit's notes on them. Raises `FormatError` if one refers
+    to something that does not exist."""
     symbols = elf_symbols(code, file)
     for symbol in symbols:
         if len(file.sections) <= symbol.section < _FIRST_RESERVED_SECTION:
@@ -58,12 +53,7 @@ def check_tables(code: bytes, file: Elf) -> None:
 
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield number and value of each attribute in the content of a ``.nv.info`` section that has a value with a size.
-
-    Raises
-    ------
-    FormatError
-        If one does not lie within it.
-    """
+    Raises `FormatError` if one does not lie within it."""
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)

@@ -87,13 +87,8 @@ class ElfSymbol(NamedTuple):
 
 
 def read_elf(code: bytes) -> Elf:
-    """Read the headers of an ELF file, and check that all tables and sections lie within it.
-
-    Raises
-    ------
-    FormatError
-        If one does not, or it is not a little-endian 64-bit ELF file.
-    """
+    """Read the headers of an ELF file, and check that all tables and sections lie within it. Raises `FormatError` if
+    one does not, or it is not a little-endian 64-bit ELF file."""
     ident, kind, machine, version, _, phoff, shoff, flags, ehsize, phentsize, phnum, shentsize, shnum, names = unpack(
         _HEADER, code, 0, "an ELF header"
     )
@@ -136,13 +131,8 @@ def content(code: bytes, section: Section) -> bytes:
 
 
 def elf_symbols(code: bytes, file: Elf) -> list[ElfSymbol]:
-    """Return the symbols of an ELF *file*; empty if it has no symbol table.
-
-    Raises
-    ------
-    FormatError
-        If the table is damaged.
-    """
+    """Return the symbols of an ELF *file*; empty if it has no symbol table. Raises `FormatError` if the table is
+    damaged."""
     table = file.symbol_table
     if table is None:
         return []

@@ -29,13 +29,7 @@ class Duplicate:
 
 
 def check_duplicates(job: LinkJob) -> None:
-    """Look for a symbol that two parts define, runtime libraries aside.
-
-    Raises
-    ------
-    LinkError
-        If there is one.
-    """
+    """Look for a symbol that two parts define, runtime libraries aside. Raises `LinkError` if there is one."""
     duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch)
     if duplicate is not None:
         raise duplicate_error(job, duplicate)

@@ -76,14 +76,9 @@ class _Outcome:
 
 
 def link(plan: LinkPlan, kernel_code: KernelCode, options: LinkOptions | None = None) -> Linked:
-    """Link a kernel's own code with what is planned.
-
-    Raises
-    ------
-    LinkError
-        If something does not compile, a symbol is undefined or defined twice, an input does not fit the target or a
-        call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed.
-    """
+    """Link a kernel's own code with what is planned. Raises `LinkError` if something does not compile, a symbol is
+    undefined or defined twice, an input does not fit the target or a call, nvJitLink refuses one, or NVRTC or nvJitLink
+    is not installed."""
     options = options or LinkOptions()
     _check_libraries(plan)
     _check_fit(plan)

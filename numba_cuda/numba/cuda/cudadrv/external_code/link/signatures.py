@@ -19,13 +19,8 @@ _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
 def check_signatures(job: LinkJob) -> None:
-    """Compare the calls in Python with the PTX that called objects provide.
-
-    Raises
-    ------
-    LinkError
-        If a function is called with a signature that is not its own.
-    """
+    """Compare the calls in Python with the PTX that called objects provide. Raises `LinkError` if a function is called
+    with a signature that is not its own."""
     prototypes = job.kernel_code.prototypes
     for part in job.parts:
         if part.kind is kinds.PTX and part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,):

@@ -136,13 +136,8 @@ def run_trials(
     timeout: float = TIMEOUT,
 ) -> list[Outcome]:
     """Run each of *trials*, a link of some of *inputs* (kind, code and name) given by index, in a child process; after
-    a crash, the rest in another one. *timeout* is in seconds, for each link.
-
-    Raises
-    ------
-    TrialError
-        If nothing could be tried.
-    """
+    a crash, the rest in another one. *timeout* is in seconds, for each link. Raises `TrialError` if nothing could be
+    tried."""
     outcomes: list[Outcome] = []
     while len(outcomes) < len(trials):
         outcomes += _until_crash(inputs, trials[len(outcomes) :], options, timeout)
