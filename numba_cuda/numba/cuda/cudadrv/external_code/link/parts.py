@@ -70,6 +70,11 @@ class LinkJob:
         own = [Part(item.kind, item.code, item.name) for item in kernel_code.inputs]
         return cls(plan, kernel_code, (*own, *_external_parts(plan, kernel_code)))
 
+    @property
+    def has_ltoir(self) -> bool:
+        """Whether the link needs link-time optimisation."""
+        return any(part.kind is kinds.LTO_IR for part in self.parts)
+
     def has_runtime(self, origin: str) -> bool:
         """Return whether the runtime library of that *origin* is a part."""
         return any(part.planned is not None and origin in part.planned.origins for part in self.parts)
