@@ -22,7 +22,9 @@ FUNCTION = 2
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SHT_NULL, _SHT_STRTAB, _SHT_NOBITS = 0, 3, 8
+_SHT_STRTAB = 3
+# Of these a file holds the size alone: none, zeros, and the shared memory of device functions.
+_WITHOUT_CONTENT = (0, 8, 0x7000000A)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def read_elf(code: bytes) -> Elf:
     check_range(code, shoff, shnum * shentsize, "section table")
     headers = [_SECTION_HEADER.unpack_from(code, shoff + number * shentsize) for number in range(shnum)]
     for number, (_, section_type, _, _, offset, size, link, *_) in enumerate(headers):
-        if section_type not in (_SHT_NULL, _SHT_NOBITS):
+        if section_type not in _WITHOUT_CONTENT:
             check_range(code, offset, size, f"section {number}")
         if link >= shnum:
             raise FormatError(f"section {number} is linked to section {link}, and there are {shnum}")
@@ -127,7 +129,7 @@ def read_elf(code: bytes) -> Elf:
 
 def content(code: bytes, section: Section) -> bytes:
     """Return the bytes of a *section* of *code*, which `read_elf` found to lie within it."""
-    return b"" if section.type == _SHT_NOBITS else code[section.offset : section.offset + section.size]
+    return b"" if section.type in _WITHOUT_CONTENT else code[section.offset : section.offset + section.size]
 
 
 def elf_symbols(code: bytes, file: Elf) -> list[ElfSymbol]:
