@@ -96,7 +96,7 @@ class Macros:
         found: set[bytes] = set()
         every = [each for definitions in self._known.values() for each in definitions]
         for each in every:
-            for probe in probes(each.body):
+            for probe in probes(each.body) if b"__has_" in each.body else ():
                 if probe[1] or probe[2]:
                     self._check_name(probe[2], each)
                 elif not self._is_passed_on(each, each.body[probe.end() :]):

@@ -166,11 +166,11 @@ class _Scan:
         if path:
             try:
                 with open(path, "rb") as file:
-                    return without_comments(file.read())[0]
+                    return without_comments(file.read())
             except OSError:  # it was removed meanwhile, which its state will show
                 return b""
         options = "".join(f"{value}\n" for _, value in self.source.defined)
-        return options.encode() + without_comments(self.source.code)[0]
+        return options.encode() + without_comments(self.source.code)
 
     def _is_packaged(self, path: str) -> bool:
         return any(_below(folder, path) is not None for folder in self.source.packages)
