@@ -8,13 +8,14 @@ linked into another.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..protocol.call_sites import CallSite
-from .library_walk import callees_first
-from .ordered_set import OrderedSet
+from .linking_files import OrderedSet
+
+Library = TypeVar("Library")
 
 
 class Calls:
@@ -101,6 +102,21 @@ class CallGraph:
 
     functions: tuple[Function, ...]
     calls: tuple[FunctionCall, ...]
+
+
+def callees_first(root: Library, callees: Callable[[Library], Iterable[Library]]) -> Iterator[Library]:
+    """Yield *root* and all below it: each once, after everything that it calls."""
+    visited = {root}
+    path = [(root, iter(callees(root)))]
+    while path:
+        library, callees_left = path[-1]
+        below = next((each for each in callees_left if each not in visited), None)
+        if below is None:
+            path.pop()
+            yield library
+        else:
+            visited.add(below)
+            path.append((below, iter(callees(below))))
 
 
 def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:

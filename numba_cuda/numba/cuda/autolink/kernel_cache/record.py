@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_i
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import asking
-from ..protocol.asked_call import with_answer
+from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 from ..value_fingerprint import fingerprint
 from .kernel_key import file_digest
