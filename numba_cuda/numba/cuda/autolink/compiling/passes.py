@@ -136,6 +136,14 @@ def attach_requested(context: Any, func_type: types.Type, signature: Signature) 
         library.add_call(_ask(site, loc))
 
 
+def note_implementation(context: Any, implementation: Any) -> None:
+    """Note for the function that is being lowered the Python function that makes the code of a call in it."""
+    library = context.active_code_library if _lowering.call is not None else None
+    if isinstance(library, LinkingCodeLibrary):
+        wrapped = getattr(implementation, "_callable", None)
+        library.calls.note_implementation(getattr(wrapped, "func", implementation))
+
+
 def _align_arrays(builder: Any) -> None:
     """Align the local and shared arrays of the function that *builder* builds as C++ expects.
 

@@ -238,11 +238,14 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 @_in_place_of("numba.cuda.target:CUDATargetContext.get_function")
 def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
     """Attach the code of objects that only an intrinsic requests."""
-    if compilation() is not None:
-        from ..compiling.passes import attach_requested
+    if compilation() is None:
+        return original(context, func_type, signature, *args, **kwargs)
+    from ..compiling.passes import attach_requested, note_implementation
 
-        attach_requested(context, func_type, signature)
-    return original(context, func_type, signature, *args, **kwargs)
+    attach_requested(context, func_type, signature)
+    implementation = original(context, func_type, signature, *args, **kwargs)
+    note_implementation(context, implementation)
+    return implementation
 
 
 # Attributes of numba-cuda that are used and not replaced.
