@@ -30,13 +30,7 @@ class Argument:
 
 
 def arguments(argtypes: Sequence[Any]) -> tuple[Argument, ...]:
-    """Return the arguments that *argtypes* stand for.
-
-    Raises
-    ------
-    TypeError
-        If a string is not the name of a type.
-    """
+    """Return the arguments that *argtypes* stand for. Raise `TypeError` if a string is not the name of a type."""
     return tuple(map(_argument, argtypes))
 
 

@@ -13,7 +13,7 @@ from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from . import reproducibility
-from .findings import Findings
+from .records import Findings
 from .reproducibility import CodeSummary
 from .subject import Subject
 

@@ -84,15 +84,8 @@ def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 
 
 def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
-    """Ask in another process.
-
-    Raises
-    ------
-    NotPicklableError
-        If the object or the types cannot be sent there.
-    AskingError
-        If the process does not start, ends early, or asking fails in it.
-    """
+    """Ask in another process. Raise `NotPicklableError` if the object or the types cannot be sent there, `AskingError`
+    if the process does not start, ends early, or asking fails in it."""
     question = _pickled(callee, argtypes, targets)
     path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     try:

@@ -44,13 +44,8 @@ class CallArguments:
 
     @classmethod
     def bind(cls, function: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> CallArguments:
-        """Bind the types of a call's positional and keyword arguments.
-
-        Raises
-        ------
-        ArgumentError
-            If they do not fit, or an argument that must be a constant is not one.
-        """
+        """Bind the types of a call's positional and keyword arguments. Raise `ArgumentError` if they do not fit, or an
+        argument that must be a constant is not one."""
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):

@@ -21,13 +21,8 @@ from .objects import DeviceCallable, type_name
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type.
-
-    Raises
-    ------
-    TypingError
-        If there is no such attribute, or it cannot be a constant.
-    """
+    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if there
+    is no such attribute, or it cannot be a constant."""
     try:
         value = as_constant(getattr(owner, name))
     except AttributeError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The graph of a report: kernel, device functions, objects, code and result, as nodes in columns, and edges."""
+"""The graph of a report: kernel, functions, objects, code and result in columns, and edges; also for Graphviz."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from . import words
 from .records import BuildReport, CodeReport, KernelReport
 
-COLUMNS = ("kernel", "device functions", "objects", "code", "result")
+# The columns, and their shapes in Graphviz.
+COLUMNS = {"kernel": "box", "device functions": "box", "objects": "ellipse", "code": "note", "result": "box3d"}
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,27 @@ def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
         brief = detail.replace(" source", "", 1)
         drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, brief, hint)
     return key
+
+
+def to_dot(report: KernelReport) -> str:
+    """Return the graph as the text of a ``.dot`` file."""
+    drawn = graph(report)
+    names = {key: f"n{number}" for number, key in enumerate(drawn.nodes)}
+    lines = [
+        f"digraph {_quoted(report.kernel)} {{",
+        "  rankdir=LR;",
+        '  node [fontname="Helvetica", fontsize=11];',
+        '  edge [fontname="Helvetica", fontsize=9];',
+    ]
+    for key, node in drawn.nodes.items():
+        label = _quoted("\n".join(filter(None, (node.title, node.detail))))
+        lines.append(f"  {names[key]} [shape={COLUMNS[node.role]}, label={label}, tooltip={_quoted(node.hint)}];")
+    for (tail, head), labels in drawn.edges.items():
+        label = f" [label={_quoted(', '.join(labels))}]" if labels else ""
+        lines.append(f"  {names[tail]} -> {names[head]}{label};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -9,11 +9,10 @@ from html import escape
 from . import svg, words
 from .outline import numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
-from .theme import CLASS, variables
+from .theme import CLASS, FONT, variables
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 _STYLE = f"""
-div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1.45 {_FONT};
+div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1.45 {FONT};
   border: 1px solid var(--nca-line); border-radius: 6px; padding: 14px 18px; overflow: hidden; text-align: left; }}
 .{CLASS} h3, .{CLASS} h4 {{ color: inherit; font-family: inherit; line-height: 1.3; }}
 .{CLASS} h3 {{ font-size: 16px; margin: 0; }}

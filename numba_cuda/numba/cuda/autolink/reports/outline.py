@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An outline of what a report says, in order: the content of both its plain and its coloured text."""
+"""An outline of what a report says, in order: its content as plain text, and in colour for terminals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from . import words
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+_LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
 
 @dataclass(frozen=True)
@@ -19,8 +25,38 @@ class Item:
     below: tuple[Item, ...] = ()
 
 
-def outline(report: KernelReport) -> Item:
-    """Return the outline of the whole report."""
+def to_text(report: KernelReport) -> str:
+    """Return the report as indented lines."""
+    return "\n".join(_lines(_outline(report), 0))
+
+
+def _lines(item: Item, depth: int) -> Iterator[str]:
+    separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
+    yield f"{'  ' * depth}{item.label}{separator}{item.text}"
+    for below in item.below:
+        yield from _lines(below, depth + 1)
+
+
+def to_tree(report: KernelReport) -> Tree:
+    """Return the report as a tree that rich prints."""
+    return _tree(_outline(report), 0)
+
+
+def _tree(item: Item, depth: int) -> Tree:
+    from rich.text import Text  # rich is only needed on terminals
+    from rich.tree import Tree
+
+    # Without markup and highlighting: names contain brackets and numbers.
+    line = Text(item.label, style=_LABELS[min(depth, len(_LABELS) - 1)])
+    if item.text:
+        line.append("" if item.text.startswith("(") and depth else "  ", style="not bold")
+        line.append(item.text, style="default not bold")
+    tree = Tree(line, guide_style="dim")
+    tree.children += [_tree(below, depth + 1) for below in item.below]
+    return tree
+
+
+def _outline(report: KernelReport) -> Item:
     below: list[Item] = []
     for build in report.builds:
         below += _build(build)

@@ -5,24 +5,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from . import words
-from .dot import to_dot
+from .graph import to_dot
 from .html import to_fragment, to_page
+from .outline import to_text, to_tree
 from .records import KernelReport
 from .serialization import from_json, to_json
 from .svg import to_svg
-from .text import to_text
 
 if TYPE_CHECKING:
     from rich.tree import Tree
-
-
-class _PrettyPrinter(Protocol):
-    """The part of IPython's printer that is used here."""
-
-    def text(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,10 +76,8 @@ class Report(KernelReport):
     def _repr_html_(self) -> str:
         return to_fragment(self)
 
-    def _repr_pretty_(self, printer: _PrettyPrinter, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 
     def __rich__(self) -> Tree:
-        from .terminal import to_tree  # rich is only needed on terminals
-
         return to_tree(self)

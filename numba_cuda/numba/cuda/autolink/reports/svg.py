@@ -13,7 +13,7 @@ from . import words
 from .graph import COLUMNS, Node, graph
 from .layout import layout
 from .records import KernelReport
-from .theme import CLASS, colour, variables
+from .theme import CLASS, FONT, colour, variables
 
 _TITLE, _DETAIL = 12.0, 10.5  # font sizes
 _TITLE_CHARACTER, _DETAIL_CHARACTER = 0.62, 0.56  # mean widths of characters, in font sizes, of a wide font
@@ -21,7 +21,6 @@ _LONGEST_TITLE, _LONGEST_DETAIL = 26, 32
 _MANY = 14  # from here on, boxes have one line, and edges of one node run along one line
 _POINT = 14.0
 _MARGIN, _HEADING, _PADDING, _BETWEEN = 16.0, 26.0, 12.0, 48.0
-_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ def style() -> str:
     return f"""
 .{CLASS} .back {{ fill: var(--nca-back); }}
 .{CLASS} .box {{ fill: var(--nca-node); stroke: var(--nca-line); }}
-.{CLASS} .title {{ fill: var(--nca-text); font: 600 {_TITLE}px {_FONT}; }}
-.{CLASS} .detail, .{CLASS} .heading {{ fill: var(--nca-faint); font: {_DETAIL}px {_FONT}; }}
+.{CLASS} .title {{ fill: var(--nca-text); font: 600 {_TITLE}px {FONT}; }}
+.{CLASS} .detail, .{CLASS} .heading {{ fill: var(--nca-faint); font: {_DETAIL}px {FONT}; }}
 .{CLASS} .edge {{ fill: none; stroke: var(--nca-edge); }}
 .{CLASS} .arrow {{ fill: var(--nca-edge); }}
 .{CLASS} g.node:hover .box {{ stroke: var(--nca-text); }}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 CLASS = "numba-cuda-autolink"
+FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
 _LIGHT = {
     "back": "#ffffff",

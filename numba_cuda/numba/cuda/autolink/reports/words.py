@@ -6,9 +6,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from ..compiling.call_graph import Frame
-from .records import CompiledReport
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.link.record import CompiledCode
+
+    from ..compiling.call_graph import Frame
 
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")
@@ -18,10 +21,8 @@ def size(number: int) -> str:
     """Return a size in bytes as ``74 bytes`` or ``1.8 KiB``."""
     if number < 1024:
         return count(number, "byte")
-    for unit, factor in (("KiB", 2**10), ("MiB", 2**20)):
-        if number < 1024 * factor:
-            return f"{number / factor:.1f} {unit}"
-    return f"{number / 2**30:.1f} GiB"
+    power = min((number.bit_length() - 1) // 10, 3)
+    return f"{number / 1024**power:.1f} {('KiB', 'MiB', 'GiB')[power - 1]}"
 
 
 def time(seconds: float) -> str:
@@ -57,7 +58,7 @@ def chain(frames: Iterable[Frame]) -> str:
     return " → ".join(f"{function(frame.function)}:{frame.line or '?'}" for frame in frames)
 
 
-def compiled(done: CompiledReport) -> str:
+def compiled(done: CompiledCode) -> str:
     """Return what a source was compiled to: ``LTO-IR, 2.9 KiB: built in 19 ms``."""
     return f"{done.kind}, {size(done.size)}: {origin(done.origin, done.seconds)}"
 
