@@ -27,15 +27,8 @@ class PrebuiltError(ValueError):
 
 @dataclass(frozen=True)
 class PrebuiltFile:
-    """A file of the manifest.
-
-    Attributes
-    ----------
-    name, kind:
-        The file's name, and ``"cubin"``, ``"LTO-IR"``, ``"PTX"`` or ``"source"``.
-    architecture:
-        The compute capability that it was built for, such as ``90``; 0 for source.
-    """
+    """A file of the manifest: its name, its kind (``"cubin"``, ``"LTO-IR"``, ``"PTX"`` or ``"source"``), and the
+    compute capability that it was built for, such as ``90``; 0 for source."""
 
     name: str
     kind: str
@@ -106,9 +99,7 @@ class Prebuilt:
         PrebuiltError
             If no file fits. The message lists the files, the target, and what to do.
         """
-        from .compilation import (
-            current_target,  # imported here: the simulator, where packages are imported too, has none
-        )
+        from .compilation import current_target  # which the simulator does not have
 
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name
@@ -119,13 +110,7 @@ class Prebuilt:
         return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](path.read_bytes(), name=chosen.name)
 
     def choose(self, target: Target) -> PrebuiltFile:
-        """Return the file that `code` chooses for *target*.
-
-        Raises
-        ------
-        PrebuiltError
-            If no file fits.
-        """
+        """Return the file that `code` chooses for *target*. Raise `PrebuiltError` if none fits."""
         for chosen in self._in_order(target):
             return chosen
         raise PrebuiltError(self._no_fit(target))
@@ -150,12 +135,10 @@ class Prebuilt:
         return target.nvjitlink_version is None or target.nvjitlink_version >= self.toolkit
 
     def _no_fit(self, target: Target) -> str:
-        files = ", ".join(map(str, self.files)) or "none"
-        how = "with" if target.lto else "without"
         message = (
-            f"no prebuilt code fits {target.arch}, linked {how} LTO\n"
+            f"no prebuilt code fits {target.arch}, linked {'with' if target.lto else 'without'} LTO\n"
             f"  folder: {self.folder}\n"
-            f"  files: {files}, built with CUDA {'.'.join(map(str, self.toolkit))}"
+            f"  files: {', '.join(map(str, self.files)) or 'none'}, built with CUDA {'.'.join(map(str, self.toolkit))}"
         )
         if not self._is_linkable(target):
             linker = ".".join(map(str, target.nvjitlink_version or ()))
@@ -172,8 +155,7 @@ def _file(entry: dict[str, Any]) -> PrebuiltFile:
     built_for = ComputeCapability.parse(entry.get("architecture", "0.0"))
     if built_for.suffix:
         raise ValueError(f"the architecture of {entry['name']!r} has the suffix {built_for.suffix!r}, expected none")
-    architecture = 10 * built_for.major + built_for.minor
-    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), architecture)
+    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), 10 * built_for.major + built_for.minor)
     if file.kind not in _KINDS:
         raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, expected one of {', '.join(_KINDS)}")
     return file

@@ -24,30 +24,16 @@ if TYPE_CHECKING:
 
     from .protocol.hooks import LinkItem
 
-__all__ = [
-    "Check",
-    "LinkInput",
-    "Linkable",
-    "LinkedCode",
-    "NotLinkableError",
-    "Trial",
-    "ask",
-    "check_linkable",
-    "compile_cached",
-    "try_link",
-]
+__all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
+__all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
 
-# Imported when they are first used: the simulator has no linker.
-_LAZY = {
-    "LinkInput": "numba.cuda.cudadrv.external_code.inputs.link_input",
-    "Trial": "numba.cuda.cudadrv.external_code.link.trial",
-}
+_LAZY = {"LinkInput": "inputs.link_input", "Trial": "link.trial"}  # the simulator has no linker
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    return getattr(importlib.import_module(f"numba.cuda.cudadrv.external_code.{_LAZY[name]}"), name)
 
 
 def __dir__() -> list[str]:
@@ -102,19 +88,12 @@ def check_linkable(
         Whether to ask the object in another process too, which takes seconds. It is sent there by pickle or
         cloudpickle.
 
-    Returns
-    -------
-    Linkable
-        What was checked, and what the object links.
-
     Raises
     ------
     NotLinkableError
         An `AssertionError` that lists each failed check: got, expected, and what to do.
-    TypeError, ValueError
-        If *argtypes* are not types, or this toolkit does not know *cc*.
-    RuntimeError
-        In the simulator.
+    TypeError, ValueError, RuntimeError
+        If *argtypes* are not types, or this toolkit does not know *cc*; in the simulator.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
@@ -155,10 +134,8 @@ def ask(
     ------
     HookError
         If the hook raises, or returns what cannot be linked.
-    TypeError, ValueError
-        If *argtypes* are not types, or do not fit the parameters of a `DeviceCallable`.
-    RuntimeError
-        In the simulator.
+    TypeError, ValueError, RuntimeError
+        If *argtypes* are not types, or do not fit the parameters of a `DeviceCallable`; in the simulator.
     """
     _refuse_simulator("ask")
     from numba.cuda.cudadrv.external_code.target import Target
@@ -203,18 +180,14 @@ def compile_cached(
 
     Returns
     -------
-    code : bytes
-        The linked cubin.
-    how : ``"loaded"`` or ``"built"``
+    The linked cubin, and ``"loaded"`` or ``"built"``.
 
     Raises
     ------
-    TypeError, ValueError
-        If *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are not what they should be.
+    TypeError, ValueError, RuntimeError
+        If *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are wrong; in the simulator.
     numba.core.errors.TypingError, LinkError
         If the kernel does not compile or link.
-    RuntimeError
-        In the simulator.
     """
     _refuse_simulator("compile_cached")
     from numba.cuda import types
@@ -262,14 +235,10 @@ def try_link(
 
     Raises
     ------
-    LinkInputError
-        If an item cannot be linked at all.
-    CompileError
-        If a source does not compile.
-    TrialError
-        If no child process can be started.
-    RuntimeError
-        In the simulator.
+    LinkInputError, CompileError
+        If an item cannot be linked at all, or a source does not compile.
+    TrialError, RuntimeError
+        If no child process can be started; in the simulator.
     """
     _refuse_simulator("try_link")
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item

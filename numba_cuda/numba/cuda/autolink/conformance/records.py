@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from numba.cuda import types
 
@@ -38,14 +38,10 @@ class Linkable:
 
     Attributes
     ----------
-    call:
-        The call, as text.
-    argtypes:
-        The Numba types that the object was asked about: those of the call, defaults included.
-    symbols:
-        The symbols that the call references.
-    code:
-        The code that the object returned for the links that were tried; the same code is listed once.
+    call, argtypes:
+        The call as text, and the Numba types that the object was asked about: those of the call, defaults included.
+    symbols, code:
+        The symbols that the call references, and the code that the object returned, without repetitions.
     checks:
         The checks, in order.
     """
@@ -98,13 +94,13 @@ class NotLinkableError(AssertionError):
         super().__init__("\n".join([*text, *not_checked]))
 
 
+@dataclass
 class Findings:
-    """The checks that passed or were skipped, and those that failed, in order."""
+    """The checks of a call that passed or were skipped, and those that failed, in order."""
 
-    def __init__(self, call: str):
-        self.call = call
-        self._checks: list[Check] = []
-        self._failed: list[FailedCheck] = []
+    call: str
+    _checks: list[Check] = field(default_factory=list)
+    _failed: list[FailedCheck] = field(default_factory=list)
 
     def ok(self, name: str) -> bool:
         """Add a check that passed. Return True."""

@@ -65,13 +65,7 @@ class AskingError(Exception):
 
 
 def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
-    """Ask in this process, without the answers that are remembered.
-
-    Raises
-    ------
-    HookError
-        As `ask`.
-    """
+    """Ask in this process, without the answers that are remembered. Raise `HookError` as `ask`."""
     code = tuple(tuple(map(CodeSummary.of, fresh(callee, argtypes, target).inputs())) for target in targets)
     value = link_key(callee, argtypes, targets[0])
     return AnswerSummary(code, None if value is None else fingerprint(value).hex())

@@ -30,16 +30,8 @@ _RETURNS_CODE = "returns code that links"
 class Subject:
     """An object that a kernel can call and that returns code.
 
-    Attributes
-    ----------
-    obj, args, targets:
-        The object, the arguments of its call, and what it is asked for.
-    call, site:
-        The call as text, and as the compiler found it.
-    symbols:
-        The symbols that the call references, with their prototypes where PTX shows them.
-    answers:
-        The code that the object returned for each target.
+    ``call`` and ``site`` are the call as text and as the compiler found it; ``symbols`` are the symbols that it
+    references, with their prototypes where PTX shows them; ``answers`` are the code for each target.
     """
 
     obj: Any

@@ -81,15 +81,8 @@ def _has_parameters(
 
 @dataclass(frozen=True)
 class _Definitions:
-    """What code shows of the symbols that a call references.
-
-    Attributes
-    ----------
-    defined, prototypes:
-        The symbols that it defines, and the prototypes that can be read.
-    opaque:
-        Whether some of the code does not show what it defines.
-    """
+    """What code shows of the symbols that a call references: those that it defines, the prototypes that can be read,
+    and whether some of the code does not show what it defines."""
 
     defined: frozenset[str]
     prototypes: dict[str, Prototype]

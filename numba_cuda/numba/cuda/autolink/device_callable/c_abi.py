@@ -24,15 +24,8 @@ class CABIError(TypeError):
 class CType:
     """How C sees a value.
 
-    Attributes
-    ----------
-    cxx:
-        The type in CUDA C++.
-    kind:
-        ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex or 16-bit number, which C++ defines as
-        a struct), ``"pointer"`` or ``"void"``.
-    size, align:
-        In bytes.
+    ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
+    or 16-bit number, which C++ defines as a struct), ``"pointer"`` or ``"void"``; ``size`` and ``align`` are in bytes.
     """
 
     cxx: str

@@ -29,17 +29,8 @@ _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 def of_facts(
     facts: BuildFacts, signature: str, planned: Callable[[], Iterable[PlannedInput]], code: bytes, output: str
 ) -> Report:
-    """Return the report of one build.
-
-    Parameters
-    ----------
-    facts, signature:
-        The facts of the build, and the types of the kernel's arguments as text.
-    planned:
-        Returns the external code of the build, whose symbols are read.
-    code, output:
-        The result: its bytes, and ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
-    """
+    """Return the report of one build: *planned* returns its external code, whose symbols are read; *code* is the
+    result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
     if output == "ltoir":
         items = [LinkedInput.of(each) for each in planned()]
     else:

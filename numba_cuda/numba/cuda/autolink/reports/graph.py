@@ -14,17 +14,8 @@ COLUMNS = {"kernel": "box", "device functions": "box", "objects": "ellipse", "co
 
 @dataclass(frozen=True)
 class Node:
-    """A node.
-
-    Attributes
-    ----------
-    role, layer:
-        The name and the number of its column.
-    title, detail, brief:
-        Its text; ``brief`` replaces ``detail`` where there is little room.
-    hint:
-        Everything about it, for a tooltip.
-    """
+    """A node: the name and the number of its column, its text (``brief`` replaces ``detail`` where there is little
+    room), and everything about it, for a tooltip."""
 
     role: str
     layer: int
