@@ -18,16 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_PACKAGES = [
-    "numba-cuda-autolink",
-    "numba-cuda",
-    "numba",
-    "llvmlite",
-    "numpy",
-    "cuda-core",
-    "cuda-bindings",
-    "cuda-pathfinder",
-]
+_CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
+_PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
 

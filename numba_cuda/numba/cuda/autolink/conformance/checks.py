@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Targe
 
 from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
-from .probe_kernel import Argument, arguments
+from .probe_kernel import Argument, argument
 from .records import Findings, Linkable, LinkedCode
 from .repetition import check_other_process, check_repetition, skip_other_process
 from .subject import Subject, describe_linking, find_subject
@@ -31,7 +31,7 @@ def run_checks(
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     capability = compute_capability(cc)
     targets = tuple(Target(capability, lto=each) for each in lto)
-    args = arguments(argtypes)
+    args = tuple(map(argument, argtypes))
     findings = _findings(obj, args)
     subject = find_subject(obj, args, targets, findings)
     defined = check_symbols(subject, findings)
@@ -47,11 +47,7 @@ def run_checks(
     if defined and _check_survival(subject, findings):
         _check_links(subject, findings)
     checks = findings.checks()
-    code = dict.fromkeys(
-        LinkedCode(item.kind.name, item.name, len(item.code), item.digest)
-        for inputs in subject.answers.values()
-        for item in inputs
-    )
+    code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
     return Linkable(subject.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
 
 
@@ -62,7 +58,7 @@ def _findings(obj: Any, args: Sequence[Argument]) -> Findings:
 def _other_subject(other: Any, args: tuple[Argument, ...], targets: tuple[Target, ...]) -> Subject:
     """Return the subject of *other*, which is an object to compare with, or a tuple of one and its argument types."""
     obj, *argtypes = other if isinstance(other, tuple) else (other,)
-    args = arguments(argtypes) if argtypes else args
+    args = tuple(map(argument, argtypes)) if argtypes else args
     return find_subject(obj, args, targets, _findings(obj, args))
 
 

@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from numba.cuda import types
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,11 @@ class LinkedCode:
     name: str
     size: int
     digest: str
+
+    @classmethod
+    def of(cls, item: LinkInput) -> LinkedCode:
+        """Return the record of a link input."""
+        return cls(item.kind.name, item.name, len(item.code), item.digest)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r} ({self.size} bytes, SHA-256 {self.digest[:12]})"

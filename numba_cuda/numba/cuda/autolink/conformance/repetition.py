@@ -94,19 +94,12 @@ def code_difference(one: Sequence[LinkInput], other: Sequence[LinkInput]) -> str
     )
 
 
-def describe(item: LinkInput) -> str:
-    """Return kind, name, size and digest of a link input as text."""
-    return CodeSummary.of(item).description
-
-
 def _difference(one: Sequence[CodeSummary], other: Sequence[CodeSummary], first: str, then: str) -> str:
     if len(one) != len(other):
         return f"{first} {len(one)} pieces of code, {then} {len(other)}"
     for before, after in zip(one, other, strict=True):
         if before.digest != after.digest:
-            return (
-                f"{first} {before.description}, {then} {after.description}{_differing_line(before, after, first, then)}"
-            )
+            return f"{first} {before}, {then} {after}{_differing_line(before, after, first, then)}"
     return ""
 
 

@@ -27,17 +27,16 @@ from ..protocol.asking import ask_afresh, link_key
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import HookError
 from ..value_fingerprint import fingerprint
+from .records import LinkedCode
 
 TIMEOUT = 300.0  # seconds
 _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # which imports this module
 
 
 @dataclass(frozen=True)
-class CodeSummary:
-    """A piece of code: a description for messages, its digest, and the text of source and PTX."""
+class CodeSummary(LinkedCode):
+    """A piece of code, with the text of source and PTX."""
 
-    description: str
-    digest: str
     text: str | None = None
 
     @classmethod
@@ -45,7 +44,7 @@ class CodeSummary:
         """Return the summary of a link input."""
         readable = item.kind in (kinds.CUDA, kinds.PTX)
         text = item.code.decode("utf-8", "replace") if readable else None
-        return cls(f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})", item.digest, text)
+        return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 
 
 @dataclass(frozen=True)

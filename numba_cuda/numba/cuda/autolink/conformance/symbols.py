@@ -18,8 +18,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.target import Target
 
-from .records import Findings
-from .repetition import describe
+from .records import Findings, LinkedCode
 from .subject import Subject, prototypes_in
 
 _DEFINED = "defines the symbols that the call references"
@@ -44,7 +43,7 @@ def check_symbols(subject: Subject, findings: Findings) -> bool:
             return findings.fail(_DEFINED, got, _COMPILES, "fix the source where the log says")
         missing = set(called) - found.defined
         if missing and not found.opaque:
-            names, code = ", ".join(sorted(missing)), ", ".join(map(describe, subject.answers[target]))
+            names, code = ", ".join(sorted(missing)), ", ".join(map(str, map(LinkedCode.of, subject.answers[target])))
             return findings.fail(
                 _DEFINED,
                 f"no {names} in {code}\n{subject.build_error(target)}",

@@ -46,7 +46,7 @@ def graph(report: KernelReport) -> Graph:
     for index, function in enumerate(report.graph.functions):
         role = "device functions" if index else "kernel"
         title = words.function(function.name)
-        place = words.place(words.file(function.filename), function.line) if function.filename else ""
+        place = f"{words.file(function.filename)}:{function.line}" if function.filename else ""
         hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
         drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint)
     for call in report.graph.calls:
@@ -62,7 +62,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
         key = f"object {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
         drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call))
-        drawn.connect(f"function {call.function}", key, words.place(words.file(call.filename), call.line))
+        drawn.connect(f"function {call.function}", key, f"{words.file(call.filename)}:{call.line}")
         for code in call.returned:
             drawn.connect(key, _add_code(drawn, code, layer + 1))
     sites = {call.site for call in build.calls}
@@ -78,7 +78,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
     made = build.result
     title = f"{made.kind} for {build.arch}"
     detail = words.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
-    hint = f"{made.kind} of {build.entry_name}, {words.digest(made.sha256)}"
+    hint = f"{made.kind} of {build.entry_name}, sha256 {made.sha256[:12]}"
     drawn.nodes[result] = Node("result", layer + 2, title, detail, "", hint)
     if not any(head == result for _, head in drawn.edges):
         drawn.connect("function 0", result)

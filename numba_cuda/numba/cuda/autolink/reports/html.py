@@ -60,8 +60,7 @@ def to_page(report: KernelReport) -> str:
 
 def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
-    place = words.place(report.filename, report.line) if report.filename else ""
-    versions = words.versions(report.versions)
+    place = f"{report.filename}:{report.line}" if report.filename else ""
     parts = [
         f"<style>{variables()}{svg.style()}{_STYLE}</style>",
         f'<div class="{CLASS}">',
@@ -71,7 +70,8 @@ def to_fragment(report: KernelReport) -> str:
     ]
     for build in report.builds:
         parts += _build(build)
-    parts.append(f'<p class="faint" style="margin-top: 12px">Made with {escape(versions)}</p></div>')
+    versions = escape(words.versions(report.versions))
+    parts.append(f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>')
     return "\n".join(parts)
 
 
@@ -115,7 +115,7 @@ def _call(number: int, call: CallReport) -> str:
     if call.seconds is not None:
         stored = ", stored" if call.stored else ""
         returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
-    place = words.place(words.file(call.filename), call.line)
+    place = f"{words.file(call.filename)}:{call.line}"
     return _row(
         number,
         f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>",

@@ -60,7 +60,7 @@ def _outline(report: KernelReport) -> Item:
     below: list[Item] = []
     for build in report.builds:
         below += _build(build)
-    place = words.place(report.filename, report.line) if report.filename else ""
+    place = f"{report.filename}:{report.line}" if report.filename else ""
     title = f"{words.function(report.kernel)}{report.signature}"
     return Item(title, place, (*below, Item("made with", words.versions(report.versions))))
 
@@ -76,7 +76,7 @@ def _build(build: BuildReport) -> Iterator[Item]:
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
-    below = [Item("at", words.place(call.filename, call.line)), Item("by way of", words.chain(call.chain))]
+    below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", words.chain(call.chain))]
     asked = "" if call.seconds is None else f" in {words.time(call.seconds)}"
     if call.stored:
         asked += ", stored earlier under its link key"
@@ -92,14 +92,13 @@ def _code(code: CodeReport) -> Item:
     below = []
     if code.compiled is not None:
         done = code.compiled
-        what = f"{done.kind}, {words.size(done.size)}, {words.digest(done.sha256)}"
         together = f" (with others, as {code.unit})" if code.unit else ""
-        below.append(Item("compiled to", f"{what}: {words.origin(done.origin, done.seconds)}{together}"))
+        below.append(Item("compiled to", f"{words.code(done)}: {words.origin(done.origin, done.seconds)}{together}"))
     if code.unit is None:
         below.append(Item("defines", _symbols(code.defines)))
     if code.unit is None and code.undefined != ():
         below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, f"{code.kind}, {words.size(code.size)}, {words.digest(code.sha256)}", tuple(below))
+    return Item(code.name, words.code(code), tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
@@ -132,9 +131,8 @@ def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
 
 def _result(build: BuildReport) -> Item:
     result = build.result
-    what = f"{result.kind}, {words.size(result.size)}, {words.digest(result.sha256)}"
     below = [Item(label, value) for label, value in numbers(result)]
-    return Item(f"result for {build.arch}", what, (*below, Item("entry name", build.entry_name)))
+    return Item(f"result for {build.arch}", words.code(result), (*below, Item("entry name", build.entry_name)))
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:

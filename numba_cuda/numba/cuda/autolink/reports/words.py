@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.record import CompiledCode
 
     from ..compiling.call_graph import Frame
+    from .records import CodeReport, ResultReport
 
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")
@@ -38,19 +39,14 @@ def origin(name: str, seconds: float | None) -> str:
     return how if seconds is None else f"{how} in {time(seconds)}"
 
 
-def digest(sha256: str) -> str:
-    """Return the first digits of a digest."""
-    return f"sha256 {sha256[:12]}"
+def code(described: CompiledCode | CodeReport | ResultReport) -> str:
+    """Return what code is as ``LTO-IR, 2.9 KiB, sha256 8f43...``."""
+    return f"{described.kind}, {size(described.size)}, sha256 {described.sha256[:12]}"
 
 
 def function(qualname: str) -> str:
     """Return a function's name without those of the functions that enclose it."""
     return qualname.rpartition("<locals>.")[2]
-
-
-def place(path: str, line: int | None) -> str:
-    """Return a place in a source file as ``kernels.py:12``."""
-    return f"{path}:{line}"
 
 
 def chain(frames: Iterable[Frame]) -> str:
