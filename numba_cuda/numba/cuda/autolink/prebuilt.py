@@ -55,10 +55,7 @@ class Prebuilt:
     include_paths : iterable of path-like, optional
         Where the source finds headers, besides the folder itself.
 
-    Raises
-    ------
-    PrebuiltError
-        If the manifest does not exist or cannot be read.
+    Raises `PrebuiltError` if the manifest does not exist or cannot be read.
     """
 
     def __init__(

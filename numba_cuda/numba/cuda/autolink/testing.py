@@ -77,10 +77,8 @@ def check_linkable(
         The types of the call's arguments: Numba types, their names (``"float32[::1]"``) or dtypes. Types of constants
         (``types.literal(2)``, ``types.none``) stand for these constants. Objects that kernels can use and that are not
         types (another `DeviceCallable`, a tuple of them) stand for themselves.
-    cc:
-        What `ComputeCapability.parse` accepts.
-    lto:
-        ``True``: link with LTO only. ``False``: without LTO only. ``None``: both ways.
+    cc, lto:
+        What `ComputeCapability.parse` accepts; whether to link with LTO or without it only, ``None`` for both ways.
     others:
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
@@ -115,14 +113,10 @@ def ask(
 
     Parameters
     ----------
-    obj:
-        What kernels call.
-    *argtypes:
-        The types of the call's arguments, in order: Numba types, their names (``"float32[::1]"``) or dtypes.
-    cc:
-        What `ComputeCapability.parse` accepts.
-    lto:
-        Whether the kernel that calls the object is linked with LTO.
+    obj, *argtypes:
+        What kernels call, and the types of the arguments: Numba types, their names (``"float32[::1]"``) or dtypes.
+    cc, lto:
+        What `ComputeCapability.parse` accepts; whether the kernel that calls the object is linked with LTO.
 
     Returns
     -------
@@ -171,10 +165,8 @@ def compile_cached(
 
     Parameters
     ----------
-    kernel:
-        What ``cuda.jit(cache=True)`` made.
-    signature:
-        What ``cuda.jit`` takes: ``"void(float32[::1])"`` or ``(float32[::1],)``.
+    kernel, signature:
+        What ``cuda.jit(cache=True)`` made, and the signature as it takes one: ``"void(float32[::1])"``.
     cc:
         What `ComputeCapability.parse` accepts. A launch on a GPU of 9.0 or later builds for ``"9.0a"``, with suffix.
 
@@ -226,10 +218,9 @@ def try_link(
 
     Parameters
     ----------
-    items:
-        What a ``__numba_cuda_link__`` may return: linkable code, paths; or what `ask` returns.
-    target:
-        A `Target`; or a compute capability, for a link with LTO.
+    items, target:
+        What a ``__numba_cuda_link__`` may return, or what `ask` returns; and a `Target`, or a compute capability for a
+        link with LTO.
     timeout:
         In seconds, for each of the links that are tried.
 

@@ -82,9 +82,7 @@ def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
     try:
         yield
-    except CommandError:
-        raise
-    except (ImportError, MemoryError):
+    except (CommandError, ImportError, MemoryError):
         raise
     except Exception as error:
         # Numba's messages, of several lines, name the place in the kernel; other messages need the type of the error.

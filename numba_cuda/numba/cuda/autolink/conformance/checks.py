@@ -15,7 +15,7 @@ from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
 from .probe_kernel import Argument, argument
 from .records import Findings, Linkable, LinkedCode
-from .repetition import check_other_process, check_repetition, skip_other_process
+from .repetition import check_other_process, check_repetition
 from .subject import Subject, describe_linking, find_subject
 from .symbols import check_symbols
 
@@ -36,10 +36,7 @@ def run_checks(
     subject = find_subject(obj, args, targets, findings)
     defined = check_symbols(subject, findings)
     repeats = check_repetition(subject, findings)
-    if other_process:
-        check_other_process(subject, findings)
-    else:
-        skip_other_process(findings)
+    check_other_process(subject, findings, other_process)
     if repeats:
         compared = [_other_subject(other, args, targets[:1]) for other in others]
         check_own_symbols(subject, compared, findings)

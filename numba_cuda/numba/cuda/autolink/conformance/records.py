@@ -77,11 +77,8 @@ class FailedCheck:
 
     def __str__(self) -> str:
         parts = ("got", self.got), ("expected", self.expected), ("what to do", self.todo)
-        return "\n".join([self.name, *(f"  {label}: {_indented(text)}" for label, text in parts)])
-
-
-def _indented(text: str) -> str:
-    return text.strip().replace("\n", "\n    ")
+        texts = (f"{label}: {text.strip()}".replace("\n", "\n    ") for label, text in parts)
+        return "\n  ".join([self.name, *texts])
 
 
 class NotLinkableError(AssertionError):
@@ -93,14 +90,11 @@ class NotLinkableError(AssertionError):
     def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong
         self.checks = checks
-        passed = sum(not check.skipped for check in checks)
-        count = f"{len(wrong)} of {len(wrong) + passed} checks failed"
-        text = [f"{call} is not linkable: {count}"]
+        made = len(wrong) + sum(not check.skipped for check in checks)
+        text = [f"{call} is not linkable: {len(wrong)} of {made} checks failed"]
         for number, each in enumerate(wrong, 1):
-            first, *rest = str(each).splitlines()
-            text += [f"  {number}. {first}", *(f"     {line}" for line in rest)]
-        not_checked = [f"  {check}" for check in checks if check.skipped]
-        super().__init__("\n".join([*text, *not_checked]))
+            text.append(f"  {number}. " + str(each).replace("\n", "\n     "))
+        super().__init__("\n".join([*text, *(f"  {check}" for check in checks if check.skipped)]))
 
 
 @dataclass

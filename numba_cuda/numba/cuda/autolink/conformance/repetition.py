@@ -41,13 +41,11 @@ def check_repetition(subject: Subject, findings: Findings) -> bool:
     return findings.ok(name)
 
 
-def skip_other_process(findings: Findings) -> None:
-    """Record that the other process was not asked for."""
-    findings.skip(_OTHER_PROCESS, "not requested")
-
-
-def check_other_process(subject: Subject, findings: Findings) -> None:
-    """Check that the object returns the same code and link key in another process."""
+def check_other_process(subject: Subject, findings: Findings, requested: bool) -> None:
+    """Check that the object returns the same code and link key in another process, if that is *requested*."""
+    if not requested:
+        findings.skip(_OTHER_PROCESS, "not requested")
+        return
     callee, argtypes, targets = subject.callee, subject.site.argtypes, subject.targets
     try:
         here = reproducibility.ask_here(callee, argtypes, targets)

@@ -6,6 +6,7 @@ The object is sent there as a pickle, which only the child reads: it has no othe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import sys
@@ -99,16 +100,14 @@ def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
     # The types of device functions do not keep the functions alive.
     functions = [argtype.dispatcher for argtype in argtypes if isinstance(argtype, types.Dispatcher)]
     question = (callee.obj, argtypes, tuple(targets), functions)
-    problem: Exception | None = None
-    for module in (pickle, cloudpickle):
-        try:
-            # The script that runs is another module there: cloudpickle sends along what it defines.
-            if module is pickle and type(callee.obj).__module__ == "__main__":
-                continue
-            return module.dumps(question)
-        except Exception as error:
-            problem = error
-    raise NotPicklableError(f"{type(problem).__name__}: {problem}")
+    # The script that runs is another module there: cloudpickle sends along what it defines.
+    if type(callee.obj).__module__ != "__main__":
+        with contextlib.suppress(Exception):
+            return pickle.dumps(question)
+    try:
+        return cloudpickle.dumps(question)
+    except Exception as error:
+        raise NotPicklableError(f"{type(error).__name__}: {error}") from error
 
 
 def answer_question(pickled: bytes) -> dict[str, Any]:

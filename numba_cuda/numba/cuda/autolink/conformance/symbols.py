@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from numba.cuda.cudadrv.external_code.compile import diagnostics, dispatch
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
-from numba.cuda.cudadrv.external_code.formats.pieces import Piece, pieces
+from numba.cuda.cudadrv.external_code.formats.pieces import pieces
 from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
 from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -108,16 +109,11 @@ def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Ta
             texts = [ptx] if ptx is not None else []
         else:
             here = set(defined_in(kind.name, code)) & set(names)
-            held = _pieces(kind.name, code)
+            held = []
+            with contextlib.suppress(FormatError):
+                held = list(pieces(kind.name, code))
             opaque = opaque or any(piece.code is None or piece.kind == "LTO-IR" for piece in held)
             texts = [piece.code for piece in held if piece.kind == "PTX" and piece.code is not None]
         defined |= here
         found |= {name: prototype for ptx in texts for name, prototype in prototypes_in(ptx).items() if name in here}
     return _Definitions(frozenset(defined), found, opaque)
-
-
-def _pieces(kind: str, code: bytes) -> list[Piece]:
-    try:
-        return list(pieces(kind, code))
-    except FormatError:
-        return []

@@ -63,7 +63,7 @@ class CallArguments:
                 given = tuple(_argument_type(parameter, element, function) for element in bound.arguments.get(name, ()))
                 bound.arguments[name] = given
                 elements = {f"{name}_{i}": element for i, element in enumerate(given)}
-                named.update(elements)
+                named |= elements
                 expanded += [parameter.replace(name=element) for element in elements]
             else:
                 argument = bound.arguments[name] if name in bound.arguments else _type_of_default(parameter)

@@ -144,10 +144,7 @@ def numbers(result: ResultReport) -> list[tuple[str, str]]:
         found.append(("static shared memory", f"{words.size(result.shared)} per block"))
     if result.stack is not None:
         found.append(("stack", f"{words.size(result.stack)} per thread"))
-    if result.spill_stores is not None and result.spill_loads is not None:
-        if result.spill_stores or result.spill_loads:
-            spills = f"{words.size(result.spill_stores)} stored, {words.size(result.spill_loads)} loaded"
-        else:
-            spills = "none"
+    if (stores := result.spill_stores) is not None and (loads := result.spill_loads) is not None:
+        spills = f"{words.size(stores)} stored, {words.size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
     return found

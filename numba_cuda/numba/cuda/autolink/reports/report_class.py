@@ -39,12 +39,12 @@ class Report(KernelReport):
     def show(self, file: TextIO | None = None) -> None:
         """Print it to *file* (default: stdout): in colour on a terminal, as plain text elsewhere."""
         file = sys.stdout if file is None else file
-        if not file.isatty():
-            print(self, file=file)
-            return
-        from rich.console import Console
+        if file.isatty():
+            from rich.console import Console
 
-        Console(file=file).print(self)
+            Console(file=file).print(self)
+        else:
+            print(self, file=file)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the report as JSON, from which `from_json` makes an equal one."""

@@ -122,11 +122,7 @@ def _headings(nodes: list[Node], lefts: list[float]) -> list[str]:
     first: dict[str, int] = {}
     for node in nodes:
         first[node.role] = min(node.layer, first.get(node.role, node.layer))
-    return [
-        f'<text class="heading" x="{lefts[layer]:.1f}" y="{_MARGIN + 8:.1f}" font-size="{_DETAIL}"'
-        f' fill="{colour("faint")}">{escape(role)}</text>'
-        for role, layer in first.items()
-    ]
+    return [_text("heading", role, lefts[layer], _MARGIN + 8) for role, layer in first.items()]
 
 
 def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many: bool) -> str:
@@ -155,16 +151,12 @@ def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many
 
 def _node(node: Node, x: float, middle: float, width: float, boxes: _Boxes) -> str:
     title, detail = _shown(node, boxes)
-    role = node.role.replace(" ", "-")
-    y = middle - boxes.height / 2
-    left = x + _PADDING
+    role, left, y = node.role.replace(" ", "-"), x + _PADDING, middle - boxes.height / 2
     if boxes.one_line or not detail:
-        lines = _text("title", title, left, middle + 4, _TITLE, "text")
-        if detail:
-            lines += _text("detail", detail, x + width - _PADDING, middle + 4, _DETAIL, "faint", "end")
+        lines = _text("title", title, left, middle + 4)
+        lines += _text("detail", detail, x + width - _PADDING, middle + 4, "end") if detail else ""
     else:
-        lines = _text("title", title, left, middle - 3, _TITLE, "text")
-        lines += _text("detail", detail, left, middle + 12, _DETAIL, "faint")
+        lines = _text("title", title, left, middle - 3) + _text("detail", detail, left, middle + 12)
     return (
         f'<g class="node"><title>{escape(node.hint)}</title>'
         f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{boxes.height}" rx="4"'
@@ -174,8 +166,7 @@ def _node(node: Node, x: float, middle: float, width: float, boxes: _Boxes) -> s
     )
 
 
-def _text(kind: str, text: str, x: float, y: float, size: float, fill: str, anchor: str = "start") -> str:
-    return (
-        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"'
-        f' fill="{colour(fill)}">{escape(text)}</text>'
-    )
+def _text(kind: str, text: str, x: float, y: float, anchor: str = "start") -> str:
+    size, fill = (_TITLE, colour("text")) if kind == "title" else (_DETAIL, colour("faint"))
+    where = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"'
+    return f'<text class="{kind}" {where}>{escape(text)}</text>'
