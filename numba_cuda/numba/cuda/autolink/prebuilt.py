@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.inputs.regular_file import read_regular_file
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
@@ -68,7 +69,7 @@ class Prebuilt:
         self.include_paths = (self.folder, *include_paths)
         path = self.folder / MANIFEST
         try:
-            manifest = json.loads(path.read_text())
+            manifest = json.loads(read_regular_file(path))
             self.toolkit: tuple[int, ...] = tuple(int(part) for part in manifest["toolkit"])
             self.files = tuple(_file(entry) for entry in manifest["files"])
         except FileNotFoundError:
@@ -100,11 +101,15 @@ class Prebuilt:
 
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name
+        try:
+            code = read_regular_file(path)
+        except (OSError, ValueError) as error:
+            raise PrebuiltError(f"{chosen.name} cannot be read: {error}\n  folder: {self.folder}") from error
         if chosen.kind == "source":
-            return CUDASource(path.read_text(), name=str(path), include_paths=self.include_paths)
+            return CUDASource(code.decode(), name=str(path), include_paths=self.include_paths)
         if chosen.kind == "PTX":
-            return PTXSource(path.read_text(), name=chosen.name)
-        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](path.read_bytes(), name=chosen.name)
+            return PTXSource(code.decode(), name=chosen.name)
+        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](code, name=chosen.name)
 
     def choose(self, target: Target) -> PrebuiltFile:
         """Return the file that `code` chooses for *target*. Raise `PrebuiltError` if none fits."""
