@@ -7,12 +7,12 @@ import contextlib
 import hashlib
 import os
 import re
-import stat
 import tempfile
 from collections.abc import Sequence
 
 from ..cache.disk import FAILED_SOURCES, write_file
 from ..cache.store import current_store
+from ..inputs.regular_file import read_regular_file
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -102,8 +102,8 @@ def _cxx_header(name: str) -> str:
 def saved(code: bytes, name: str) -> str | None:
     """Return the path of a file with the source *code*: *name* if it is one, else a file written now to the cache's
     directory or to one for temporary files; ``None`` if nothing can be written."""
-    with contextlib.suppress(OSError, ValueError), open(name, "rb", opener=_open_without_waiting) as file:
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(code) + 1) == code:
+    with contextlib.suppress(OSError, ValueError):
+        if read_regular_file(name, len(code)) == code:
             return os.path.abspath(name)
     stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
     file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
@@ -112,7 +112,3 @@ def saved(code: bytes, name: str) -> str | None:
     with contextlib.suppress(OSError):
         return write_file(tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{FAILED_SOURCES}-"), file_name, code)
     return None
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
