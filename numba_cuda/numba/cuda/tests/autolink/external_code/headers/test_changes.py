@@ -166,7 +166,8 @@ def test_a_probe_whose_name_is_known_is_cached(folder, how):
 def test_what_is_not_cached_is_logged(folder, caplog):
     with caplog.at_level("INFO", "numba_cuda_autolink.cache"):
         folder.compiled(PROBES["of a macro"] + ELSE)
-    assert "program 'f.cu' is not cached: the source: it probes for a header that a macro names" in caplog.text
+    message = "program 'f.cu' is not cached: the source: it probes for a header that a macro names"
+    assert caplog.text.count(message) == 1
 
 
 def test_a_link_that_is_retargeted(folder):
@@ -180,6 +181,18 @@ def test_a_link_that_is_retargeted(folder):
     assert [folder.compiled(text) for _ in range(2)] == ["built", "disk"]
     link.unlink()
     link.symlink_to("two")
+    assert [folder.compiled(text) for _ in range(2)] == ["built", "disk"]
+
+
+def test_a_link_that_is_replaced_by_a_copy(folder):
+    """``#pragma once`` takes a file and a link to it for one."""
+    once = "#pragma once\n#ifdef VALUE\n#undef VALUE\n#define VALUE 2\n#else\n#define VALUE 1\n#endif\n"
+    folder.write("one.h", once)
+    (folder.folder / "two.h").symlink_to("one.h")
+    text = '#include "one.h"\n#include "two.h"'
+    assert [folder.compiled(text) for _ in range(2)] == ["built", "disk"]
+    (folder.folder / "two.h").unlink()
+    folder.write("two.h", once)
     assert [folder.compiled(text) for _ in range(2)] == ["built", "disk"]
 
 
