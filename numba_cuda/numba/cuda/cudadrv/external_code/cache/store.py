@@ -133,6 +133,11 @@ class CacheStore:
         self.disk.write(key, _checked(key, data))
         self._note(key)
 
+    def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
+        """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
+        logger.info("%s %r is not cached: %s: %s", kind, name, where, why)
+        self.disk.write(CacheKey("not cached", name, (("kind", kind), (where, why))), b"")
+
     def verify(self, key: CacheKey, cached: bytes, origin: Origin, build: Callable[[], bytes]) -> None:
         """Compare what is *cached* under *key* with what *build* returns now.
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import cuda.core
 
 from ..cache.key import CacheKey
-from ..cache.log import logger
 from ..cache.store import Fetched, current_store
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..headers.watch import HeaderWatch
@@ -131,10 +130,10 @@ class CachedUnit:
         began = time.time_ns()
         found = self._text.scan(traced)
         if found.unclear or (found.computed and not traced):
-            self._is_unclear = bool(found.unclear)
-            why = found.unclear or f"{found.computed[0] or 'the source'}: it includes a header that a macro names"
+            self._is_unclear = found.unclear is not None
+            where, why = found.unclear or (found.computed[0] or "the source", "it includes a header that a macro names")
             if why != self._why_not_cached and (found.unclear or not _reports_headers()):
-                logger.info("program %r is not cached: %s", self.unit.name, why)
+                current_store().note_not_cached("program", self.unit.name, where, why)
                 self._why_not_cached = why
             return False
         manifest = HeaderManifest.of(found, self._text, began)

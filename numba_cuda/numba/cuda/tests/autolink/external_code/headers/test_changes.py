@@ -168,6 +168,7 @@ def test_what_is_not_cached_is_logged(folder, caplog):
         folder.compiled(PROBES["of a macro"] + ELSE)
     message = "program 'f.cu' is not cached: the source: it probes for a header that a macro names"
     assert caplog.text.count(message) == 1
+    assert "  the source: it probes for a header that a macro names" in str(autolink.cache.why("f.cu"))
 
 
 def test_a_link_that_is_retargeted(folder):
