@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import cuda.core
 
 from ..cache.key import CacheKey
-from ..cache.log import logger
 from ..cache.store import Fetched, current_store
 from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
 from ..headers.watch import HeaderWatch
@@ -58,6 +57,8 @@ class CachedUnit:
         self._lock = threading.Lock()
         self._watch: HeaderWatch | None = None
         self._known: KnownHeaders | None = None
+        self._is_unclear = False
+        self._why_not_cached = ""
 
     def known(self) -> KnownHeaders | None:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers."""
@@ -129,8 +130,11 @@ class CachedUnit:
         began = time.time_ns()
         found = self._text.scan(traced)
         if found.unclear or (found.computed and not traced):
-            why = found.unclear or f"{found.computed[0] or 'the source'}: it includes a header that a macro names"
-            logger.info("program %r is not cached: %s", self.unit.name, why)
+            self._is_unclear = found.unclear is not None
+            where, why = found.unclear or (found.computed[0] or "the source", "it includes a header that a macro names")
+            if why != self._why_not_cached and (found.unclear or not _reports_headers()):
+                current_store().note_not_cached("program", self.unit.name, where, why)
+                self._why_not_cached = why
             return False
         manifest = HeaderManifest.of(found, self._text, began)
         if manifest is None:
@@ -166,7 +170,7 @@ class CachedUnit:
 
     def _compiled_and_recorded(self, compile_: Compile) -> bytes:
         """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
-        if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _REPORTS_HEADERS:
+        if not self._is_cacheable or self._is_unclear or not _reports_headers():
             return _packed(compile_(self.unit))
         began = time.time_ns()
         from . import jobs
@@ -198,6 +202,10 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
     """Return the program's code and NVRTC's log."""
     end = 8 + int.from_bytes(data[:8], "little")
     return data[end:], data[8:end].decode()
+
+
+def _reports_headers() -> bool:
+    return (nvrtc_version() or (0, 0)) >= _REPORTS_HEADERS
 
 
 def _base_key(unit: TranslationUnit) -> CacheKey:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -127,8 +127,9 @@ class HeaderManifest:
         roots = () if found.has_path else source.roots
         named = sorted((os.fsencode(moved(path, roots, source.packages)), path) for path in found.headers)
         digest = hashlib.sha256(repr(layout(roots, source.packages)).encode("utf-8", "surrogatepass"))
-        for name, path in named:
-            digest.update(b"%d %s %s" % (len(name), name, found.headers[path].sha256))
+        same = _same_files([found.headers[path] for _, path in named])
+        for (name, path), first in zip(named, same, strict=True):
+            digest.update(b"%d %s %d %s" % (len(name), name, first, found.headers[path].sha256))
         links = tuple(found.links.items())
         return cls(recorded, digest.hexdigest(), headers, tuple(absences), links, found.has_path)
 
@@ -171,6 +172,8 @@ class HeaderManifest:
                     return None
                 header = again
             headers.append(header)
+        if _same_files(headers) != _same_files(self.headers):
+            return None
         absences = []
         for absence in self.absences:
             still = absence.refreshed(self.recorded)
@@ -210,3 +213,9 @@ class HeaderManifest:
         )
         vars(manifest)["is_settled"] = settled  # as if computed before
         return manifest
+
+
+def _same_files(headers: Sequence[Header]) -> list[int]:
+    """Return, for each header, the number of the first that is the same file: ``#pragma once`` takes links for one."""
+    first: dict[tuple[int, bytes], int] = {}
+    return [first.setdefault((header.state[3], header.sha256), number) for number, header in enumerate(headers)]

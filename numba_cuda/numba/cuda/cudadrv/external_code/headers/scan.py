@@ -36,7 +36,7 @@ class Found:
     computed:
         The files with an include that only a compile can resolve.
     unclear:
-        Why nobody can say what a compile reads; empty if that is known.
+        The file for which nobody can say what a compile reads, and why; ``None`` if that is known of all.
     has_path:
         Whether the path of one of the user's files may get into the code.
     """
@@ -45,7 +45,7 @@ class Found:
     absent: dict[str, dict[str, None]] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     computed: list[str] = field(default_factory=list)
-    unclear: str = ""
+    unclear: tuple[str, str] | None = None
     has_path: bool = False
 
 
@@ -124,7 +124,7 @@ class _Scan:
             self._look_up(form, name, folder if form != ANGLED else None)
 
     def _doubt(self, path: str, why: str) -> None:
-        self.found.unclear = self.found.unclear or f"{path or 'the source'}: {why}"
+        self.found.unclear = self.found.unclear or (path or "the source", why)
 
     def _follow(self) -> None:
         while self._pending:
