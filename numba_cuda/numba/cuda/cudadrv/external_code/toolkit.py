@@ -6,45 +6,32 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Callable
 
 from cuda import pathfinder
 
 Version = tuple[int, int]
 
 
-@functools.cache
 def nvrtc_version() -> Version | None:
     """Return ``(major, minor)`` of the NVRTC in this process; ``None`` where there is none."""
-    try:
-        from cuda.bindings import nvrtc
-
-        _, major, minor = nvrtc.nvrtcVersion()
-    except Exception:  # each platform and version reports a missing library in its own way
-        return None
-    return major, minor
+    return _version("nvrtc", "nvrtcVersion")
 
 
-@functools.cache
 def nvjitlink_version() -> Version | None:
     """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
-    try:
-        from cuda.bindings import nvjitlink
+    return _version("nvjitlink", "version")
 
-        major, minor = nvjitlink.version()
-    except Exception:
-        return None
-    return major, minor
+
+def nvvm_version() -> Version | None:
+    """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
+    return _version("nvvm", "version")
 
 
 @functools.cache
-def nvvm_version() -> Version | None:
-    """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
+def _version(module: str, function: str) -> Version | None:
     try:
-        from cuda.bindings import nvvm
-
-        major, minor = nvvm.version()
-    except Exception:
+        *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
+    except Exception:  # each platform and version reports a missing library in its own way
         return None
     return major, minor
 
@@ -85,9 +72,8 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     if the library is there."""
     module, version, purpose = _LIBRARIES[library]
     try:
-        load: Callable[[], object] = getattr(importlib.import_module(f"cuda.bindings.{module}"), version)
-        load()
-    except Exception as error:  # each platform and version reports it in its own way
+        getattr(importlib.import_module(f"cuda.bindings.{module}"), version)()
+    except Exception as error:
         return (
             f"{library}, which {purpose}, was not found\n"
             f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
