@@ -63,9 +63,10 @@ def _code(
     files: Mapping[str, str] = NO_FILES,
     modules: str = "",
     is_cached: bool | None = True,
+    is_registered: bool = False,
 ) -> Feature:
     """Python code that the kernel calls, or something that it reads."""
-    return Feature(name, variants or _ONE_OR_TWO, expression, parts, files, modules, is_cached)
+    return Feature(name, variants or _ONE_OR_TWO, expression, parts, files, modules, is_cached, is_registered)
 
 
 # Two objects with functions of their own, both of which the kernel reaches.
@@ -815,6 +816,7 @@ def declare$n(amount):
         return lambda x: x + amount
 declare$n($v)
 """,
+        is_cached=False,
     ),
     _code(
         "an overloaded method",
@@ -824,6 +826,7 @@ def _more$n(array, x):
     return lambda array, x: x + $v
 """,
         expression="out.more$n(x)",
+        is_registered=True,
     ),
     _code(
         "an overloaded attribute",
@@ -833,6 +836,7 @@ def _more$n(array):
     return lambda array: $v
 """,
         expression="x + out.more$n",
+        is_registered=True,
     ),
     _code(
         "an intrinsic",
@@ -1241,6 +1245,7 @@ SOURCES = (
         {"$v$n.cuh": "\n"},
         "there",
         "gone",
+        is_cached=None,
         arguments="""include_paths=[HERE], defines={"NAME": '"there$n.cuh"'}""",
     ),
     _source(
