@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -21,20 +20,15 @@ from .objects import DeviceCallable, type_name
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type.
-
-    Raises
-    ------
-    TypingError
-        If there is no such attribute, or it cannot be a constant.
-    """
+    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if there
+    is no such attribute, or it cannot be a constant."""
     try:
         value = as_constant(getattr(owner, name))
     except AttributeError as error:
         if hasattr(type(owner), name):  # a property that raised
             raise _error(owner, f".{name} raised AttributeError: {error}") from error
-        names = ", ".join(_names(owner)) or "none"
-        raise _error(owner, f" has no attribute {name!r}", f"attributes: {names}") from None
+        public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
+        raise _error(owner, f" has no attribute {name!r}", f"attributes: {', '.join(public) or 'none'}") from None
     except Exception as error:
         raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
     if isinstance(value, DeviceCallable) and getattr(owner, name) is not value:
@@ -53,12 +47,6 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
 def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
     lines = [f"{type_name(owner)}{diagnosis}", f"object: {safe_repr(owner)}", advice]
     return TypingError("\n  ".join(filter(None, lines)))
-
-
-def _names(owner: Any) -> Iterator[str]:
-    for name in sorted({*dir(owner)} - {*dir(DeviceCallable)}):
-        if not name.startswith("_"):
-            yield name
 
 
 def _not_constant(name: str, value: Any) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from cuda.core import Program, ProgramOptions
 
 
 class CompileError(RuntimeError):
-    """NVRTC rejected a source; ``log`` is its log."""
+    """NVRTC rejected a CUDA C++ source; ``log`` is what NVRTC printed."""
 
     def __init__(self, name: str, log: str):
         self.log = log.replace("\0", "")

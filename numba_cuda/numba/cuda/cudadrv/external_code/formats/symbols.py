@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from .archive import read_archive
 from .bounds import FormatError
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
+from .llvm_ir import is_system
 from .pieces import pieces
 from .ptx import ptx_symbols
-from .system_symbols import is_system
 
 
 @dataclass(frozen=True)

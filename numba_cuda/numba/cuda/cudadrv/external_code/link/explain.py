@@ -14,8 +14,8 @@ from . import probes
 from .duplicates import duplicate_error, duplicate_of
 from .errors import LinkError, message
 from .missing_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
-from .parts import LinkJob, Part, listed
-from .trial import TrialError, options_for, run_trials
+from .parts import LinkJob, Part, listed, trials_of
+from .trial import TrialError
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
 _PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
@@ -108,10 +108,8 @@ def _unexplained(job: LinkJob, log: str) -> LinkError:
 def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
     """Return the part that the linker refuses alone, and what it reports. Tried in a child process, which it may
     crash."""
-    inputs = [(part.kind, part.code, part.name) for part in job.parts]
-    options = options_for(job.plan.target.arch, (part.kind for part in job.parts))
     try:
-        outcomes = run_trials(inputs, [[index] for index in range(len(inputs))], options)
+        outcomes = trials_of(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
     except TrialError:
         return [], ""
     for part, outcome in zip(job.parts, outcomes, strict=True):

@@ -14,20 +14,12 @@ from cuda.core import LinkerOptions
 
 from ..child_process import ChildEndedError, ChildError, ChildProcess
 from ..compile.dispatch import compiled
-from ..inputs.kinds import ARCHIVE, CUBIN, FATBIN, LTO_IR, OBJECT, PTX, Kind
+from ..inputs.kinds import LTO_IR, Kind
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import trial_child
 
 TIMEOUT = 60.0  # seconds for a link
-_TYPES = {
-    PTX: "PTX",
-    LTO_IR: "LTOIR",
-    CUBIN: "CUBIN",
-    FATBIN: "FATBIN",
-    OBJECT: "OBJECT",
-    ARCHIVE: "LIBRARY",
-}
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
 
@@ -38,18 +30,8 @@ class TrialError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one link went.
-
-    Attributes
-    ----------
-    ok:
-        Whether it succeeded.
-    log:
-        nvJitLink's log, followed by what it printed.
-    crash:
-        How the process ended in the middle of the link, such as ``"SIGSEGV"`` or ``"no answer within 60 s"``; else
-        empty.
-    """
+    """How one link went: whether it succeeded, nvJitLink's log followed by what it printed, and how the process
+    ended if it did so in the middle of the link, such as ``"SIGSEGV"`` or ``"no answer within 60 s"``."""
 
     ok: bool
     log: str = ""
@@ -172,7 +154,7 @@ def _until_crash(
 ) -> list[Outcome]:
     """Run *trials* in one child process, up to and including the first that crashes."""
     outcomes: list[Outcome] = []
-    names = [(_TYPES[kind], name) for kind, _, name in inputs]
+    names = [(kind.object_code.upper(), name) for kind, _, name in inputs]
     try:
         with ChildProcess(trial_child.__file__) as child:
             child.request({"inputs": names}, [code for _, code, _ in inputs], timeout=TIMEOUT)
