@@ -223,6 +223,7 @@ VALUES = (
         "np.random.default_rng(1)",
         "np.random.default_rng(2)",
         amount="copy.deepcopy(self.value).integers(99)",
+        is_cached=False,
     ),
     _value("the unit of a date of NumPy", '"s"', '"m"', value="np.datetime64(1, $v)", amount="len(str(self.value))"),
     _value("a range", "range(3)", "range(4)", amount="len(self.value)"),
@@ -368,7 +369,6 @@ class Named$n(dict):
         "2",
         value="nested$n($v)",
         amount="deepest$n(self.value)",
-        is_cached=False,
         before="""
 def nested$n(value):
     for _ in range(80):
@@ -853,9 +853,9 @@ def add$n(context, x):
     _code(
         "the type of a global number",
         "\namount$n = $v\n",
-        "np.uint64(1)",
-        "np.int64(1)",
-        expression="int((x + amount$n) / 3)",
+        "np.float32(0.1)",
+        "np.float64(0.1)",
+        expression="int(x * amount$n * 1000003)",
     ),
     _code("a global that is a number or a truth value", "\namount$n = $v\n", "1", "True", expression="x + ~amount$n"),
     _code(
@@ -1312,12 +1312,6 @@ SOURCES = (
         _HEADER,
         arguments='options={"pre_include": os.path.join(HERE, "h$n.cuh")}',
     ),
-    _source(
-        "a header with a name of its own for a source",
-        '#include "h$n.cuh"\n' + _ADD_AMOUNT,
-        _HEADER,
-        arguments='name=os.path.join(HERE, "f$n.cu")',
-    ),
     _source("a macro", _ADD_AMOUNT, arguments='defines={"AMOUNT": "$v"}'),
     _source(
         "the order of macros",
@@ -1358,6 +1352,7 @@ SOURCES = (
         '??=include "h$n.cuh"\n' + _ADD_AMOUNT,
         _HEADER,
         arguments='include_paths=[HERE], options={"std": "c++14"}',
+        is_cached=None,
     ),
     _source("comments in a directive", '/* */ # /* */ include /* " */ "h$n.cuh" // "\n' + _ADD_AMOUNT, _HEADER),
     _source("a form feed in a directive", '#\finclude\v"h$n.cuh"\n' + _ADD_AMOUNT, _HEADER),
@@ -1365,7 +1360,7 @@ SOURCES = (
     _source("a directive after a comment on two lines", '/* a\n */ #include "h$n.cuh"\n' + _ADD_AMOUNT, _HEADER),
     _source(
         "a directive after what looks like a comment",
-        'static const char *a = "/*";\n#include "h$n.cuh"\nstatic const char *b = "*/";\n' + _ADD_AMOUNT,
+        '__device__ const char a[] = "/*";\n#include "h$n.cuh"\n__device__ const char b[] = "*/";\n' + _ADD_AMOUNT,
         _HEADER,
     ),
 )
@@ -1410,8 +1405,7 @@ OPTIONS = (
     _option("fast mathematics", "fastmath=False", "fastmath=True"),
     _option("the number of registers", "max_registers=32", "max_registers=64"),
     _option("line information", "lineinfo=False", "lineinfo=True"),
-    _option("optimisation when linking", "lto=False", "lto=True"),
-    _option("launch bounds", "launch_bounds=64", "launch_bounds=(64, 2)"),
+    _option("launch bounds", "launch_bounds=64", "launch_bounds=128"),
 )
 
 FEATURES: tuple[Feature, ...] = (*VALUES, *NAMES, *PYTHON, *HOOKS, *SOURCES, *FILES, *OPTIONS)

@@ -272,7 +272,7 @@ class Built:
     @property
     def is_saved(self) -> bool:
         """Whether the kernel is in the cache."""
-        return " is not cached: " not in self.run.log
+        return "kernel 'kernel' is not cached: " not in self.run.log
 
 
 class Trial:
@@ -306,7 +306,7 @@ class Trial:
             self.saved += each.is_saved
             self.unsaved += not each.is_saved
             if draw.is_cached not in (None, each.is_saved):
-                reason = [line for line in each.run.log.splitlines() if " is not cached: " in line]
+                reason = [line for line in each.run.log.splitlines() if "kernel 'kernel' is not cached: " in line]
                 yield f"the kernel {'is' if each.is_saved else 'is not'} cached {reason}"
         self._write(after.files)
         found = self._run(self._copy(before.cache, "two processes"))
