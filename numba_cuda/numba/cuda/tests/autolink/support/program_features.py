@@ -1096,6 +1096,52 @@ Hooked$n.__numba_cuda_link__ = made$n["linked"]
     _hook("a function of the hook's module", amount="amount$n()", before="\ndef amount$n():\n    return $v\n"),
     _hook("a global of the hook's module", amount="amount$n", before="\namount$n = $v\n"),
     _hook("the value of an attribute beside the key", amount="self.amount", after="\nHooked$n.amount = $v\n"),
+    _hook(
+        "a lambda in a class's dict",
+        amount='self.table["f"]()',
+        base="Base$n",
+        before="""
+class Base$n(autolink.DeviceCallable):
+    table = {"f": lambda: $v}
+""",
+    ),
+    _hook(
+        "a function with cases for types",
+        amount="amount$n(1)",
+        before="""
+@functools.singledispatch
+def amount$n(x):
+    return 0
+@amount$n.register
+def _(x: int):
+    return $v
+""",
+    ),
+    _hook(
+        "a function that replaces one of another module",
+        amount="extra$n.amount()",
+        before="\nimport extra$n\nextra$n.amount = lambda: $v\n",
+        files={"extra$n.py": "def amount():\n    return 0\n"},
+    ),
+    _hook(
+        "a hook of one instance",
+        after="""
+def linked$n(x):
+    return autolink.CUDASource(code("f$n_1", $v))
+class Hooked$n(Hooked$n):
+    def __init__(self):
+        self.__numba_cuda_link__ = linked$n
+""",
+    ),
+    _hook(
+        "a hook that is a static partial",
+        after="""
+def linked$n(amount, x):
+    return autolink.CUDASource(code("f$n_1", amount))
+Hooked$n.__numba_cuda_link__ = staticmethod(functools.partial(linked$n, $v))
+""",
+    ),
+    _hook("a generator that a hook uses", amount="next(amounts$n())", before="\ndef amounts$n():\n    yield $v\n"),
     Feature(
         "a path under a link key",
         _ONE_OR_TWO,
@@ -1177,6 +1223,14 @@ _IN_TWO = 'include_paths=[os.path.join(HERE, each) for each in "$v".split()]'
 
 SOURCES = (
     _source("a header", '#include "h$n.cuh"\n' + _ADD_AMOUNT, _HEADER),
+    _source(
+        "a header in the working directory",
+        '#include "h$n.cuh"\n' + _ADD_AMOUNT,
+        {"a$n/h$n.cuh": "#define AMOUNT 1\n", "b$n/h$n.cuh": "#define AMOUNT 2\n"},
+        "a",
+        "b",
+        arguments='**(os.chdir(os.path.join(HERE, "$v$n")) or {})',
+    ),
     _source("a header in angle brackets", "#include <h$n.cuh>\n" + _ADD_AMOUNT, _HEADER),
     _source(
         "a header of a header",
