@@ -28,9 +28,10 @@ class Duplicate:
     second: Part
 
 
-def check_duplicates(job: LinkJob) -> None:
-    """Look for a symbol that two parts define, runtime libraries aside. Raises `LinkError` if there is one."""
-    duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch)
+def check_duplicates(job: LinkJob, *, isolated: bool) -> None:
+    """Look for a symbol that two parts define, runtime libraries aside; in another process if *isolated*, which a part
+    needs that has not survived a link. Raises `LinkError` if there is one."""
+    duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch, isolated=isolated)
     if duplicate is not None:
         raise duplicate_error(job, duplicate)
 
@@ -54,7 +55,9 @@ def duplicate_of(symbol: str, parts: Sequence[Part], arch: str) -> Duplicate | N
     return Duplicate(symbol, *definers[:2]) if len(definers) > 1 else None
 
 
-def find_duplicate(parts: Sequence[Part], called: Collection[str], arch: str) -> Duplicate | None:
+def find_duplicate(
+    parts: Sequence[Part], called: Collection[str], arch: str, *, isolated: bool = False
+) -> Duplicate | None:
     """Return a symbol that two of *parts* define, not both LTO-IR, of which the linker itself reports it; or ``None``.
 
     *called* are the symbols that calls in Python reference; where names cannot be read, only these are looked for.
@@ -70,18 +73,18 @@ def find_duplicate(parts: Sequence[Part], called: Collection[str], arch: str) ->
         with contextlib.suppress(Exception):  # if no child process can find out, the linker decides
             if duplicate := _in_compressed(parts, compressed, defined, called, arch):
                 return duplicate
-    return _in_ltoir(_ltoir(parts), defined, arch)
+    return _in_ltoir(_ltoir(parts), defined, arch, isolated)
 
 
-def _in_ltoir(modules: Sequence[Part], defined: dict[str, Part], arch: str) -> Duplicate | None:
+def _in_ltoir(modules: Sequence[Part], defined: dict[str, Part], arch: str, isolated: bool) -> Duplicate | None:
     """Return a symbol that one of the LTO-IR *modules* defines and another part too; *defined* are those of others."""
     if not modules or not defined:
         return None
     others = probes.definitions_of(tuple(sorted(defined)), arch)
-    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=False)
+    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
     if symbol is None or symbol not in defined:
         return None
-    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch, isolated=False))
+    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch, isolated=isolated))
     return Duplicate(symbol, module, defined[symbol])
 
 

@@ -163,10 +163,11 @@ def _run(job: LinkJob, options: LinkerOptions, output: str) -> _Outcome:
             raise LinkError(message(job.plan, "the process that links external code fails", f"{error}")) from error
         logger.warning("external code is linked without a trial: %s", error)
         outcome = None
+    alone = _crashed_alone(job, doubts) if outcome is not None and outcome.crash else []
+    if not alone:  # else what two parts define may be the reason
+        check_duplicates(job, isolated=outcome is not None and not outcome.ok)
     if outcome is not None and outcome.crash:
-        raise _explained_crash(job, doubts, outcome)
-    if outcome is None or outcome.ok:
-        check_duplicates(job)
+        raise _crash_error(job, alone or doubts, outcome)
     if outcome is None:
         outcome = _link(job, options, output)
     elif outcome.ok and _PRINTED_ERROR.search(outcome.printed):
@@ -204,10 +205,13 @@ def _link(job: LinkJob, options: LinkerOptions, output: str) -> Outcome:
             linker.close()
 
 
-def _explained_crash(job: LinkJob, doubts: list[Part], outcome: Outcome) -> LinkError:
-    """Return the error for a link that ended the child process: the doubted part that does so alone is at fault."""
+def _crashed_alone(job: LinkJob, doubts: list[Part]) -> list[Part]:
+    """Return which of the doubted parts nvJitLink does not survive alone either."""
     alone = trials_of(doubts, [[index] for index in range(len(doubts))], job.plan.target.arch)
-    at_fault = [part for part, one in zip(doubts, alone, strict=True) if one.crash] or doubts
+    return [part for part, outcome in zip(doubts, alone, strict=True) if outcome.crash]
+
+
+def _crash_error(job: LinkJob, at_fault: list[Part], outcome: Outcome) -> LinkError:
     text = message(
         job.plan,
         f"nvJitLink does not survive it ({outcome.crash})",

@@ -26,7 +26,7 @@ from ..target import Target
 from . import trial_child
 
 TIMEOUT = 60.0  # seconds for a link that is only tried
-LINK_TIMEOUT = 600.0  # seconds for a link whose result is used
+LINK_TIMEOUT = 120.0  # seconds for a link whose result is used
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
 

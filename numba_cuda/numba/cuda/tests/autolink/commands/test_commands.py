@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from autolink_support import adder, compiled, symbols
+from autolink_support import compiled, symbols
 from numba.cuda.autolink.commands import doctor_command
 from numba.cuda.autolink.commands.command_line import main
 from numba.cuda.cudadrv.external_code.link import trial
@@ -185,7 +185,7 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     call = "            nvjitlink.add_data("
     assert call in text
     child.write_text(text.replace(call, "            __import__('os').abort()\n" + call))
-    cubin.write_bytes(compiled(adder("f"), "cubin"))
+    cubin.write_bytes(compiled('extern "C" __device__ int f(int x) { return x + 1; }', "cubin"))
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")

@@ -352,3 +352,26 @@ def test_an_object_without_code_is_named(lto):
     assert "'defined_nowhere' is called but nothing that is linked defines it" in message
     assert re.search(r"referenced by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
     assert "return the code that defines it from __numba_cuda_link__" in message
+
+
+# Resources
+
+_TILE = 'extern "C" __device__ int f(int *out, int x) {{ {} a[x] = x; __syncthreads(); *out = a[x ^ 1]; return 0; }}'
+
+
+@pytest.mark.parametrize("kind", ["cuda", "ptx", "ltoir", "cubin"])
+def test_too_much_static_shared_memory_is_the_diagnosis(kind):
+    source = _TILE.format("__shared__ int a[33792];")
+    made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR, "cubin": cuda.Cubin}
+    item = cuda.CUSource(source) if kind == "cuda" else made[kind](compiled(source, kind))
+    first, *rest = str(failure_of(Linked("f", item))).splitlines()
+    assert first.endswith("failed: too much static shared memory: 132 KiB of 48 KiB")
+    assert "  what to do: use dynamic shared memory, or fewer threads or items" in rest
+
+
+@pytest.mark.parametrize("kind", ["ptx", "ltoir"])
+def test_too_much_constant_memory_is_the_diagnosis(kind):
+    source = '__constant__ int a[20000]; extern "C" __device__ int f(int *out, int x) { *out = a[x]; return 0; }'
+    made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR}
+    first, *_ = str(failure_of(Linked("f", made[kind](compiled(source, kind))))).splitlines()
+    assert first.endswith("failed: too much constant memory: 78.1 KiB of 64 KiB")
