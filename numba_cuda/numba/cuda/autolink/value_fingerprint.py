@@ -207,6 +207,12 @@ def _dtype(value: np.dtype[Any]) -> Iterable[Any]:
     return repr(value), value.itemsize, value.isalignedstruct, value.subdtype, fields, metadata
 
 
+def _ufunc(value: np.ufunc) -> Iterable[Any]:
+    if getattr(np, value.__name__, None) is not value:
+        raise UnknownValueError.of(value)
+    return (value.__name__,)
+
+
 def _type(value: types.Type) -> Iterable[Any]:
     obj = getattr(value, "numba_cuda_link_object", None)
     if obj is None and isinstance(value, types.Dispatcher):
@@ -536,6 +542,7 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (np.generic, "scalar", lambda value: (value.dtype, value.tobytes())),
     (np.ndarray, "array", _array),
     (np.dtype, "dtype", _dtype),
+    (np.ufunc, "ufunc", _ufunc),
     (_NUMBERS, "number", _number),
     (types.Type, "type", _type),
     (type, "class", _class),

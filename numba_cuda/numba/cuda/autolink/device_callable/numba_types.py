@@ -178,4 +178,10 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
             f"  object: {safe_repr(obj)}\n"
             "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
         )
-    return DeviceCallableType(obj)
+    try:
+        return DeviceCallableType(obj)
+    except TypeError:  # weak references are made of the object itself only
+        raise TypingError(
+            f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
+            "  what to do: use the object itself"
+        ) from None

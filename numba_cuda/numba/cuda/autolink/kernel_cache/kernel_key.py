@@ -28,14 +28,17 @@ class KernelFunction:
     name:
         Its qualified name.
     place:
-        Its file and line, the same for every version of its source.
+        The name of its file and its line, the same for every version of its source.
     source:
         What changes with the text of that file.
+    path:
+        The whole path of the file, which is in debug and line information.
     """
 
     name: str
     place: str
     source: str
+    path: str
 
     @classmethod
     def of(cls, py_func: Any, numba_place: str, numba_stamp: Any) -> KernelFunction:
@@ -45,9 +48,10 @@ class KernelFunction:
         code = py_func.__code__
         digest = file_digest(code.co_filename)
         if digest is None:
-            return cls(py_func.__qualname__, numba_place, repr(numba_stamp))
-        place = f"{os.path.abspath(code.co_filename)}:{code.co_firstlineno}"
-        return cls(py_func.__qualname__, f"{py_func.__qualname__} at {place}", digest)
+            return cls(py_func.__qualname__, numba_place, repr(numba_stamp), code.co_filename)
+        path = os.path.abspath(code.co_filename)
+        place = f"{py_func.__qualname__} at {os.path.basename(path)}:{code.co_firstlineno}"
+        return cls(py_func.__qualname__, place, digest, path)
 
     def key(self, signature: Any, target: Any, options: Mapping[str, Any], others: Mapping[str, str]) -> CacheKey:
         """Return the key of the kernel that is compiled from it for *signature* and *target* (numba-cuda's pair of
@@ -61,6 +65,8 @@ class KernelFunction:
             **{f"version of {name}": version for name, version in tool_versions().items()},
             **{f"option {name}": _shown(option) for name, option in options.items()},
         }
+        if options.get("debug") or options.get("lineinfo"):
+            parts["the file's path"] = self.path
         for label, value in others.items():
             while label in parts:  # they begin with the function's name, which may be anything
                 label += "'"

@@ -9,6 +9,7 @@ each object is.
 from __future__ import annotations
 
 import functools
+import os
 import types as pytypes
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -22,6 +23,7 @@ from ..compiling.declared_functions import declaration
 from ..protocol.callee import find_callee, identity
 from ..value_fingerprint import (
     UnknownValueError,
+    file_digest,
     fingerprint,
     globals_used,
     names_used,
@@ -206,10 +208,13 @@ class Reached:
             self._owner(label, value)
 
     def _linked(self, label: str, item: Any) -> None:
-        """Reach what is named with ``link=``: code in memory counts by its content, a file by its path."""
+        """Reach what is named with ``link=``: it counts by its content, and a file by its name too."""
         self.external_code = True
         self.linked.append(item)
-        self._add(label, item)
+        if isinstance(item, (str, os.PathLike)):
+            self._add(label, os.path.basename(item), file_digest(item))
+        else:
+            self._add(label, item)
         if isinstance(item, (LinkableCode, ObjectCode)):
             self._is_new(item)
 

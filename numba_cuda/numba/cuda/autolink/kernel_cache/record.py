@@ -6,9 +6,7 @@ To check a record runs hooks, which may run at any time, but no compiler and no 
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import linecache
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,9 +18,9 @@ from numba.cuda.cudadrv.external_code.target import Target
 from ..compilation import asking
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
-from ..value_fingerprint import file_digest, fingerprint
+from ..value_fingerprint import fingerprint
 from .bodies import Body
-from .references import NotCacheableError, code_label, is_numba_cuda_global
+from .references import code_label, is_numba_cuda_global
 
 _Subject = Literal["content", "key", "numba-cuda"]
 
@@ -57,45 +55,24 @@ class Record:
         What the kernel was linked for.
     facts:
         One for each entry of the kernel's code library, in order.
-    sources:
-        The other Python files with call sites, and the digests of their content.
     bodies:
         The functions that were compiled into the kernel although it does not reach them by name.
     """
 
     target: Target
     facts: tuple[Fact, ...]
-    sources: tuple[tuple[str, str], ...]
     bodies: tuple[Body, ...]
 
     @classmethod
-    def of(cls, entries: Iterable[Any], target: Target, own_file: str, bodies: tuple[Body, ...]) -> Record:
-        """Return the record of a kernel that was just linked for *target*. Its *own_file* is in its key.
-
-        Raises
-        ------
-        NotCacheableError
-            If the source with a call site cannot be read.
-        """
-        entries = tuple(entries)
-        sites = {entry.filename: entry for entry in reversed(entries) if isinstance(entry, CallSite)}
-        sites.pop(own_file, None)
-        sources = []
-        for filename, site in sorted(sites.items()):
-            digest = _source_digest(filename)
-            if digest is None:
-                raise NotCacheableError(f"the Python source with {site} cannot be read")
-            sources.append((filename, digest))
-        return cls(target, tuple(_fact(entry, target) for entry in entries), tuple(sources), bodies)
+    def of(cls, entries: Iterable[Any], target: Target, bodies: tuple[Body, ...]) -> Record:
+        """Return the record of a kernel that was just linked for *target*."""
+        return cls(target, tuple(_fact(entry, target) for entry in entries), bodies)
 
     def change(self, entries: Iterable[Any]) -> str | None:
         """Return what changed, in words, or ``None``. *entries* are those of the code library, found again.
 
         Hooks are asked, and may raise.
         """
-        for filename, digest in self.sources:
-            if _source_digest(filename) != digest:
-                return f"{filename} was edited"
         for body in self.bodies:
             if body.changed:
                 return f"{body.module}.{body.name}, which is compiled into it, changed"
@@ -103,13 +80,6 @@ class Record:
             if _fact(entry, self.target, fact.subject).digest != fact.digest:
                 return f"the code of {fact.label} changed"
         return None
-
-
-def _source_digest(filename: str) -> str | None:
-    digest = file_digest(filename)
-    if digest is None and (lines := linecache.getlines(filename)):  # a notebook's cell, or a module in a zip file
-        digest = hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-    return digest
 
 
 def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
@@ -140,7 +110,7 @@ def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> F
 
 
 def _meaning(site: CallSite, target: Target) -> Any:
-    """Return which C function a device callable says that the call means: symbol, return type, argument types."""
+    """Return which C function a device callable says that the call means."""
     says = getattr(site.callee.obj, "__numba_cuda_call__", None)
     if says is None:
         return None
@@ -155,8 +125,7 @@ def _meaning(site: CallSite, target: Target) -> Any:
     except TypeError:
         return None
     with asking(target):
-        extern = says(*arguments[0], **arguments[1])
-    return extern.symbol, extern.returns, extern.args
+        return says(*arguments[0], **arguments[1])
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:

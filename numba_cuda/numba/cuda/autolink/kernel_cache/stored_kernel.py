@@ -66,9 +66,7 @@ def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
     pickler = KernelPickler(file, reached, entries)
     kernel_states = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     target = states.get("target") or Target((0, 0))
-    record = Record.of(
-        entries, target, kernel.py_func.__code__.co_filename, bodies_of(library, kernel.py_func, reached)
-    )
+    record = Record.of(entries, target, bodies_of(library, kernel.py_func, reached))
     if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
     pickler.dump((signature, kernel_states, library._reduce_class(), states, record))

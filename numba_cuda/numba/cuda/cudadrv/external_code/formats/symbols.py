@@ -35,13 +35,8 @@ class Symbols:
 
 
 def symbols_of_ptx(code: bytes) -> Symbols:
-    """Return the symbols of PTX. Weak definitions, of which there may be several, are left out.
-
-    Raises
-    ------
-    FormatError
-        If it is damaged.
-    """
+    """Return the symbols of PTX. Weak definitions, of which there may be several, are left out. Raises `FormatError` if
+    it is damaged."""
     found = list(ptx_symbols(code))
     return Symbols.of(
         (
@@ -54,13 +49,8 @@ def symbols_of_ptx(code: bytes) -> Symbols:
 
 
 def symbols_of_cubin(code: bytes) -> Symbols:
-    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out.
-
-    Raises
-    ------
-    FormatError
-        If it is damaged or not a cubin.
-    """
+    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out. Raises
+    `FormatError` if it is damaged or not a cubin."""
     file = read_elf(code)
     if not file.is_cuda:
         raise FormatError("it is an ELF file for a CPU")

@@ -29,13 +29,7 @@ class Duplicate:
 
 
 def check_duplicates(job: LinkJob) -> None:
-    """Look for a symbol that two parts define, runtime libraries aside.
-
-    Raises
-    ------
-    LinkError
-        If there is one.
-    """
+    """Look for a symbol that two parts define, runtime libraries aside. Raises `LinkError` if there is one."""
     duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch)
     if duplicate is not None:
         raise duplicate_error(job, duplicate)
@@ -84,10 +78,10 @@ def _in_ltoir(modules: Sequence[Part], defined: dict[str, Part], arch: str) -> D
     if not modules or not defined:
         return None
     others = probes.definitions_of(tuple(sorted(defined)), arch)
-    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch)
+    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=False)
     if symbol is None or symbol not in defined:
         return None
-    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch))
+    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch, isolated=False))
     return Duplicate(symbol, module, defined[symbol])
 
 

@@ -66,15 +66,14 @@ class LinkJob:
 
     @classmethod
     def of(cls, plan: LinkPlan, kernel_code: KernelCode) -> LinkJob:
-        """Compile what is not compiled yet.
-
-        Raises
-        ------
-        LinkError
-            If something does not compile.
-        """
+        """Compile what is not compiled yet. Raises `LinkError` if something does not compile."""
         own = [Part(item.kind, item.code, item.name) for item in kernel_code.inputs]
         return cls(plan, kernel_code, (*own, *_external_parts(plan, kernel_code)))
+
+    @property
+    def has_ltoir(self) -> bool:
+        """Whether the link needs link-time optimisation."""
+        return any(part.kind is kinds.LTO_IR for part in self.parts)
 
     def has_runtime(self, origin: str) -> bool:
         """Return whether the runtime library of that *origin* is a part."""
@@ -87,13 +86,8 @@ class LinkJob:
 
 
 def trials_of(parts: Sequence[Part], trials: Sequence[Iterable[int]], arch: str) -> list[Outcome]:
-    """Return how each of *trials*, a link of some of *parts* given by index, goes in a child process.
-
-    Raises
-    ------
-    TrialError
-        If nothing could be tried.
-    """
+    """Return how each of *trials*, a link of some of *parts* given by index, goes in a child process. Raises
+    `TrialError` if nothing could be tried."""
     inputs = [(part.kind, part.code, part.name) for part in parts]
     return run_trials(inputs, trials, options_for(arch, (part.kind for part in parts)))
 
