@@ -168,17 +168,12 @@ class DiskEntries:
 
     def lock_folder(self) -> str | None:
         """Return the folder for lock files of the processes that share this cache; ``None`` if there cannot be one."""
-        if self._open() is None:
-            return None
         return self._private_folder(_LOCKS)
 
     def save(self, folder: str, name: str, data: bytes) -> str | None:
         """Save a file for the user to look at in *folder*, `MISMATCHES` or `FAILED_SOURCES`, and remove the oldest of
         many. Return its path; ``None`` if it cannot be saved."""
-        if self._open() is None:
-            return None
-        root = self._private_folder(folder)
-        if root is None:
+        if (root := self._private_folder(folder)) is None:
             return None
         try:
             path = write_file(root, name, data)
@@ -266,6 +261,8 @@ class DiskEntries:
 
     def _private_folder(self, name: str) -> str | None:
         folder = os.path.join(self._settings.directory, name)
+        if self._open() is None:
+            return None
         try:
             _make_private(folder)
         except OSError:

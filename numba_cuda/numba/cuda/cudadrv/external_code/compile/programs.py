@@ -137,7 +137,7 @@ def fingerprint(source: LinkInput, target: Target) -> bytes:
     """
     try:
         known = _units.of(source, target).known()
-    except Exception:  # a source that is not text, for example; compiling it reports that
+    except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
     return os.urandom(32) if known is None else known.key.digest
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -137,11 +136,6 @@ def is_guarded(text: bytes, at: int) -> bool:
     """Return whether the name at *at* in *text* is asked for (``defined``, ``#ifdef``) or defined, not used."""
     line = text[text.rfind(b"\n", 0, at) + 1 : at]
     return any(found.end() == len(line) for found in _GUARD.finditer(line))
-
-
-def probes(body: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield each ``__has_include`` in *body*; its two groups are the quoted and the angled name, if it has one."""
-    return _PROBE.finditer(body)
 
 
 def _definition(name: bytes, parameters: bytes | None, body: bytes) -> Definition:

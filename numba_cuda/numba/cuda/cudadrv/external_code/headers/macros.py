@@ -11,13 +11,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from .directives import Definition, is_guarded, probes
+from .directives import Definition, is_guarded
 
 _WORD = re.compile(rb"(?:[A-Za-z_$\x80-\xff]|\\[uU])[\w$\\\x80-\xff]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _PATH = re.compile(rb"[\w./+-]*")
 _ARGUMENT = re.compile(rb'\s*\(\s*(?:"([^"\n]+)"|<([^<>\s]+)>|(\w+))\s*([,)])')
 _MOST = 1000
+_PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
 # What puts the path of the file that it stands in into the code.
 _PATHS = frozenset(
     b"assert source_location __FILE__ __BASE_FILE__ __FILE_NAME__ __builtin_FILE __builtin_FILE_NAME"
@@ -93,32 +94,22 @@ class Macros:
         UnknownTextError
             If one does anything else with it.
         """
-        found: set[bytes] = set()
-        every = [each for definitions in self._known.values() for each in definitions]
-        for each in every:
-            for probe in probes(each.body) if b"__has_" in each.body else ():
-                if probe[1] or probe[2]:
-                    self._check_name(probe[2], each)
-                elif not self._is_passed_on(each, each.body[probe.end() :]):
-                    raise UnknownTextError(each.name.decode(errors="replace"))
-                else:
-                    found.add(each.name)
-        while found:
+        found = set(_PROBES)
+        while True:
             mention = _mention(found)
             further = set()
-            for each in every:
-                for use in mention.finditer(each.body):
-                    literal = _ARGUMENT.match(each.body, use.end())
-                    if literal and not literal[3]:
-                        self._check_name(literal[2], each)
-                    elif not self._is_passed_on(each, each.body[use.end() :]):
-                        raise UnknownTextError(each.name.decode(errors="replace"))
-                    else:
+            for each in itertools.chain.from_iterable(self._known.values()):
+                for use in mention.finditer(each.body) if any(name in each.body for name in found) else ():
+                    argument = _ARGUMENT.match(each.body, use.end())
+                    if argument and not argument[3]:
+                        self._check_name(argument[2], each)
+                    elif self._is_passed_on(each, each.body[use.end() :]):
                         further.add(each.name)
+                    else:
+                        raise UnknownTextError(each.name.decode(errors="replace"))
             if further <= found:
-                break
+                return frozenset(found - _PROBES)
             found |= further
-        return frozenset(found)
 
     def _check_name(self, angled: bytes | None, definition: Definition) -> None:
         """Raise if a macro or a parameter is part of an *angled* name in the body of *definition*."""

@@ -50,21 +50,19 @@ class HeaderWatch:
         return True
 
     def _set(self, manifest: HeaderManifest) -> None:
-        own: tuple[list[str], list[FileState]] = [], []
-        packaged: tuple[list[str], list[FileState]] = [], []
+        self.manifest = manifest
+        self._own: tuple[list[str], list[FileState]] = [], []
+        self._packaged: tuple[list[str], list[FileState]] = [], []
+        self._packages_until = 0.0
         folders, prefixes = self._package_folders, self._packages
         for paths, states in (
             ([header.path for header in manifest.headers], [header.state for header in manifest.headers]),
             *((absence.watched, absence.states) for absence in manifest.absences),
         ):
             for path, state in zip(paths, states, strict=True):
-                group = packaged if path.startswith(prefixes) or path in folders else own
+                group = self._packaged if path.startswith(prefixes) or path in folders else self._own
                 group[0].append(path)
                 group[1].append(state)
-        self.manifest = manifest
-        self._own = own
-        self._packaged = packaged
-        self._packages_until = 0.0
 
     def _packages_unchanged(self) -> bool:
         now = time.monotonic()
