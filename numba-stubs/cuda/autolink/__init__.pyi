@@ -270,6 +270,7 @@ def deactivate() -> None: ...
 class HookError(Exception):
     argtypes: tuple[Any, ...]
     raised_at: str | None
+    def describe(self, call_site: Any) -> str: ...
 
 class CallError(Exception):
     call_site: Any

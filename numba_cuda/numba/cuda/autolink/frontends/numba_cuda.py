@@ -288,7 +288,7 @@ def activate() -> None:
 
 
 def deactivate() -> None:
-    """Restore numba-cuda as it was. Compiled kernels keep working."""
+    """Restore numba-cuda as it was. Kernels that are already compiled keep working."""
     while _originals:
         owner, name, own, original = _originals.pop()
         if own:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import weakref
 from collections.abc import Iterable, Mapping
@@ -10,10 +11,12 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, is_item
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .callee import Callee, Identity
 
+_MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
 # A piece of code, or the path of a file that is read when it is linked.
 Item = LinkInput | str | os.PathLike[str]
 # The argument types of a call, and the target that its code is for.
@@ -94,7 +97,13 @@ def items_of(returned: Any) -> tuple[Any, ...]:
     if is_item(returned):
         return (returned,)
     if isinstance(returned, Iterable) and not isinstance(returned, (bytes, bytearray, memoryview, Mapping)):
-        return tuple(returned)
+        items = tuple(itertools.islice(returned, _MOST_ITEMS + 1))
+        if len(items) > _MOST_ITEMS:
+            raise LinkInputError(
+                f"got {type(returned).__name__} {safe_repr(returned)} with more than {_MOST_ITEMS} items, expected an"
+                " iterable that ends"
+            )
+        return items
     raise LinkInputError.unknown_item(returned)
 
 

@@ -8,7 +8,7 @@ import inspect
 import pickle
 from collections.abc import Callable
 from types import MethodType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
@@ -16,6 +16,7 @@ from ..value_fingerprint import UnknownValueError, fingerprint
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
+_NO_SUCH_NAME = "_numba_cuda_link_asks_for_a_name_that_nothing_has"
 
 # The id() of an object; of a bound method, those of its owner and its function.
 Identity = tuple[int, ...]
@@ -30,16 +31,17 @@ class Callee:
         The object itself, which is kept alive.
     hook:
         Its ``__numba_cuda_link__``.
-    identity:
-        As `identity` returns it: unique while the objects in `told_apart_by` live.
+    identity, told_apart_by:
+        As `identity` returns it: unique while the objects in ``told_apart_by`` live.
     """
 
-    __slots__ = ("hook", "identity", "obj")
+    __slots__ = ("hook", "identity", "obj", "told_apart_by")
 
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self.identity = identity(obj)
+        self.told_apart_by = _told_apart_by(obj)
+        self.identity = tuple(map(id, self.told_apart_by))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callee) and self.identity == other.identity
@@ -54,18 +56,10 @@ class Callee:
         return _callee_of_pickled, (self.obj,)  # the hook comes with the object
 
     @property
-    def told_apart_by(self) -> tuple[Any, ...]:
-        """The objects whose identities tell it apart."""
-        return _told_apart_by(self.obj)
-
-    @property
     def name(self) -> str:
         """A short name: that of a function, class or method (with its owner's type), or of an object's type."""
-        named = self.obj if hasattr(self.obj, "__name__") else type(self.obj)
-        owner = getattr(self.obj, "__self__", None)
-        if owner is None or isinstance(owner, ModuleType):
-            return str(named.__name__)
-        return f"{getattr(owner, '__name__', type(owner).__name__)}.{named.__name__}"
+        name, owner = _name_of(self.obj), attribute_of(self.obj, "__self__")
+        return name if owner is None or isinstance(owner, ModuleType) else f"{_name_of(owner)}.{name}"
 
     @property
     def link_key(self) -> Callable[..., Any] | None:
@@ -99,10 +93,15 @@ def _callee_of_pickled(obj: Any) -> Callee:
     return found
 
 
+def _name_of(obj: Any) -> str:
+    name = attribute_of(obj, "__name__")
+    return name if isinstance(name, str) else type(obj).__name__
+
+
 def _told_apart_by(obj: Any) -> tuple[Any, ...]:
-    if hasattr(obj, "__self__") and hasattr(obj, "__func__"):
-        return obj.__self__, obj.__func__  # Python makes a new object of a bound method at every access
-    return (obj,)
+    """Return the objects that identify *obj*: of a bound method, which is a new object at every access, its parts."""
+    owner, function = attribute_of(obj, "__self__"), attribute_of(obj, "__func__")
+    return (obj,) if owner is None or function is None else (owner, function)
 
 
 def identity(obj: Any) -> Identity:
@@ -116,7 +115,7 @@ def find_callee(obj: Any) -> Callee | None:
     For a bound method that is the method itself, else its owner; for a dispatcher the dispatcher, else its Python
     function.
     """
-    for candidate in (obj, getattr(obj, "__self__", None), getattr(obj, "py_func", None)):
+    for candidate in (obj, attribute_of(obj, "__self__"), attribute_of(obj, "py_func")):
         if candidate is not None:
             hook = _own_attribute(candidate, HOOK)
             if hook is not None:
@@ -130,4 +129,30 @@ def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
         static = inspect.getattr_static(obj, name, None)
         if not isinstance(static, (classmethod, staticmethod)) and not hasattr(type(obj), name):
             return None
-    return getattr(obj, name, None)
+    found: Callable[..., Any] | None = attribute_of(obj, name)
+    return found
+
+
+def attribute_of(obj: Any, name: str) -> Any:
+    """Return the attribute *name* of *obj*, or None. Of an object that answers to every name, as mocks and proxies do,
+    or that raises for unknown names, only attributes count that are really there; one that raises is a function that
+    raises when it is called."""
+    try:
+        found = getattr(obj, name, None)
+    except Exception as error:
+        found = functools.partial(_raise, error)
+    if found is None or _answers_as_expected(obj):
+        return found
+    return None if inspect.getattr_static(obj, name, None) is None else found
+
+
+def _answers_as_expected(obj: Any) -> bool:
+    """Whether *obj* has no attribute of a name that nothing has, and says so with an `AttributeError`."""
+    try:
+        return not hasattr(obj, _NO_SUCH_NAME)
+    except Exception:
+        return False
+
+
+def _raise(error: Exception, *_: Any) -> NoReturn:
+    raise error

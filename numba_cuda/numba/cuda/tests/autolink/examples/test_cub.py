@@ -173,7 +173,7 @@ class TestIsLinkable:
         monkeypatch.syspath_prepend(str(EXAMPLES))
         linkable = check_linkable(cub.BlockReduce(64, 4).sum, "int32[::1]")
         assert [check.name for check in linkable.checks if check.skipped] == [
-            "its __numba_cuda_link_key__ stands for its code"
+            "its __numba_cuda_link_key__ identifies its code"
         ]
 
     def test_with_a_device_function(self):
