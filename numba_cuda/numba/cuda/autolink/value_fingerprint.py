@@ -9,7 +9,9 @@ of another class is told apart by its class and attributes, if all of its state 
 from __future__ import annotations
 
 import array
+import builtins
 import collections
+import contextlib
 import ctypes
 import datetime
 import decimal
@@ -74,21 +76,6 @@ def fingerprint(*values: Any) -> bytes:
     return fingerprints.digest()
 
 
-def code_fingerprint(*values: Any) -> bytes:
-    """Return the SHA-256 of *values* that are code, which may change objects that it uses while it runs.
-
-    A global that is neither code nor a constant counts by the source file that it is defined in, if there is one.
-
-    Raises
-    ------
-    UnknownValueError
-        As `fingerprint`.
-    """
-    fingerprints = _Values(code_only=True)
-    fingerprints.add("code", *values)
-    return fingerprints.digest()
-
-
 def plain(value: Any) -> bool:
     """Return whether *value* is a number, string, dtype, array or the like, or a tuple of such values."""
     if isinstance(value, (tuple, frozenset)):
@@ -99,8 +86,7 @@ def plain(value: Any) -> bool:
 class _Values:
     """Writes values into a hash, each as a label and its content, framed, so that no two can run into each other."""
 
-    def __init__(self, outer: _Values | None = None, code_only: bool = False) -> None:
-        self._code_only: bool = outer._code_only if outer is not None else code_only
+    def __init__(self, outer: _Values | None = None) -> None:
         self._hash = hashlib.sha256()
         # The objects that contain the one that is being written, which may refer back to them.
         self._inside: list[int] = outer._inside if outer is not None else []
@@ -141,7 +127,7 @@ class _Values:
         self._inside.append(id(value))
         try:
             label, encode = _encoder(type(value))  # type: ignore[arg-type]
-            content = _function(value, self._code_only) if label == "function" else encode(value)
+            content = encode(value)
             if isinstance(content, _Unordered):
                 self.add(label, type(value), *content.others)
                 self.add("elements", *(each for _, each in sorted(map(self._sortable, content.values), key=_first)))
@@ -227,15 +213,22 @@ def _type(value: types.Type) -> Iterable[Any]:
 
 
 def _class(value: type) -> Iterable[Any]:
+    """A class is its attributes, with the functions in them, and those of its bases and of its metaclass."""
     origin = origin_of(value.__module__)
+    name = value.__module__, value.__qualname__
     if origin is not None:
-        return value.__module__, value.__qualname__, origin
-    members = list(value) if issubclass(value, enum.Enum) else None
-    fields = [getattr(value, name, None) for name in ("_fields", "_field_defaults")]
-    return value.__module__, value.__qualname__, fields, members, None if members else _class_data(value)
+        return name, origin
+    members: Any = value
+    is_enum = issubclass(value, enum.Enum)
+    own = {
+        attribute: _parts(found)
+        for attribute, found in vars(value).items()
+        if attribute not in _OF_CLASSES and not (is_enum and attribute.startswith("_") and attribute.endswith("_"))
+    }
+    return name, own, list(members) if is_enum else None, value.__bases__, type(value)
 
 
-def _function(value: pytypes.FunctionType, code_only: bool = False) -> Iterable[Any]:
+def _function(value: pytypes.FunctionType) -> Iterable[Any]:
     """A function is its code, and what the code names: closure variables, globals, and attributes of modules."""
     name = value.__module__, value.__qualname__
     cells = [_cell(cell) for cell in value.__closure__ or ()]
@@ -243,24 +236,35 @@ def _function(value: pytypes.FunctionType, code_only: bool = False) -> Iterable[
     origin = origin_of(value.__globals__.get("__name__"))
     if origin is not None:
         return name, origin, cells, defaults
-    named = [(each, found) for each in globals_used(value.__code__) for found in _global(value, each, code_only)]
-    return name, value.__code__, cells, defaults, named
+    return name, value.__code__, cells, defaults, vars(value), list(_named(value))
 
 
-def _global(function: pytypes.FunctionType, name: str, code_only: bool) -> Iterator[Any]:
-    if name not in function.__globals__:
+def _named(function: pytypes.FunctionType) -> Iterator[Any]:
+    """Yield what the globals and the modules that *function* names mean."""
+    names = names_used(function.__code__)
+    for name in globals_used(function.__code__):
+        value = function.__globals__.get(name, getattr(builtins, name, NotImplemented))
+        yield name, value
+        if isinstance(value, pytypes.ModuleType):
+            yield from _attributes_of(value, names, [])
+    for imported in imports_of(function.__code__):
+        package = function.__globals__.get("__package__") or ""
+        module = sys.modules.get(imported) or sys.modules.get(f"{package}.{imported}")
+        if module is None and not is_versioned(imported):
+            raise UnknownValueError(f"{function.__qualname__} imports {imported or package}, which is not imported yet")
+        if module is not None:
+            yield imported, module, *_attributes_of(module, names, [])
+
+
+def _attributes_of(module: pytypes.ModuleType, names: Iterable[str], outer: list[Any]) -> Iterator[Any]:
+    if origin_of(module.__name__) is not None or module in outer:
         return
-    value = function.__globals__[name]
-    code = pytypes.ModuleType, type, pytypes.FunctionType, pytypes.BuiltinFunctionType
-    if code_only and not plain(value) and not isinstance(value, code):
-        digest = file_digest(function.__code__.co_filename)
-        yield value if digest is None else digest
-        return
-    yield value
-    if isinstance(value, pytypes.ModuleType) and origin_of(value.__name__) is None:
-        for attribute in names_used(function.__code__):
-            if attribute in vars(value):
-                yield attribute, vars(value)[attribute]
+    for name in names:
+        if name in vars(module):
+            value = vars(module)[name]
+            yield module.__name__, name, value
+            if isinstance(value, pytypes.ModuleType):
+                yield from _attributes_of(value, names, [*outer, module])
 
 
 def _code(value: pytypes.CodeType) -> Iterable[Any]:
@@ -316,7 +320,7 @@ def _object(value: Any) -> Iterable[Any]:
     found = state(value)
     if isinstance(found, type):
         raise UnknownValueError.of(value)
-    return type(value).__module__, type(value).__qualname__, found
+    return type(value), found
 
 
 # What identifies the code of a module
@@ -357,11 +361,8 @@ def _installed(module: str) -> Any:
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or not file.startswith(tuple(_FOLDERS[name] + os.sep for name in ("purelib", "platlib"))):
         return None
-    package = module.partition(".")[0]
-    try:
-        return package, _version(package), file_digest(file)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    version = _version(module)
+    return None if version is None else (version, file_digest(file))
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:
@@ -374,9 +375,14 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 @functools.cache
-def _version(package: str) -> str:
-    version = getattr(sys.modules.get(package), "__version__", None)
-    return version if isinstance(version, str) else importlib.metadata.version(package)
+def _version(module: str) -> tuple[str, str] | None:
+    """Return name and version of the distribution that *module* is part of: that of ``cuda.core`` is ``cuda-core``."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
+            return "-".join(parts[:length]), importlib.metadata.version("-".join(parts[:length]))
+    version = getattr(sys.modules.get(parts[0]), "__version__", None)
+    return (parts[0], version) if isinstance(version, str) else None
 
 
 def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
@@ -390,6 +396,16 @@ def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
 def names_used(code: pytypes.CodeType) -> tuple[str, ...]:
     """Return the names of the globals and attributes that *code* uses, in order."""
     return tuple(dict.fromkeys(name for each in codes(code) for name in each.co_names))
+
+
+def imports_of(code: pytypes.CodeType) -> dict[str, None]:
+    """Return the names of the modules that *code* imports while it runs."""
+    return {
+        name: None
+        for each in codes(code)
+        for instruction in dis.get_instructions(each)
+        if instruction.opname == "IMPORT_NAME" and (name := instruction.argval) is not None
+    }
 
 
 def globals_used(code: pytypes.CodeType) -> dict[str, None]:
@@ -406,21 +422,12 @@ def globals_used(code: pytypes.CodeType) -> dict[str, None]:
     return used
 
 
-def class_code(cls: type) -> list[Any]:
-    """Return what tells the code of *cls* and of its bases apart: every attribute of each, with the functions in them.
-
-    For `fingerprint`; a base that is installed or part of Python counts by its version.
-    """
-    return [
-        [base.__qualname__, origin_of(base.__module__)]
-        if origin_of(base.__module__) is not None
-        else [base.__qualname__, {name: _parts(value) for name, value in vars(base).items() if name not in _OF_CLASSES}]
-        for base in cls.__mro__
-    ]
-
-
-_OF_CLASSES = ("__dict__", "__weakref__", "__doc__", "__annotations__", "__annotate__", "__abstractmethods__",
-               "_abc_impl", "__firstlineno__", "__static_attributes__")  # fmt: skip
+_NAMED_FIELD = type(vars(collections.namedtuple("_", "x"))["x"])
+_OF_CLASSES = (
+    *("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__annotate__", "__abstractmethods__"),
+    *("_abc_impl", "__dataclass_fields__", "__orig_bases__", "__parameters__", "__type_params__"),
+    *("__firstlineno__", "__static_attributes__"),
+)
 
 
 def _parts(value: Any) -> Any:
@@ -435,6 +442,8 @@ def _parts(value: Any) -> Any:
         return ["partialmethod", value.func, value.args, value.keywords]
     if isinstance(value, (pytypes.MemberDescriptorType, pytypes.GetSetDescriptorType)):
         return ["slot", value.__name__]
+    if isinstance(value, _NAMED_FIELD):
+        return ["field"]
     return value
 
 

@@ -8,6 +8,7 @@ each object is.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import os
 import types as pytypes
@@ -125,6 +126,8 @@ class Reached:
         for name in globals_used(code):
             if name in function.__globals__:
                 self._reach(f"{label}.{name}", function.__globals__[name], names)
+            elif origin_of(getattr(value := getattr(builtins, name, len), "__module__", None)) is None:
+                self._reach(f"{label}.{name}", value, names)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
             try:
                 value = cell.cell_contents
@@ -200,7 +203,8 @@ class Reached:
             self._add(label, value)
             self._owner(label, value)
         else:
-            self._add(label, type(value))
+            # The code of its class shows in the attributes, and in the answers that are compared.
+            self._show(label, f"{type(value).__module__}.{type(value).__qualname__}")
             if isinstance(value, (list, dict, set, frozenset, bytearray)):
                 self._add(f"{label}'s content", value)
             for name, attribute in attributes.items():

@@ -98,7 +98,7 @@ def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> F
     key, code = b"", None
     if link_key is not None:
         with asking(target):
-            code = site.callee.code_digest()
+            code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
             key = fingerprint(link_key(*site.argtypes), code)
     if subject is None:
         by_key = link_key is not None and code is not None and with_answer(site, target).answer.in_memory

@@ -36,16 +36,20 @@ class Answer:
     stored:
         Whether the answer came from disk, where it was stored for the same link key, and the object was not asked.
 
+    code:
+        The digest of the object's code, before it was asked: it may remember things while it answers.
+
     Raises
     ------
     LinkInputError
         If a file is missing or is not code that can be linked: an error of the call, not of a later link.
     """
 
-    def __init__(self, items: tuple[Item, ...], seconds: float = 0.0, stored: bool = False):
+    def __init__(self, items: tuple[Item, ...], seconds: float = 0.0, stored: bool = False, code: bytes | None = None):
         self._items = items
         self.seconds = seconds
         self.stored = stored
+        self.code = code
         self.inputs()
 
     @property

@@ -132,6 +132,7 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
 
 def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     key = link_key(callee, argtypes, target)
+    code = callee.code_digest() if key is not None else None
     asked = False
 
     def ask_object() -> tuple[Item, ...]:
@@ -146,8 +147,8 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
         else:
             from .stored_answers import stored
 
-            items = stored(callee, key, argtypes, target, ask_object)
-        return _fitting(Answer(items, time.perf_counter() - start, stored=not asked), target)
+            items = stored(callee, code, key, argtypes, target, ask_object)
+        return _fitting(Answer(items, time.perf_counter() - start, stored=not asked, code=code), target)
 
 
 def _fitting(answer: Answer, target: Target) -> Answer:

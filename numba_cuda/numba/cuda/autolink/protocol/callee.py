@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..value_fingerprint import UnknownValueError, class_code, code_fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
@@ -79,7 +79,9 @@ class Callee:
             hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
         owner = getattr(self.obj, "__self__", self.obj)
         try:
-            return code_fingerprint(parts, hook, class_code(owner if inspect.isclass(owner) else type(owner)))
+            # The classes of its attributes, too, may have methods that the hook calls.
+            kinds = list(dict.fromkeys(map(type, getattr(owner, "__dict__", {}).values())))
+            return fingerprint(parts, hook, owner if inspect.isclass(owner) else [type(owner), *kinds])
         except UnknownValueError:
             return None
 

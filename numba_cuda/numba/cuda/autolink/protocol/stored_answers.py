@@ -37,16 +37,20 @@ _NOT_STORABLE = bytes(8)
 
 
 def stored(
-    callee: Callee, link_key: Any, argtypes: tuple[Any, ...], target: Target, ask: Callable[[], tuple[Item, ...]]
+    callee: Callee,
+    code: bytes | None,
+    link_key: Any,
+    argtypes: tuple[Any, ...],
+    target: Target,
+    ask: Callable[[], tuple[Item, ...]],
 ) -> tuple[Item, ...]:
-    """Return the items that any process stored for the same *link_key*, else those that *ask* returns now."""
+    """Return the items that any process stored for the same *link_key* and *code*, else what *ask* returns now."""
     answers: list[tuple[Item, ...]] = []
 
     def build() -> bytes:
         answers.append(ask())
         return _packed(answers[0])
 
-    code = callee.code_digest()
     try:
         if code is None:
             raise UnknownValueError("the code of its hook cannot be told apart from other code")
