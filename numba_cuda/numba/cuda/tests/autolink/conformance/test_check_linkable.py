@@ -285,15 +285,17 @@ class TestRejects:
             ("int32", "int called(const int x) noexcept", None),
             ("int64", "long called(long x)", None),
             ("uint8", "bool called(bool x)", None),
+            ("int32", "E called(E x)", None),
+            ("float32[::1]", "float *called(float *x)", None),
         ],
     )
     def test_types_that_only_the_source_tells_apart(self, argtype, definition, wrong):
         class Called(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
-                return autolink.Extern("called", returns=x)
+                return autolink.Extern("called", returns=types.voidptr if isinstance(x, types.Array) else x)
 
             def __numba_cuda_link__(self, x):
-                return autolink.CUDASource(f'extern "C" __device__ {definition} {{ return x; }}')
+                return autolink.CUDASource(f'enum E {{ A }}; extern "C" __device__ {definition} {{ return x; }}')
 
         if wrong is None:
             quick(Called(), argtype)
@@ -301,6 +303,25 @@ class TestRejects:
         name, message = what_is_wrong(Called(), argtype)
         assert name == "the parameters match the call"
         assert f"got: {wrong}\n" in message
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            'namespace mine { extern "C" __device__ float called(float x) { return x; } }',
+            '#define NAME(x) cal##x\nextern "C" __device__ float NAME(led)(float x) { return x; }',
+            'extern "C" __device__ float called(float x) { return x; }\n__device__ int called(int x) { return x; }',
+        ],
+        ids=["namespace", "macro", "overload"],
+    )
+    def test_a_function_that_cannot_be_named_is_not_refused(self, source):
+        class Called(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("called", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(source)
+
+        quick(Called())
 
     def test_a_declared_function_with_another_type(self):
         source = 'extern "C" __device__ int declared(int *out, int x) { *out = x; return 0; }'
