@@ -17,7 +17,7 @@ from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
 from ..compilation import current_target
-from ..protocol.frames import raised_by_user_code
+from ..protocol.errors import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
 from .extern import Extern, Prototype, prototype
 from .objects import BoundDeviceMethod, DeviceCallable, type_name

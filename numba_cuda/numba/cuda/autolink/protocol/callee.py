@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import pickle
 from collections.abc import Callable
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+
+from ..value_fingerprint import UnknownValueError, class_code, code_fingerprint
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
@@ -65,19 +66,22 @@ class Callee:
         """The object's own ``__numba_cuda_link_key__``, or None."""
         return _own_attribute(self.obj, KEY_HOOK)
 
-    @property
-    def source_stamp(self) -> str:
-        """File, size and modification time of the hook's Python source; empty if it has none.
+    def code_digest(self) -> bytes | None:
+        """Return a digest of the hook's code, and of that of the object's class and its bases; None if unknown.
 
-        The source is part of what an answer is stored under: an author who changes the code that a hook generates need
-        not change the link key.
+        An author who changes the code that a hook generates need not change the link key.
         """
-        code = getattr(inspect.unwrap(self.hook), "__code__", None)
+        hook: Any = self.hook
+        parts: list[Any] = []
+        while isinstance(hook, (functools.partial, MethodType)):
+            if isinstance(hook, functools.partial):
+                parts.append((hook.args, hook.keywords))
+            hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
+        owner = getattr(self.obj, "__self__", self.obj)
         try:
-            found = os.stat(code.co_filename)  # type: ignore[union-attr]
-        except (AttributeError, OSError):
-            return ""
-        return f"{code.co_filename} ({found.st_size} bytes of {found.st_mtime_ns})"  # type: ignore[union-attr]
+            return code_fingerprint(parts, hook, class_code(owner if inspect.isclass(owner) else type(owner)))
+        except UnknownValueError:
+            return None
 
 
 def _callee_of_pickled(obj: Any) -> Callee:

@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
-from ..protocol.asked_call import with_answer
+from ..protocol.asking import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .records import CallFacts

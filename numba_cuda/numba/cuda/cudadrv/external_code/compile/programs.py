@@ -152,7 +152,8 @@ class _Units:
 
     def of(self, source: LinkInput, target: Target) -> CachedUnit:
         # Inputs that differ only in their names are equal, but compile to different code.
-        question = (source, source.name, target, toolkit_include_paths(), working_directory())
+        places = source.name, os.path.isfile(source.name), toolkit_include_paths(), working_directory()
+        question = source, target, places
         with self._lock:
             store = current_store()
             if store is not self._store:

@@ -8,10 +8,9 @@
 ``archive``          static libraries: their members
 ``lto_ir``           LTO-IR: its header
 ``ptx``              PTX: its header, functions with their prototypes, and variables
-``llvm_ir``          LLVM IR as text: the functions that it does not define
+``llvm_ir``          LLVM IR as text: the functions that neither it nor the system defines
 ``pieces``           the pieces of device code that a fatbin, an object or an archive holds
 ``symbols``          the symbols that code defines and references, of every readable kind
-``system_symbols``   symbols that the driver or the linker defines
 ``cxx_names``        mangled C++ names
 ``cubin_tables``     whether the tables of a cubin refer to what exists
 ``cubin_resources``  registers, memory and spills of a linked kernel

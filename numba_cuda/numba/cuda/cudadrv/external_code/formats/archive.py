@@ -13,13 +13,8 @@ _MEMBER = struct.Struct("16s12s6s6s8s10s2s")
 
 
 def read_archive(code: bytes) -> list[tuple[str, bytes]]:
-    """Return the members of an ar archive, by name, without its tables of symbols and names.
-
-    Raises
-    ------
-    FormatError
-        If one does not lie within the bytes.
-    """
+    """Return the members of an ar archive, by name, without its tables of symbols and names. Raises `FormatError` if
+    one does not lie within the bytes."""
     if not code.startswith(ARCHIVE_MAGIC):
         raise FormatError(f"an archive begins with {ARCHIVE_MAGIC!r}, not with {code[:8]!r}")
     at, long_names = len(ARCHIVE_MAGIC), b""

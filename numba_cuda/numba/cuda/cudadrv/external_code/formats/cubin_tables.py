@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from .bounds import FormatError
-from .elf import SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols
+from .bounds import FormatError, string_at
+from .elf import GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
+from .ptx import Parameter, Prototype
 
 _FIRST_RESERVED_SECTION = 0xFF00
 _NV_INFO, _NV_CALLGRAPH, _NV_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
@@ -19,16 +21,18 @@ _SIZED = 4  # EIFMT_SVAL: a length and that many bytes; every other format takes
 # Sections whose info field is not a section: that of machine code holds a symbol and registers, and so does that of
 # the notes on it for sm_100, whose second symbol table is a different one.
 _WITHOUT_SECTION = (".text", ".nv.capmerc", ".nv.merc.symtab")
+_PARAMETER = re.compile(r"([a-z])(\d*)")
+_SIZES: dict[str, Callable[[str], int | None]] = {
+    "v": lambda _: 0,
+    "i": lambda _: 4,
+    "l": lambda _: 8,
+    "b": lambda size: int(size) if size else None,
+}
 
 
 def check_tables(code: bytes, file: Elf) -> None:
-    """Check the symbols and relocations of a cubin, and the toolkit's notes on them.
-
-    Raises
-    ------
-    FormatError
-        If one refers to something that does not exist.
-    """
+    """Check the symbols and relocations of a cubin, and the toolkit's notes on them. Raises `FormatError` if one refers
+    to something that does not exist."""
     symbols = elf_symbols(code, file)
     for symbol in symbols:
         if len(file.sections) <= symbol.section < _FIRST_RESERVED_SECTION:
@@ -56,14 +60,34 @@ def check_tables(code: bytes, file: Elf) -> None:
                     _check_symbols(section, struct.unpack_from("<I", value), len(symbols))
 
 
+def cubin_prototypes(code: bytes) -> Iterator[tuple[str, bool, Prototype]]:
+    """Yield the name of each global function of a cubin that has a prototype, whether it is defined, and the prototype.
+
+    The toolkit notes one as text: ``#illb8`` returns 4 bytes and takes twice 8 bytes and a struct of 8. Raises
+    `FormatError` if the cubin is damaged.
+    """
+    file = read_elf(code)
+    symbols = elf_symbols(code, file)
+    for section in file.sections:
+        if section.type != _NV_PROTOTYPE or file.symbol_table is None:
+            continue
+        names = content(code, file.sections[file.symbol_table.link])
+        for number, at in _pairs(code, section):
+            _check_symbols(section, (number,), len(symbols))
+            text, symbol = string_at(names, at, "a prototype"), symbols[number]
+            if symbol.bind == GLOBAL and text.startswith("#"):
+                sizes = [_SIZES.get(letter, lambda _: None)(size) for letter, size in _PARAMETER.findall(text)]
+                returns, *parameters = [Parameter(size) for size in sizes] or [Parameter(None)]
+                yield (
+                    symbol.name,
+                    symbol.is_defined,
+                    Prototype(None if returns.size == 0 else returns, tuple(parameters)),
+                )
+
+
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield number and value of each attribute in the content of a ``.nv.info`` section that has a value with a size.
-
-    Raises
-    ------
-    FormatError
-        If one does not lie within it.
-    """
+    Raises `FormatError` if one does not lie within it."""
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)

@@ -22,7 +22,9 @@ FUNCTION = 2
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SHT_NULL, _SHT_STRTAB, _SHT_NOBITS = 0, 3, 8
+_SHT_STRTAB = 3
+# Of these a file holds the size alone: none, zeros, and the shared memory of device functions.
+_WITHOUT_CONTENT = (0, 8, 0x7000000A)
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,8 @@ class ElfSymbol(NamedTuple):
 
 
 def read_elf(code: bytes) -> Elf:
-    """Read the headers of an ELF file, and check that all tables and sections lie within it.
-
-    Raises
-    ------
-    FormatError
-        If one does not, or it is not a little-endian 64-bit ELF file.
-    """
+    """Read the headers of an ELF file, and check that all tables and sections lie within it. Raises `FormatError` if
+    one does not, or it is not a little-endian 64-bit ELF file."""
     ident, kind, machine, version, _, phoff, shoff, flags, ehsize, phentsize, phnum, shentsize, shnum, names = unpack(
         _HEADER, code, 0, "an ELF header"
     )
@@ -114,7 +111,7 @@ def read_elf(code: bytes) -> Elf:
     check_range(code, shoff, shnum * shentsize, "section table")
     headers = [_SECTION_HEADER.unpack_from(code, shoff + number * shentsize) for number in range(shnum)]
     for number, (_, section_type, _, _, offset, size, link, *_) in enumerate(headers):
-        if section_type not in (_SHT_NULL, _SHT_NOBITS):
+        if section_type not in _WITHOUT_CONTENT:
             check_range(code, offset, size, f"section {number}")
         if link >= shnum:
             raise FormatError(f"section {number} is linked to section {link}, and there are {shnum}")
@@ -132,17 +129,12 @@ def read_elf(code: bytes) -> Elf:
 
 def content(code: bytes, section: Section) -> bytes:
     """Return the bytes of a *section* of *code*, which `read_elf` found to lie within it."""
-    return b"" if section.type == _SHT_NOBITS else code[section.offset : section.offset + section.size]
+    return b"" if section.type in _WITHOUT_CONTENT else code[section.offset : section.offset + section.size]
 
 
 def elf_symbols(code: bytes, file: Elf) -> list[ElfSymbol]:
-    """Return the symbols of an ELF *file*; empty if it has no symbol table.
-
-    Raises
-    ------
-    FormatError
-        If the table is damaged.
-    """
+    """Return the symbols of an ELF *file*; empty if it has no symbol table. Raises `FormatError` if the table is
+    damaged."""
     table = file.symbol_table
     if table is None:
         return []

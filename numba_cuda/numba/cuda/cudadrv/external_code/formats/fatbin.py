@@ -25,13 +25,8 @@ class FatbinEntry:
 
 
 def read_fatbin(code: bytes) -> list[FatbinEntry]:
-    """Return the entries of a fatbin, or of several one after another.
-
-    Raises
-    ------
-    FormatError
-        If one does not lie within the bytes, or there is none.
-    """
+    """Return the entries of a fatbin, or of several one after another. Raises `FormatError` if one does not lie within
+    the bytes, or there is none."""
     entries: list[FatbinEntry] = []
     start = _read_one(code, 0, entries)
     while (start := code.find(FATBIN_MAGIC, start, start + 64)) >= 0:

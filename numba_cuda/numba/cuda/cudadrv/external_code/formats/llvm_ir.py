@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LLVM IR as text: the functions that it declares and defines."""
+"""Functions that nothing defines: those of LLVM IR as text, without those that the system defines."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from .system_symbols import is_system
-
 _FUNCTION = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
 # NVVM defines these, or numba-cuda does when it hands the IR over.
 _COMPILER_PREFIXES = ("llvm.", "__nv", "___numba_")
+# The driver or the linker defines these.
+_SYSTEM_FUNCTIONS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
+_SYSTEM_PREFIXES = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
+
+
+def is_system(name: str) -> bool:
+    """Return whether every program on a GPU can reference *name*."""
+    return name in _SYSTEM_FUNCTIONS or name.startswith(_SYSTEM_PREFIXES)
 
 
 def undefined_functions(modules: Iterable[str]) -> tuple[str, ...]:

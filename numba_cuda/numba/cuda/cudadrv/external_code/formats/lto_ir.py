@@ -35,13 +35,8 @@ class LtoIr:
 
 
 def read_lto_ir(code: bytes) -> LtoIr:
-    """Read the header of an LTO-IR container.
-
-    Raises
-    ------
-    FormatError
-        If it does not lie within the bytes, or nothing follows it.
-    """
+    """Read the header of an LTO-IR container. Raises `FormatError` if it does not lie within the bytes, or nothing
+    follows it."""
     magic, c, d, i, j, _, _, m, n, _, _, scalars, blobs = unpack(_HEADER, code, 0, "a header of LTO-IR")
     if magic != LTO_IR_MAGIC:
         raise FormatError(f"LTO-IR begins with {LTO_IR_MAGIC!r}, not with {magic!r}")

@@ -25,12 +25,7 @@ class Piece:
 
 def pieces(kind: str, code: bytes) -> Iterator[Piece]:
     """Yield the pieces of *code*: the entries of a fatbin, and of those in an object or archive; else *code* itself.
-
-    Raises
-    ------
-    FormatError
-        If the code is damaged.
-    """
+    Raises `FormatError` if the code is damaged."""
     if kind == "fatbin":
         for entry in read_fatbin(code):
             yield Piece(entry.kind, entry.sm, entry.code)

@@ -97,13 +97,8 @@ class PtxSymbol:
 
 
 def read_ptx(code: bytes) -> Ptx:
-    """Read the header of PTX, and check that braces and parentheses are balanced.
-
-    Raises
-    ------
-    FormatError
-        If it does not begin as PTX does, or is truncated.
-    """
+    """Read the header of PTX, and check that braces and parentheses are balanced. Raises `FormatError` if it does not
+    begin as PTX does, or is truncated."""
     text = _without_comments(code)
     version = _VERSION.match(text)
     if not version:
@@ -121,13 +116,8 @@ def read_ptx(code: bytes) -> Ptx:
 
 
 def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:
-    """Yield the functions and variables of PTX in order; one that is declared and defined comes twice.
-
-    Raises
-    ------
-    FormatError
-        If a comment or a body does not end.
-    """
+    """Yield the functions and variables of PTX in order; one that is declared and defined comes twice. Raises
+    `FormatError` if a comment or a body does not end."""
     text = _without_comments(code).decode("utf-8", "replace")
     start = 0
     while end := _STATEMENT_END.search(text, start):

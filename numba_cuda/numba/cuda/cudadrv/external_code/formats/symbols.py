@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from .archive import read_archive
 from .bounds import FormatError
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
+from .llvm_ir import is_system
 from .pieces import pieces
 from .ptx import ptx_symbols
-from .system_symbols import is_system
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,8 @@ class Symbols:
 
 
 def symbols_of_ptx(code: bytes) -> Symbols:
-    """Return the symbols of PTX. Weak definitions, of which there may be several, are left out.
-
-    Raises
-    ------
-    FormatError
-        If it is damaged.
-    """
+    """Return the symbols of PTX. Weak definitions, of which there may be several, are left out. Raises `FormatError` if
+    it is damaged."""
     found = list(ptx_symbols(code))
     return Symbols.of(
         (
@@ -54,13 +49,8 @@ def symbols_of_ptx(code: bytes) -> Symbols:
 
 
 def symbols_of_cubin(code: bytes) -> Symbols:
-    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out.
-
-    Raises
-    ------
-    FormatError
-        If it is damaged or not a cubin.
-    """
+    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out. Raises
+    `FormatError` if it is damaged or not a cubin."""
     file = read_elf(code)
     if not file.is_cuda:
         raise FormatError("it is an ELF file for a CPU")

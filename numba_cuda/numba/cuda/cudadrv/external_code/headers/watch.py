@@ -35,7 +35,13 @@ class HeaderWatch:
 
         It takes about 1 ms for CUB's 400 headers, and next to nothing when it is asked again soon.
         """
-        if self.manifest.is_settled and all_unchanged(*self._own) and self._packages_unchanged():
+        manifest = self.manifest
+        if (
+            manifest.is_settled
+            and manifest.links_unchanged()
+            and all_unchanged(*self._own)
+            and self._packages_unchanged()
+        ):
             return True
         refreshed = self.manifest.refreshed()
         if refreshed is None:
@@ -48,7 +54,7 @@ class HeaderWatch:
         packaged: tuple[list[str], list[FileState]] = [], []
         folders, prefixes = self._package_folders, self._packages
         for paths, states in (
-            (manifest.paths, manifest.states),
+            ([header.path for header in manifest.headers], [header.state for header in manifest.headers]),
             *((absence.watched, absence.states) for absence in manifest.absences),
         ):
             for path, state in zip(paths, states, strict=True):

@@ -135,13 +135,8 @@ def is_item(item: Any) -> bool:
 
 
 def from_item(item: Any) -> LinkInput:
-    """Return the link input for *item*; a file is read now.
-
-    Raises
-    ------
-    LinkInputError
-        For an item of another type, a missing file, an unknown suffix, or code that is not what it claims to be.
-    """
+    """Return the link input for *item*; a file is read now. Raises `LinkInputError` for an item of another type, a
+    missing file, an unknown suffix, or code that is not what it claims to be."""
     if isinstance(item, LinkableCode):
         return _from_linkable(item)
     if isinstance(item, ObjectCode):

@@ -15,6 +15,7 @@
 ``explain``         what nvJitLink's log means
 ``missing_symbol``  the error for a symbol that nothing defines
 ``trial``           links in a child process, for inputs that may crash the linker
+``survival``        inputs that were linked on this machine before
 ``trial_child``     the script that the child process runs
 ``record``          the record of a link, for reports
 ==================  ===============================================================================

@@ -16,8 +16,7 @@ from ..formats.pieces import has_compressed_piece
 from ..inputs import kinds
 from . import probes
 from .errors import LinkError, message
-from .parts import LinkJob, Part
-from .trial import Outcome, options_for, run_trials
+from .parts import LinkJob, Part, trials_of
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,7 @@ class Duplicate:
 
 
 def check_duplicates(job: LinkJob) -> None:
-    """Look for a symbol that two parts define, runtime libraries aside.
-
-    Raises
-    ------
-    LinkError
-        If there is one.
-    """
+    """Look for a symbol that two parts define, runtime libraries aside. Raises `LinkError` if there is one."""
     duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch)
     if duplicate is not None:
         raise duplicate_error(job, duplicate)
@@ -85,10 +78,10 @@ def _in_ltoir(modules: Sequence[Part], defined: dict[str, Part], arch: str) -> D
     if not modules or not defined:
         return None
     others = probes.definitions_of(tuple(sorted(defined)), arch)
-    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch)
+    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=False)
     if symbol is None or symbol not in defined:
         return None
-    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch))
+    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch, isolated=False))
     return Duplicate(symbol, module, defined[symbol])
 
 
@@ -97,7 +90,7 @@ def _in_compressed(
 ) -> Duplicate | None:
     """Return a symbol that a *compressed* part and another define. Adds to *defined* what they prove to define."""
     machine_code = [part for part in parts if part.kind is not kinds.LTO_IR]
-    together = _trials(machine_code, [range(len(machine_code))], arch) if len(machine_code) > 1 else []
+    together = trials_of(machine_code, [range(len(machine_code))], arch) if len(machine_code) > 1 else []
     names = sorted(name for outcome in together for name in probes.duplicates_in_log(outcome.log))[:1]
     if not names and len(machine_code) < len(parts):
         stubs = (symbols.host_functions(part.kind.name, part.code) for part in compressed)
@@ -117,17 +110,12 @@ def _defined_in_compressed(compressed: Sequence[Part], names: Sequence[str], arc
         return [frozenset()] * len(compressed)
     caller = Part(kinds.PTX, probes.caller_of(tuple(names), arch), "probe")
     trials = [[0], *([0, number] for number in range(1, len(compressed) + 1))]
-    alone, *outcomes = _trials([caller, *compressed], trials, arch)
+    alone, *outcomes = trials_of([caller, *compressed], trials, arch)
     undefined = probes.undefined_in_log(alone.log)  # without the system's, such as vprintf
     return [
         undefined - probes.undefined_in_log(outcome.log) if outcome.ok or outcome.is_incomplete else frozenset()
         for outcome in outcomes
     ]
-
-
-def _trials(parts: Sequence[Part], trials: Sequence[Iterable[int]], arch: str) -> list[Outcome]:
-    inputs = [(part.kind, part.code, part.name) for part in parts]
-    return run_trials(inputs, trials, options_for(arch, (part.kind for part in parts)))
 
 
 def _ltoir(parts: Iterable[Part]) -> list[Part]:

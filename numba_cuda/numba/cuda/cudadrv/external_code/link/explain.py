@@ -14,19 +14,27 @@ from . import probes
 from .duplicates import duplicate_error, duplicate_of
 from .errors import LinkError, message
 from .missing_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
-from .parts import LinkJob, Part, listed
-from .trial import TrialError, options_for, run_trials
+from .parts import LinkJob, Part, listed, trials_of
+from .trial import TrialError
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
 _PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
 _PTX_TARGET = re.compile(
     r"SM version specified by \.target|PTX with \.target '(\w+)' cannot|Unsupported \.target '(\w+)'"
 )
+_SHARED = re.compile(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
+_CONSTANT = re.compile(r"uses too much global constant data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
 def explained(job: LinkJob, log: str) -> LinkError:
     """Return the error that says what nvJitLink's *log* means."""
+    if found := _SHARED.search(log):
+        why = f"too much static shared memory: {_kibibytes(found)}"
+        return _too_large(job, why, "use dynamic shared memory, or fewer threads or items", log)
+    if found := _CONSTANT.search(log):
+        why = f"too much constant memory: {_kibibytes(found)}"
+        return _too_large(job, why, "make the __constant__ variables smaller, or keep them in global memory", log)
     symbol = probes.multiply_defined(log)
     if symbol is not None and (duplicate := duplicate_of(symbol, job.parts, job.plan.target.arch)) is not None:
         return duplicate_error(job, duplicate, log)
@@ -51,6 +59,15 @@ def explained(job: LinkJob, log: str) -> LinkError:
 def _refused(job: LinkJob, why: str, remedy: str, at_fault: Sequence[Part], log: str) -> LinkError:
     fault = listed(at_fault) or f"one of: {listed(job.parts)}"
     return LinkError(message(job.plan, why, f"at fault: {fault}", f"what to do: {remedy}"), log)
+
+
+def _kibibytes(found: re.Match[str]) -> str:
+    used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.groups())
+    return f"{used} KiB of {most} KiB"
+
+
+def _too_large(job: LinkJob, why: str, remedy: str, log: str) -> LinkError:
+    return LinkError(message(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}"), log)
 
 
 def _named(job: LinkJob, log: str) -> list[Part]:
@@ -108,10 +125,8 @@ def _unexplained(job: LinkJob, log: str) -> LinkError:
 def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
     """Return the part that the linker refuses alone, and what it reports. Tried in a child process, which it may
     crash."""
-    inputs = [(part.kind, part.code, part.name) for part in job.parts]
-    options = options_for(job.plan.target.arch, (part.kind for part in job.parts))
     try:
-        outcomes = run_trials(inputs, [[index] for index in range(len(inputs))], options)
+        outcomes = trials_of(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
     except TrialError:
         return [], ""
     for part, outcome in zip(job.parts, outcomes, strict=True):

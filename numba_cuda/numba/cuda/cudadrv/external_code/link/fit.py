@@ -23,7 +23,10 @@ def misfit(link_input: LinkInput, target: Target) -> str:
         if kind == "PTX":
             return _ptx_misfit(read_ptx(code), sm, target)
         if kind == "LTO-IR":
-            return _ltoir_misfit(read_lto_ir(code).sm, sm, target.arch)
+            made_for = read_lto_ir(code).sm or 0
+            return (
+                f"it is LTO-IR for sm_{made_for}, which is newer than {_remedy(target.arch)}" if made_for > sm else ""
+            )
         if kind in ("fatbin", "object"):
             return _container_misfit(list(pieces(kind, code)), sm, target.arch)
     except FormatError as error:
@@ -55,18 +58,12 @@ def _ptx_misfit(ptx: Ptx, target_sm: int, target: Target) -> str:
         why = "is for that architecture only, not for"
     else:
         return ""
-    return (
-        f"its .target {ptx.target} {why} {target.arch}, which the kernel is built for\n"
-        f"  what to do: compile it for {target.arch} or an older architecture (in the hook:"
-        " autolink.current_target().arch)"
-    )
+    return f"its .target {ptx.target} {why} {_remedy(target.arch)}"
 
 
-def _ltoir_misfit(sm: int | None, target_sm: int, arch: str) -> str:
-    if sm is None or sm <= target_sm:
-        return ""
+def _remedy(arch: str) -> str:
     return (
-        f"it is LTO-IR for sm_{sm}, which is newer than {arch}, which the kernel is built for\n"
+        f"{arch}, which the kernel is built for\n"
         f"  what to do: compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
     )
 

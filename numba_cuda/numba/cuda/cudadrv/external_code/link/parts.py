@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cuda.core import ObjectCode
@@ -19,16 +19,8 @@ from ..inputs.link_input import LinkInput
 from .errors import LinkError, message
 from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
-from .record import CompiledCode, LinkedInput
-
-_MAKE = {
-    kinds.PTX: ObjectCode.from_ptx,
-    kinds.LTO_IR: ObjectCode.from_ltoir,
-    kinds.CUBIN: ObjectCode.from_cubin,
-    kinds.FATBIN: ObjectCode.from_fatbin,
-    kinds.OBJECT: ObjectCode.from_object,
-    kinds.ARCHIVE: ObjectCode.from_library,
-}
+from .record import CompiledCode, LinkedInput, sha256
+from .trial import Outcome, options_for, run_trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +42,13 @@ class Part:
     def record(self) -> LinkedInput:
         """What is remembered of it."""
         if self.planned is None:
-            return LinkedInput.of_code(self.kind.name, self.name, self.code)
+            return LinkedInput(self.kind.name, self.name, len(self.code), sha256(self.code))
         return LinkedInput.of(self.planned, self.compiled)
 
     def object_code(self) -> ObjectCode:
         """Return the same for `cuda.core.Linker`."""
-        return _MAKE[self.kind](self.code, name=self.name)
+        make: Callable[..., ObjectCode] = getattr(ObjectCode, f"from_{self.kind.object_code}")
+        return make(self.code, name=self.name)
 
 
 @dataclass(frozen=True)
@@ -73,15 +66,14 @@ class LinkJob:
 
     @classmethod
     def of(cls, plan: LinkPlan, kernel_code: KernelCode) -> LinkJob:
-        """Compile what is not compiled yet.
-
-        Raises
-        ------
-        LinkError
-            If something does not compile.
-        """
+        """Compile what is not compiled yet. Raises `LinkError` if something does not compile."""
         own = [Part(item.kind, item.code, item.name) for item in kernel_code.inputs]
         return cls(plan, kernel_code, (*own, *_external_parts(plan, kernel_code)))
+
+    @property
+    def has_ltoir(self) -> bool:
+        """Whether the link needs link-time optimisation."""
+        return any(part.kind is kinds.LTO_IR for part in self.parts)
 
     def has_runtime(self, origin: str) -> bool:
         """Return whether the runtime library of that *origin* is a part."""
@@ -91,6 +83,13 @@ class LinkJob:
         """Return the job with a runtime *library* added."""
         part = Part(library.kind, library.code, library.name, PlannedInput(library, (origin,)))
         return LinkJob(self.plan, self.kernel_code, (*self.parts, part))
+
+
+def trials_of(parts: Sequence[Part], trials: Sequence[Iterable[int]], arch: str) -> list[Outcome]:
+    """Return how each of *trials*, a link of some of *parts* given by index, goes in a child process. Raises
+    `TrialError` if nothing could be tried."""
+    inputs = [(part.kind, part.code, part.name) for part in parts]
+    return run_trials(inputs, trials, options_for(arch, (part.kind for part in parts)))
 
 
 def listed(parts: Sequence[Part]) -> str:
@@ -106,7 +105,7 @@ def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
         if kind.is_compiled:
             program = next(from_sources if kind is kinds.CUDA else from_bitcode)
             kind, code = program.kind, program.code
-            compiled = CompiledCode.of(kind.name, code, program.origin, program.seconds)
+            compiled = CompiledCode(kind.name, len(code), sha256(code), program.origin, program.seconds)
         # nvJitLink's messages refer to inputs by name, so names are unique.
         yield Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
 

@@ -16,6 +16,8 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from ..formats.ptx import ptx_symbols
 from ..formats.symbols import Symbols
+from ..inputs.kinds import LTO_IR
+from .trial import TrialError, link_in_helper, options_for
 
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
@@ -45,18 +47,19 @@ def duplicates_in_log(log: str) -> frozenset[str]:
 # Which symbols LTO-IR defines
 
 
-def duplicate_in_ltoir(modules: Sequence[bytes], arch: str) -> str | None:
-    """Return a symbol that two of the LTO-IR *modules* define, or ``None``."""
+def duplicate_in_ltoir(modules: Sequence[bytes], arch: str, *, isolated: bool = True) -> str | None:
+    """Return a symbol that two of the LTO-IR *modules* define, or ``None``. Unless *isolated*, this process links
+    them, so that each must have survived a link."""
     stop = definitions_of(_STOP, arch)  # given twice, it ends a link that would otherwise go on to generate code
-    codes = [ObjectCode.from_ltoir(code, name=f"probe {n}") for n, code in enumerate((*modules, stop, stop))]
-    symbol = multiply_defined(_linked(codes, arch)[1])
+    log = (_tried if isolated else _linked)([*modules, stop, stop], arch)[1]
+    symbol = multiply_defined(log)
     return None if symbol in _STOP else symbol
 
 
-def defined_in_ltoir(code: bytes, symbols: Iterable[str], arch: str) -> str | None:
+def defined_in_ltoir(code: bytes, symbols: Iterable[str], arch: str, *, isolated: bool = True) -> str | None:
     """Return one of *symbols* that an LTO-IR module defines, or ``None``."""
     names = tuple(sorted(symbols))
-    return duplicate_in_ltoir((definitions_of(names, arch), code), arch) if names else None
+    return duplicate_in_ltoir((definitions_of(names, arch), code), arch, isolated=isolated) if names else None
 
 
 def definitions_of(names: tuple[str, ...], arch: str) -> bytes:
@@ -91,20 +94,27 @@ def symbols_of_ltoir(code: bytes, candidates: Collection[str], arch: str) -> Sym
 
 def ptx_of_ltoir(code: bytes, names: tuple[str, ...], arch: str) -> bytes | None:
     """Return the PTX of LTO-IR, which declares or defines the functions *names*; ``None`` if it does not link."""
-    codes = [
-        ObjectCode.from_ltoir(_module(names, arch, "addresses"), name="user"),
-        ObjectCode.from_ltoir(code, name="code"),
-    ]
-    return _linked(codes, arch, "ptx")[0]
+    return _tried([_module(names, arch, "addresses"), code], arch, "ptx")[0]
 
 
-def _linked(codes: list[ObjectCode], arch: str, output: str = "cubin") -> tuple[bytes | None, str]:
-    """Link *codes*: return the result and ``""``, or ``None`` and what the linker reports."""
+def _tried(modules: Sequence[bytes], arch: str, output: str = "cubin") -> tuple[bytes | None, str]:
+    """Link LTO-IR *modules* in a child process: return the result, ``None`` if there is none, and the linker's log."""
+    inputs = [(LTO_IR, code, f"module {number}") for number, code in enumerate(modules)]
+    options = [*options_for(arch, [LTO_IR]), *(["-ptx"] if output == "ptx" else [])]
+    try:
+        outcome = link_in_helper(inputs, options, output)
+    except TrialError:
+        return None, ""
+    return (outcome.code if outcome.ok else None), outcome.log
+
+
+def _linked(modules: Sequence[bytes], arch: str) -> tuple[bytes | None, str]:
+    """Do the same in this process."""
     linker: Any = None
     try:
-        options = LinkerOptions(arch=arch, link_time_optimization=True, ptx=(output == "ptx") or None)
-        linker = Linker(*codes, options=options)
-        return bytes(linker.link(output).code), ""
+        codes = [ObjectCode.from_ltoir(code, name=f"module {number}") for number, code in enumerate(modules)]
+        linker = Linker(*codes, options=LinkerOptions(arch=arch, link_time_optimization=True))
+        return bytes(linker.link("cubin").code), ""
     except Exception as error:  # of several types, in the linker's own words
         return None, str(error)
     finally:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from dataclasses import dataclass
 
@@ -21,29 +20,12 @@ class CompiledCode:
     origin: Origin
     seconds: float
 
-    @classmethod
-    def of(cls, kind: str, code: bytes, origin: Origin, seconds: float) -> CompiledCode:
-        """Return the record of *code*."""
-        return cls(kind, len(code), sha256(code), origin, seconds)
-
 
 @dataclass(frozen=True)
 class LinkedInput:
-    """One input of a link. Sizes are in bytes.
-
-    Attributes
-    ----------
-    kind, name:
-        Its kind, and its name in messages.
-    size, sha256:
-        Of the code as it was provided.
-    origins:
-        Call sites as text, or ``link=``. Empty for the kernel's own code.
-    compiled:
-        What it was compiled to, if it is a source or bitcode.
-    parts:
-        The sources of a translation unit made of several.
-    """
+    """One input of a link. *size* (in bytes) and *sha256* are those of the code as it was provided; *origins* are
+    call sites as text, or ``link=``, and empty for the kernel's own code; *compiled* is what a source or bitcode was
+    compiled to; *parts* are the sources of a translation unit made of several."""
 
     kind: str
     name: str
@@ -57,35 +39,15 @@ class LinkedInput:
     def of(cls, planned: PlannedInput, compiled: CompiledCode | None = None) -> LinkedInput:
         """Return the record of a *planned* input."""
         item = planned.input
-        own = cls.of_code(item.kind.name, item.name, item.code)
         parts = tuple(map(cls.of, planned.members))
-        return dataclasses.replace(own, origins=planned.origins, compiled=compiled, parts=parts)
-
-    @classmethod
-    def of_code(cls, kind: str, name: str, code: bytes) -> LinkedInput:
-        """Return the record of *code* with no origin: the kernel's own."""
-        return cls(kind, name, len(code), sha256(code))
+        digest = sha256(item.code)
+        return cls(item.kind.name, item.name, len(item.code), digest, planned.origins, compiled, parts)
 
 
 @dataclass(frozen=True)
 class LinkRecord:
-    """One link.
-
-    Attributes
-    ----------
-    arch, output:
-        The architecture, ``"sm_90a"``, and ``"cubin"`` or ``"ptx"``.
-    lto:
-        Whether it ran with link-time optimisation.
-    options:
-        The linker's options, as text.
-    inputs:
-        In the order in which the linker got them.
-    log:
-        What the linker printed.
-    origin, seconds:
-        Whether it was linked or from which cache it came, and how long that took.
-    """
+    """One link: for which *arch* (``"sm_90a"``), to which *output* (``"cubin"`` or ``"ptx"``), with which *options* of
+    the linker, of which *inputs* in order, with what *log*, from which cache (*origin*) and in how many *seconds*."""
 
     arch: str
     output: str

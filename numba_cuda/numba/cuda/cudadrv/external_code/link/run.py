@@ -12,7 +12,9 @@ from cuda.core import Linker, LinkerOptions, ObjectCode
 
 from .. import progress, toolkit
 from ..cache.key import CacheKey
+from ..cache.log import logger
 from ..cache.store import current_store
+from ..child_process import ChildStartError
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
 from ..toolkit import why_missing
@@ -21,12 +23,16 @@ from .duplicates import check_duplicates
 from .errors import LinkError, message
 from .fit import misfit
 from .kernel_code import KernelCode
-from .parts import LinkJob
+from .parts import LinkJob, Part, listed, trials_of
 from .plan import DEVICE_RUNTIME, LinkPlan
 from .record import LinkRecord
 from .signatures import check_signatures
+from .survival import doubted, remember
+from .trial import Outcome, TrialError, link_in_helper
 
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
+# What nvJitLink prints, and does not report, of machine code that it links into something wrong.
+_PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 # Part of the cache's key: goes up when the meaning of `_Outcome` changes.
 _FORMAT = "2"
 
@@ -76,14 +82,9 @@ class _Outcome:
 
 
 def link(plan: LinkPlan, kernel_code: KernelCode, options: LinkOptions | None = None) -> Linked:
-    """Link a kernel's own code with what is planned.
-
-    Raises
-    ------
-    LinkError
-        If something does not compile, a symbol is undefined or defined twice, an input does not fit the target or a
-        call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed.
-    """
+    """Link a kernel's own code with what is planned. Raises `LinkError` if something does not compile, a symbol is
+    undefined or defined twice, an input does not fit the target or a call, nvJitLink refuses one, or NVRTC or nvJitLink
+    is not installed."""
     options = options or LinkOptions()
     _check_libraries(plan)
     _check_fit(plan)
@@ -110,7 +111,7 @@ def _outcome(job: LinkJob, options: LinkOptions) -> tuple[_Outcome, LinkRecord]:
     record = LinkRecord(
         target.arch,
         options.output,
-        _has_ltoir(job),
+        job.has_ltoir,
         tuple(map(os.fsdecode, as_text)),
         tuple(part.record for part in job.parts),
         outcome.log,
@@ -120,12 +121,8 @@ def _outcome(job: LinkJob, options: LinkOptions) -> tuple[_Outcome, LinkRecord]:
     return outcome, record
 
 
-def _has_ltoir(job: LinkJob) -> bool:
-    return any(part.kind is kinds.LTO_IR for part in job.parts)
-
-
 def _linker_options(job: LinkJob, options: LinkOptions) -> LinkerOptions:
-    target, lto = job.plan.target, _has_ltoir(job)
+    target, lto = job.plan.target, job.has_ltoir
     drop = lto and options.drop_unused_variables
     return LinkerOptions(
         arch=target.arch,
@@ -155,25 +152,70 @@ def _key(job: LinkJob, linker_options: list[bytes], options: LinkOptions) -> Cac
 
 
 def _run(job: LinkJob, options: LinkerOptions, output: str) -> _Outcome:
-    check_duplicates(job)
-    check_signatures(job)
     if current_store().settings.verify:
         options = dataclasses.replace(options, no_cache=True)  # nvJitLink gives no log of a link that it remembers
-    linker = None
+    check_signatures(job)
+    doubts = doubted(job)
     try:
-        linker = Linker(*[part.object_code() for part in job.parts], options=options)
-        code, log = bytes(linker.link(output).code), linker.get_info_log()
-    except Exception as error:
-        if device_runtime.is_missing(str(error)) and not job.has_runtime(DEVICE_RUNTIME):
-            return _Outcome(b"", str(error))
-        raise _explained(job, str(error)) from error
-    finally:
-        if linker is not None:
-            linker.close()
+        outcome = _try(job, options, output) if doubts else None
+    except TrialError as error:
+        if not isinstance(error.__cause__, ChildStartError):
+            raise LinkError(message(job.plan, "the process that links external code fails", f"{error}")) from error
+        logger.warning("external code is linked without a trial: %s", error)
+        outcome = None
+    if outcome is not None and outcome.crash:
+        raise _explained_crash(job, doubts, outcome)
+    if outcome is None or outcome.ok:
+        check_duplicates(job)
+    if outcome is None:
+        outcome = _link(job, options, output)
+    elif outcome.ok and _PRINTED_ERROR.search(outcome.printed):
+        raise LinkError(message(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}"), outcome.log)
+    code, log = outcome.code, outcome.log
+    if not outcome.ok:
+        if device_runtime.is_missing(log) and not job.has_runtime(DEVICE_RUNTIME):
+            return _Outcome(b"", log)
+        raise _explained(job, log) from outcome.error or RuntimeError(log)
+    remember(job, doubts)
     if output == "cubin" and (symbol := _undefined_symbol(code, job.kernel_code)):
         raise _explained(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
     # The log is cached with the code, so what differs from run to run is left out.
     return _Outcome(code, _TIMES.sub("", log.replace("\0", "")).strip())
+
+
+def _try(job: LinkJob, options: LinkerOptions, output: str) -> Outcome:
+    """Link in a child process."""
+    inputs = [(part.kind, part.code, part.name) for part in job.parts]
+    arguments = list(map(os.fsdecode, options.as_bytes()))
+    return link_in_helper(inputs, arguments, output)
+
+
+def _link(job: LinkJob, options: LinkerOptions, output: str) -> Outcome:
+    """Link in this process."""
+    linker = None
+    try:
+        linker = Linker(*[part.object_code() for part in job.parts], options=options)
+        code = bytes(linker.link(output).code)
+        return Outcome(True, linker.get_info_log(), code=code)
+    except Exception as error:  # of several types, in the linker's own words
+        return Outcome(False, str(error), error=error)
+    finally:
+        if linker is not None:
+            linker.close()
+
+
+def _explained_crash(job: LinkJob, doubts: list[Part], outcome: Outcome) -> LinkError:
+    """Return the error for a link that ended the child process: the doubted part that does so alone is at fault."""
+    alone = trials_of(doubts, [[index] for index in range(len(doubts))], job.plan.target.arch)
+    at_fault = [part for part, one in zip(doubts, alone, strict=True) if one.crash] or doubts
+    text = message(
+        job.plan,
+        f"nvJitLink does not survive it ({outcome.crash})",
+        *(f"at fault: {part.origin}" for part in at_fault),
+        "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
+        " process)",
+    )
+    return LinkError(text, outcome.log)
 
 
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the parameters of a function, where PTX shows them, are those that its caller passes.
+"""Whether the parameters of a function, where PTX or machine code shows them, are those that its callers pass.
 
 nvJitLink links them in any case: the callee then reads what nobody wrote.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 from ..formats.bounds import FormatError
+from ..formats.cubin_tables import cubin_prototypes
+from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
-from ..inputs import kinds
 from .errors import LinkError, message
 from .parts import LinkJob, Part
 from .plan import NAMED_EXPLICITLY
@@ -19,30 +21,30 @@ _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
 def check_signatures(job: LinkJob) -> None:
-    """Compare the calls in Python with the PTX that called objects provide.
-
-    Raises
-    ------
-    LinkError
-        If a function is called with a signature that is not its own.
-    """
-    prototypes = job.kernel_code.prototypes
-    for part in job.parts:
-        if part.kind is kinds.PTX and part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,):
-            for symbol, defined in prototypes_of_ptx(part.code, prototypes).items():
-                called = prototype_of_llvm(prototypes[symbol])
-                if differ(called, defined):
-                    raise _wrong_signature(job, part, symbol, (called, defined))
+    """Compare the prototype of each function that PTX or machine code defines with those that its callers use. Raises
+    `LinkError` if two cannot be the same function's."""
+    called = {name: prototype_of_llvm(text) for name, text in job.kernel_code.prototypes.items()}
+    read = [(part, *prototypes_of(part.kind.name, part.code)) for part in job.provided]
+    for part, defined, _ in read:
+        of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
+        for symbol, own in defined.items():
+            if of_calls and symbol in called and differ(called[symbol], own):
+                raise _wrong_signature(job, part, symbol, (called[symbol], own), job.kernel_code.referenced_by(symbol))
+            for other, _, declared in read:
+                if symbol in declared and differ(declared[symbol], own):
+                    raise _wrong_signature(job, part, symbol, (declared[symbol], own), other.origin)
 
 
-def _wrong_signature(job: LinkJob, part: Part, symbol: str, prototypes: tuple[Prototype, Prototype]) -> LinkError:
+def _wrong_signature(
+    job: LinkJob, part: Part, symbol: str, prototypes: tuple[Prototype, Prototype], caller: str
+) -> LinkError:
     called, defined = prototypes
     return LinkError(
         message(
             job.plan,
             f"{symbol!r} is called with the wrong signature",
             f"defined by: {part.origin}",
-            f"got: a caller whose {symbol!r} {called}: {job.kernel_code.referenced_by(symbol)}",
+            f"got: a caller whose {symbol!r} {called}: {caller}",
             f"expected: the function {defined}",
             "what to do: make the function's parameters those of the call, or the other way round (Extern's args and"
             " returns, or declare_device's signature, whose functions return a status and take a pointer to the"
@@ -51,18 +53,24 @@ def _wrong_signature(job: LinkJob, part: Part, symbol: str, prototypes: tuple[Pr
     )
 
 
-def prototypes_of_ptx(code: bytes, names: dict[str, str]) -> dict[str, Prototype]:
-    """Return the prototypes of the functions among *names* that PTX *code* defines for other code."""
-    if not any(name.encode() in code for name in names):
-        return {}
-    try:
-        return {
-            symbol.name: symbol.prototype
-            for symbol in ptx_symbols(code)
-            if symbol.linkage == "visible" and symbol.prototype is not None and symbol.name in names
-        }
-    except FormatError:  # the linker reports what is wrong with it
-        return {}
+def prototypes_of(kind: str, code: bytes) -> tuple[dict[str, Prototype], dict[str, Prototype]]:
+    """Return the prototypes of the functions that code of *kind* (the name of a `Kind`) defines for other code, and of
+    those that it declares only: as far as they can be read, so none of LTO-IR, nor of compressed pieces."""
+    defined: dict[str, Prototype] = {}
+    declared: dict[str, Prototype] = {}
+    with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
+        for piece in pieces(kind, code):
+            if piece.code is None:
+                continue
+            if piece.kind == "PTX":
+                for symbol in ptx_symbols(piece.code):
+                    if symbol.prototype is not None and symbol.linkage in ("visible", "extern"):
+                        found = defined if symbol.linkage == "visible" else declared
+                        found[symbol.name] = symbol.prototype
+            elif piece.kind == "cubin":
+                for name, is_defined, prototype in cubin_prototypes(piece.code):
+                    (defined if is_defined else declared)[name] = prototype
+    return defined, declared
 
 
 def differ(one: Prototype, other: Prototype) -> bool:

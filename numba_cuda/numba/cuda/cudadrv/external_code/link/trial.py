@@ -1,33 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Try a link in a child process and return how it went: some damaged inputs crash nvJitLink.
+"""Links in a child process, which some damaged inputs crash.
 
-The child needs neither a GPU nor numba_cuda, and starts in about a tenth of a second.
+Links whose result is used share one child, started when it is first needed, while they succeed; trials have their own.
+A crash or the time limit ends a child, and the next link starts another. It needs neither a GPU nor numba_cuda, and
+starts in about a tenth of a second.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
 import re
-from collections.abc import Iterable, Sequence
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cuda.core import LinkerOptions
 
 from ..child_process import ChildEndedError, ChildError, ChildProcess
 from ..compile.dispatch import compiled
-from ..inputs.kinds import ARCHIVE, CUBIN, FATBIN, LTO_IR, OBJECT, PTX, Kind
+from ..inputs.kinds import LTO_IR, Kind
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import trial_child
 
-TIMEOUT = 60.0  # seconds for a link
-_TYPES = {
-    PTX: "PTX",
-    LTO_IR: "LTOIR",
-    CUBIN: "CUBIN",
-    FATBIN: "FATBIN",
-    OBJECT: "OBJECT",
-    ARCHIVE: "LIBRARY",
-}
+TIMEOUT = 60.0  # seconds for a link that is only tried
+LINK_TIMEOUT = 600.0  # seconds for a link whose result is used
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
 
@@ -38,22 +37,15 @@ class TrialError(RuntimeError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one link went.
-
-    Attributes
-    ----------
-    ok:
-        Whether it succeeded.
-    log:
-        nvJitLink's log, followed by what it printed.
-    crash:
-        How the process ended in the middle of the link, such as ``"SIGSEGV"`` or ``"no answer within 60 s"``; else
-        empty.
-    """
+    """How one link went: whether it succeeded, nvJitLink's log followed by what it printed, and how the process
+    ended if it did so in the middle of the link, such as ``"SIGSEGV"`` or ``"no answer within 60 s"``."""
 
     ok: bool
     log: str = ""
     crash: str = ""
+    printed: str = ""
+    code: bytes = field(default=b"", repr=False, compare=False)
+    error: Exception | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_incomplete(self) -> bool:
@@ -153,36 +145,87 @@ def run_trials(
     options: Sequence[str],
     timeout: float = TIMEOUT,
 ) -> list[Outcome]:
-    """Run each of *trials*, a link of some of *inputs* (kind, code and name) given by index, in a child process; after
-    a crash, the rest in another one. *timeout* is in seconds, for each link.
+    """Run each of *trials*, a link of some of *inputs* (kind, code and name) given by index, in a child process.
 
-    Raises
-    ------
-    TrialError
-        If nothing could be tried.
+    *timeout* is in seconds, for each link. Raises `TrialError` if nothing could be tried.
     """
-    outcomes: list[Outcome] = []
-    while len(outcomes) < len(trials):
-        outcomes += _until_crash(inputs, trials[len(outcomes) :], options, timeout)
-    return outcomes
-
-
-def _until_crash(
-    inputs: Sequence[tuple[Kind, bytes, str]], trials: Sequence[Iterable[int]], options: Sequence[str], timeout: float
-) -> list[Outcome]:
-    """Run *trials* in one child process, up to and including the first that crashes."""
-    outcomes: list[Outcome] = []
-    names = [(_TYPES[kind], name) for kind, _, name in inputs]
+    helper = _Helper()
     try:
-        with ChildProcess(trial_child.__file__) as child:
-            child.request({"inputs": names}, [code for _, code, _ in inputs], timeout=TIMEOUT)
-            for trial in trials:
-                try:
-                    reply = child.request({"link": list(trial), "options": list(options)}, timeout=timeout)
-                except ChildEndedError as ended:
-                    return [*outcomes, Outcome(False, ended.printed, ended.how)]
-                log = "\n".join(text for text in (reply.content["log"], reply.printed) if text)
-                outcomes.append(Outcome(reply.content["ok"], log))
-    except ChildError as error:
-        raise TrialError(f"{error}") from error
-    return outcomes
+        return helper.run(inputs, trials, {"options": list(options), "output": "cubin"}, timeout)
+    finally:
+        helper.close()
+
+
+def link_in_helper(inputs: Sequence[tuple[Kind, bytes, str]], options: Sequence[str], output: str) -> Outcome:
+    """Link *inputs* (kind, code and name) to *output* (``"cubin"`` or ``"ptx"``) in this process's helper process.
+
+    Raises `TrialError` if it could not be tried.
+    """
+    how = {"options": list(options), "output": output}
+    return _helper.run(inputs, [range(len(inputs))], how, LINK_TIMEOUT)[0]
+
+
+class _Helper:
+    """The child process of this process's links."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Forget the child, which is the parent process's."""
+        self._lock = threading.Lock()
+        self._child: ChildProcess | None = None
+        self._command = ("", "")
+
+    def run(
+        self,
+        inputs: Sequence[tuple[Kind, bytes, str]],
+        trials: Sequence[Iterable[int]],
+        how: Mapping[str, object],
+        timeout: float,
+    ) -> list[Outcome]:
+        names = [(kind.object_code.upper(), name) for kind, _, name in inputs]
+        outcomes: list[Outcome] = []
+        sent_to: ChildProcess | None = None
+        with self._lock:
+            try:
+                for trial in trials:
+                    child = self._running()
+                    if child is not sent_to:
+                        child.request({"inputs": names}, [code for _, code, _ in inputs], timeout=TIMEOUT)
+                        sent_to = child
+                    outcomes.append(self._try(child, {"link": list(trial), **how}, timeout))
+                if not outcomes[-1].ok:  # after ptxas failed once in a process, nvJitLink may let pass what is wrong
+                    self.close()
+            except ChildError as error:
+                self.close()
+                raise TrialError(f"{error}") from error
+        return outcomes
+
+    def _try(self, child: ChildProcess, request: dict[str, object], timeout: float) -> Outcome:
+        try:
+            reply = child.request(request, timeout=timeout)
+        except ChildEndedError as ended:
+            self.close()
+            return Outcome(False, ended.printed, ended.how, ended.printed)
+        log = "\n".join(text for text in (reply.content["log"], reply.printed) if text)
+        return Outcome(reply.content["ok"], log, "", reply.printed, b"".join(reply.blobs))
+
+    def _running(self) -> ChildProcess:
+        command = (sys.executable, trial_child.__file__)
+        if self._child is None or self._command != command:
+            self.close()
+            self._child, self._command = ChildProcess(trial_child.__file__), command
+        return self._child
+
+    def close(self) -> None:
+        """End the child, if there is one."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+
+_helper = _Helper()
+atexit.register(_helper.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helper.after_fork)

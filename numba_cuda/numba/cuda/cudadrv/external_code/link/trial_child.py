@@ -11,7 +11,8 @@ _inputs: list[tuple[str, bytes, str]] = []
 
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
     """Keep inputs for later links (``inputs``: types and names; their code is in *blobs*), or link some of them
-    (``link``: their indices; ``options``: nvJitLink's) and return ``ok`` and ``log``."""
+    (``link``: their indices; ``options``: nvJitLink's; ``output``: ``"cubin"`` or ``"ptx"``) and return ``ok``,
+    ``log`` and the linked code."""
     from cuda.bindings import nvjitlink
 
     if "inputs" in content:
@@ -19,22 +20,29 @@ def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, A
         _inputs[:] = [(kind, code, name) for (kind, name), code in zip(content["inputs"], blobs, strict=True)]
         return {}, []
     try:
-        log = _link(nvjitlink, [_inputs[index] for index in content["link"]], content["options"])
+        log, code = _link(
+            nvjitlink, [_inputs[index] for index in content["link"]], content["options"], content["output"]
+        )
     except Exception as error:
         return {"ok": False, "log": str(error)}, []
-    return {"ok": True, "log": log}, []
+    return {"ok": True, "log": log}, [code]
 
 
-def _link(nvjitlink: Any, inputs: list[tuple[str, bytes, str]], options: list[str]) -> str:
+def _link(nvjitlink: Any, inputs: list[tuple[str, bytes, str]], options: list[str], output: str) -> tuple[str, bytes]:
     handle = nvjitlink.create(len(options), options)
     try:
         for kind, code, name in inputs:
             nvjitlink.add_data(handle, int(getattr(nvjitlink.InputType, kind)), code, len(code), name)
         nvjitlink.complete(handle)
-        return _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
-    except Exception as error:
+        log = _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
+        linked = bytearray(getattr(nvjitlink, f"get_linked_{output}_size")(handle))
+        getattr(nvjitlink, f"get_linked_{output}")(handle, linked)
+        return log, bytes(linked)
+    except nvjitlink.nvJitLinkError as error:
         log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
         raise RuntimeError(f"{error}\nnvJitLink error log: {log}") from None
+    finally:
+        nvjitlink.destroy(handle)
 
 
 def _log(size: Callable[[int], int], read: Callable[[int, bytearray], None], handle: int) -> str:

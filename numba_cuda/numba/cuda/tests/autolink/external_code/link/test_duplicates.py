@@ -25,13 +25,16 @@ def part(kind, *symbols):
 def links(monkeypatch):
     """The numbers of inputs of the links that probe."""
     counts = []
-    linked = probes._linked
 
-    def count(codes, *arguments):
-        counts.append(len(codes))
-        return linked(codes, *arguments)
+    def counted(link):
+        def count(codes, *arguments):
+            counts.append(len(codes))
+            return link(codes, *arguments)
 
-    monkeypatch.setattr(probes, "_linked", count)
+        return count
+
+    for name in ("_linked", "_tried"):
+        monkeypatch.setattr(probes, name, counted(getattr(probes, name)))
     return counts
 
 
@@ -76,7 +79,6 @@ def test_a_probe_ends_before_code_is_generated():
     calls = compiled('extern "C" __device__ int elsewhere(int); ' + adder("f", "elsewhere(x)"), "ltoir")
     assert probes.duplicate_in_ltoir([calls], ARCH) is None
     stop = probes.definitions_of(probes._STOP, ARCH)
-    codes = [probes.ObjectCode.from_ltoir(code, name=name) for name, code in (("a", calls), ("b", stop), ("c", stop))]
-    _, log = probes._linked(codes, ARCH)
+    _, log = probes._linked([calls, stop, stop], ARCH)
     assert probes.multiply_defined(log) == probes._STOP[0]
     assert "elsewhere" not in log

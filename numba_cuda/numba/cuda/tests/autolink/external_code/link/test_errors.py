@@ -179,14 +179,30 @@ def test_containers_that_define_different_symbols_link():
 # Signatures
 
 
+@pytest.mark.parametrize(("kind", "made"), [("ptx", cuda.PTXSource), ("cubin", cuda.Cubin)])
 @pytest.mark.parametrize("lto", [True, False])
-def test_a_ptx_function_with_another_signature_names_both(lto):
-    code = compiled('extern "C" __device__ int f(long long *out, int x, double y) { *out = x + y; return 0; }', "ptx")
-    error = failure_of(Linked("f", cuda.PTXSource(code)), lto=lto)
+def test_a_function_with_another_signature_names_both(lto, kind, made, capfd):
+    code = compiled('extern "C" __device__ int f(long long *out, int x, double y) { *out = x + y; return 0; }', kind)
+    error = failure_of(Linked("f", made(code)), lto=lto)
+    assert capfd.readouterr().err == ""
     assert "'f' is called with the wrong signature" in str(error)
     assert "takes 8 bytes, 4 bytes and returns 4 bytes" in str(error)
     assert "takes 8 bytes, 4 bytes, 8 bytes and returns 4 bytes" in str(error)
     assert f"{__file__}:" in str(error)
+
+
+@pytest.mark.parametrize("caller", ["ptx", "cubin"])
+@pytest.mark.parametrize("callee", ["ptx", "cubin"])
+def test_linked_code_that_calls_with_another_signature_is_named(caller, callee, capfd):
+    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin}
+    calls = compiled('extern "C" __device__ int g(int); ' + adder("f", "g(x)"), caller)
+    code = compiled('extern "C" __device__ int g(int x, double y) { return x + int(y); }', callee)
+    one = Linked("f", [made[caller](calls, name="caller"), made[callee](code, name="callee")])
+    with pytest.raises(LinkError) as caught:
+        build(kernel_calling(one.function, one.function))
+    assert "'g' is called with the wrong signature" in str(caught.value)
+    assert "'caller'" in str(caught.value) and "'callee'" in str(caught.value)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -203,9 +219,10 @@ def test_a_ptx_function_with_another_signature_names_both(lto):
 def test_signatures_that_are_the_same_match(source, prototype):
     body = "{ return " + ("}" if source.startswith("void") else "{}; }")
     code = compiled(f'extern "C" __device__ {source} {body.replace("return }", "}")}', "ptx")
-    (defined,) = signatures.prototypes_of_ptx(code, {"f": ""}).values()
-    assert not signatures.differ(signatures.prototype_of_llvm(prototype), defined)
-    assert signatures.differ(signatures.prototype_of_llvm("i64 (i64, i64, i64)"), defined)
+    cubin = compiled(f'extern "C" __device__ {source} {body.replace("return }", "}")}', "cubin")
+    for defined in (signatures.prototypes_of("PTX", code)[0]["f"], signatures.prototypes_of("cubin", cubin)[0]["f"]):
+        assert not signatures.differ(signatures.prototype_of_llvm(prototype), defined)
+        assert signatures.differ(signatures.prototype_of_llvm("i64 (i64, i64, i64)"), defined)
 
 
 # Hooks

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Binary code from outside, which is linked in another process until it has survived a link on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from autolink_support import Linked, adder, build, compiled
+from numba import cuda
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
+from numba.cuda.cudadrv.external_code.link import run, trial, trial_child
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
+
+MADE = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
+
+
+@pytest.fixture
+def links(monkeypatch):
+    """Where each link runs: ``"helper"`` or ``"here"``."""
+    places = []
+
+    def noted(place, link):
+        def count(*arguments):
+            places.append(place)
+            return link(*arguments)
+
+        return count
+
+    monkeypatch.setattr(run, "_try", noted("helper", run._try))
+    monkeypatch.setattr(run, "_link", noted("here", run._link))
+    return places
+
+
+def build_with(item, amount=0, lto=True):
+    function = Linked("f", item).function
+
+    def kernel(x):
+        x[0] = function(x[0]) + amount
+
+    return build(kernel, lto=lto)
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("lto", [True, False])
+def test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here(kind, lto, links):
+    if kind == "ltoir" and not lto:
+        pytest.skip("LTO-IR needs a link with LTO")
+    code = compiled(adder("f", 30 + lto), kind)
+    build_with(MADE[kind](code), lto=lto)
+    assert links == ["helper"]  # whose cubin is used: it is not linked twice
+    build_with(MADE[kind](code), amount=1, lto=lto)
+    assert links == ["helper", "here"]
+
+
+def test_another_process_knows_what_survived(links):
+    code = compiled(adder("f", 32), "ltoir")
+    build_with(cuda.LTOIR(code))
+    reset_store()  # as in a new process, which has the disk only
+    build_with(cuda.LTOIR(code), amount=1)
+    assert links == ["helper", "here"]
+
+
+def test_what_is_compiled_here_is_not_doubted(links):
+    build_with(cuda.CUSource(adder("f", 33)))
+    assert links == ["here"]
+
+
+def test_the_helper_links_the_same_cubin_as_this_process(monkeypatch):
+    code = compiled(adder("f", 34), "ltoir")
+    job = {}
+    link_here = run._link
+    tried = run._try
+
+    def both(*arguments):
+        job["helper"], job["here"] = tried(*arguments).code, link_here(*arguments).code
+        return tried(*arguments)
+
+    monkeypatch.setattr(run, "_try", both)
+    build_with(cuda.LTOIR(code))
+    assert job["helper"] and job["helper"] == job["here"]
+
+
+def test_many_links_share_one_helper_process(monkeypatch):
+    trial._helper.close()
+    started = []
+    start = trial.ChildProcess
+
+    def counted(script):
+        started.append(script)
+        return start(script)
+
+    monkeypatch.setattr(trial, "ChildProcess", counted)
+    for amount in range(3):
+        build_with(cuda.Cubin(compiled(adder("f", 40 + amount), "cubin")))
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize(("statement", "how"), [("__import__('os').abort()", "SIGABRT"), ("while True: pass", "")])
+def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monkeypatch, tmp_path, links):
+    text = Path(trial_child.__file__).read_text()
+    call = "            nvjitlink.add_data("
+    body = f"            if 'bad' in name:\n                {statement}\n"
+    (tmp_path / "child.py").write_text(text.replace(call, body + call))
+    monkeypatch.setattr(trial_child, "__file__", str(tmp_path / "child.py"))
+    monkeypatch.setattr(trial, "LINK_TIMEOUT", 2.0)
+    monkeypatch.setattr(trial, "TIMEOUT", 2.0)
+    code = compiled(adder("f", 35), "cubin")
+    for _ in range(2):  # what did not survive is not remembered as if it had
+        with pytest.raises(LinkError, match="nvJitLink does not survive it") as caught:
+            build_with(cuda.Cubin(code, name="bad one"))
+        assert "at fault: cubin 'bad one'" in str(caught.value)
+        assert how in str(caught.value)
+    assert links == ["helper", "helper"]
+
+
+def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
+    monkeypatch.setattr(run, "check_signatures", lambda job: None)
+    wrong = 'extern "C" __device__ int f(int *out, double x, float y) { *out = x + y; return 0; }'
+    with pytest.raises(LinkError, match="Prototype doesn't match"):
+        build_with(cuda.Cubin(compiled(wrong, "cubin")), lto=False)
+    assert capfd.readouterr().err == ""
