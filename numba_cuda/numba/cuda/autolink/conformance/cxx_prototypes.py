@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.signatures import split_types
 from numba.cuda.cudadrv.external_code.target import Target
 
 _MARK = "numba_cuda_autolink:"
@@ -83,7 +84,8 @@ def mismatches(item: LinkInput, prototypes: Mapping[str, str], target: Target) -
 
 
 def _assertions(symbol: str, prototype: str) -> Iterator[str]:
-    returned, *taken = (_kind_and_size(each) for each in _split(prototype))
+    result, _, parameters = prototype.rpartition(")")[0].partition(" (")
+    returned, *taken = map(_kind_and_size, (result, *split_types(parameters)))
     function = f"numba_cuda_autolink::function<decltype({symbol})>"
     count = len(taken)
     yield f'static_assert({function}::count == {count}, "{_MARK} {symbol} does not take {count} parameters");'
@@ -94,19 +96,6 @@ def _assertions(symbol: str, prototype: str) -> Iterator[str]:
             # If the count differs, only that is reported.
             condition = f"{function}::count != {count} || {function}::template has<{index}, {kind}, {size}>"
             yield f'static_assert({condition}, "{message}");'
-
-
-def _split(prototype: str) -> list[str]:
-    """Return the result and the parameters of a function type: ``["float", "i32"]`` of ``"float (i32)"``."""
-    returned, _, taken = prototype.rpartition(")")[0].partition(" (")
-    depth, parts = 0, [""]
-    for character in taken:
-        depth += (character in "{[(<") - (character in ">)]}")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [returned, *(part.strip() for part in parts if part.strip())]
 
 
 def _kind_and_size(llvm_type: str) -> tuple[int, int]:
