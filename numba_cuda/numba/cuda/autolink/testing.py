@@ -54,8 +54,8 @@ def check_linkable(
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
     - returns code that links, for this signature;
-    - defines the symbols that the call references, with the parameters that the call passes, where these can be seen:
-      in PTX, LTO-IR and CUDA C++ (an ``int`` for a ``float`` goes unnoticed: both are 32 bits);
+    - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
+      their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
     - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
       wherever the code does;

@@ -313,6 +313,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return {symbol: tuple(self._symbols[symbol]) for symbol in self._undefined() if symbol in self._symbols}
 
     @property
+    def prototypes(self) -> dict[str, str]:
+        """The LLVM function types of the undefined functions that calls in Python reference: of the first such call."""
+        return {symbol: sites[0].prototype for symbol, sites in self._undefined_sites().items()}
+
+    @property
     def brings_external_code(self) -> bool:
         """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
         return any(entry is not NRT_LIBRARY for entry in self._entries)

@@ -7,6 +7,7 @@
 ``probe_kernel``           a kernel that calls the object
 ``subject``                an object that can be called and returns code, which the other checks examine
 ``symbols``                the symbols that the call references, and those that the code defines
+``cxx_prototypes``         the types of functions in CUDA C++ source, compared with those of the call
 ``repetition``             whether the object returns the same code when it is asked again
 ``reproducibility``        asks the object again, in this process and in another one
 ``reproducibility_child``  the other process

@@ -31,7 +31,8 @@ class Subject:
     """An object that a kernel can call and that returns code.
 
     ``call`` and ``site`` are the call as text and as the compiler found it; ``symbols`` are the symbols that it
-    references, with their prototypes where PTX shows them; ``answers`` are the code for each target.
+    references, with their prototypes where PTX shows them; ``function_types`` are those of the call in LLVM;
+    ``answers`` are the code for each target.
     """
 
     obj: Any
@@ -40,6 +41,7 @@ class Subject:
     call: str
     site: CallSite
     symbols: Mapping[str, Prototype | None]
+    function_types: Mapping[str, str]
     answers: Mapping[Target, tuple[LinkInput, ...]]
 
     @property
@@ -68,11 +70,12 @@ def find_subject(obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ..
     compiled = _compile_call(obj, args, targets, findings) if _has_hook(obj, findings) else None
     if compiled is None:
         raise findings.error()
-    site, own_code = compiled
+    site, built = compiled
     answers = _answers(site, targets, findings)
     if answers is None:
         raise findings.error()
-    return Subject(obj, args, targets, findings.call, site, _referenced(own_code, targets[0].arch), answers)
+    referenced = _referenced(built.code, targets[0].arch)
+    return Subject(obj, args, targets, findings.call, site, referenced, built.prototypes, answers)
 
 
 def _has_hook(obj: Any, findings: Findings) -> bool:
@@ -92,8 +95,8 @@ def _has_hook(obj: Any, findings: Findings) -> bool:
 
 def _compile_call(
     obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings
-) -> tuple[CallSite, bytes] | None:
-    """Compile a kernel that calls *obj*, and return the call site and the kernel's own code."""
+) -> tuple[CallSite, ahead_of_time.LinkedKernel] | None:
+    """Compile a kernel that calls *obj*, and return the call site and the kernel, which is not linked."""
     try:
         built = ahead_of_time.build(probe_kernel(obj, args), signature(args), cc=targets[0].cc, output="ltoir")
     except CallError as error:
@@ -122,7 +125,7 @@ def _compile_call(
         )
         return None
     findings.ok(_CALLABLE)
-    return site, built.code
+    return site, built
 
 
 def _referenced(own_code: bytes, arch: str) -> dict[str, Prototype | None]:

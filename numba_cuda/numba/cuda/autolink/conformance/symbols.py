@@ -19,11 +19,16 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.target import Target
 
+from .cxx_prototypes import mismatches
 from .records import Findings, LinkedCode
 from .subject import Subject, prototypes_in
 
 _DEFINED = "defines the symbols that the call references"
 _PARAMETERS = "the parameters match the call"
+_SAME_PARAMETERS = (
+    "give the definition and the call the same number, types and order of parameters:"
+    " autolink.cxx_type(x) is the C++ type of a parameter whose Numba type is x"
+)
 _COMPILES = "code that compiles"
 
 
@@ -53,6 +58,10 @@ def check_symbols(subject: Subject, findings: Findings) -> bool:
             )
         if not _has_parameters(called, found.prototypes, findings):
             return False
+        sources = [item for item in subject.answers[target] if item.kind is kinds.CUDA]
+        wrong = [each for item in sources for each in mismatches(item, subject.function_types, target)]
+        if wrong:
+            return findings.fail(_PARAMETERS, "\n".join(wrong), "the types that the call passes", _SAME_PARAMETERS)
         unseen |= missing
         with_prototype |= set(found.prototypes)
     if unseen:
@@ -73,8 +82,7 @@ def _has_parameters(
                 _PARAMETERS,
                 f"the definition of {symbol} {defined[symbol]}",
                 f"as in the call, which {prototype}",
-                "give the definition and the call the same number, sizes and order of parameters:"
-                " autolink.cxx_type(x) is the C++ type of a parameter whose Numba type is x",
+                _SAME_PARAMETERS,
             )
     return True
 
