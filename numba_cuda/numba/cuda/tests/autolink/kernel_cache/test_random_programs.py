@@ -109,13 +109,6 @@ TAKEN_BACK = {
             "a subclass of dict with slots",
         ),
     ),
-    "the attributes of classes": (
-        "from numba.cuda.autolink import value_fingerprint\nvalue_fingerprint._class_data = lambda cls: {}",
-        (
-            "a subclass of str",
-            "the default of a dataclass",
-        ),
-    ),
     "which of two objects a name means": (
         """
 from numba.cuda.autolink.kernel_cache.reachable import Reached
