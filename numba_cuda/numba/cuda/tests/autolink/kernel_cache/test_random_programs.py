@@ -75,15 +75,6 @@ _OF_MANIFESTS = "from numba.cuda.cudadrv.external_code.headers.manifest import H
 
 # Code that takes back one of the things which keep kernels from being stale, and names of features that need it.
 TAKEN_BACK = {
-    "the names of the fields of tuples": (
-        _ENCODE
-        + "encode('sequence', lambda value: (type(value), *value))\n"
-        + "encode('class', lambda value: (value.__module__, value.__qualname__))",
-        (
-            "the fields of a named tuple",
-            "the fields of a global named tuple",
-        ),
-    ),
     "the flags and argument counts of code": (
         _ENCODE + "encode('code', lambda value: (value.co_code, value.co_consts, value.co_names))",
         ("the argument count of a function",),
