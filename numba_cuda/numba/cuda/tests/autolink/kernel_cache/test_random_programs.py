@@ -75,15 +75,6 @@ _OF_MANIFESTS = "from numba.cuda.cudadrv.external_code.headers.manifest import H
 
 # Code that takes back one of the things which keep kernels from being stale, and names of features that need it.
 TAKEN_BACK = {
-    "the names of the fields of tuples": (
-        _ENCODE
-        + "encode('sequence', lambda value: (type(value), *value))\n"
-        + "encode('class', lambda value: (value.__module__, value.__qualname__))",
-        (
-            "the fields of a named tuple",
-            "the fields of a global named tuple",
-        ),
-    ),
     "the flags and argument counts of code": (
         _ENCODE + "encode('code', lambda value: (value.co_code, value.co_consts, value.co_names))",
         ("the argument count of a function",),
@@ -107,13 +98,6 @@ TAKEN_BACK = {
             "a subclass of int",
             "a subclass of list",
             "a subclass of dict with slots",
-        ),
-    ),
-    "the attributes of classes": (
-        "from numba.cuda.autolink import value_fingerprint\nvalue_fingerprint._class_data = lambda cls: {}",
-        (
-            "a subclass of str",
-            "the default of a dataclass",
         ),
     ),
     "which of two objects a name means": (

@@ -386,18 +386,6 @@ def deepest$n(value):
     _value(
         "a global of a lambda", "1", "2", value="lambda: amount$n", amount="self.value()", before="\namount$n = $v\n"
     ),
-    _value(
-        "the attribute of a function",
-        "1",
-        "2",
-        value="count$n",
-        amount="self.value.amount",
-        before="""
-def count$n():
-    pass
-count$n.amount = $v
-""",
-    ),
     _value("a partial", "functools.partial(int, 1)", "functools.partial(int, 2)", amount="self.value()"),
     _value("a bound method", "[1].count", "[2].count", amount="self.value(1)"),
     _value(
@@ -425,47 +413,6 @@ class Hidden$n:
 """,
     ),
     _value("a class", "int", "float", amount="int(self.value is float)"),
-    _value(
-        "the body of a class",
-        "1",
-        "2",
-        value="Body$n",
-        amount="self.value().amount()",
-        before="""
-class Body$n:
-    def amount(self):
-        return $v
-""",
-    ),
-    _value(
-        "the method of an object",
-        "1",
-        "2",
-        value="Body$n()",
-        amount="self.value.amount()",
-        before="""
-class Body$n:
-    def amount(self):
-        return $v
-""",
-    ),
-    _value(
-        "the base of a class",
-        "int",
-        "float",
-        value="Body$n()",
-        amount="int(self.value == 1)",
-        before="""
-class One$n:
-    def __eq__(self, other):
-        return True
-class Two$n:
-    def __eq__(self, other):
-        return False
-class Body$n({"int": One$n, "float": Two$n}["$v"]):
-    pass
-""",
-    ),
     _value("a Numba type", "types.int32", "types.int64", amount="self.value.bitwidth"),
     _value(
         "a frozen dataclass",
@@ -512,20 +459,6 @@ class Frozen$n:
 class Flags$n(enum.Flag):
     A = 1
     B = 2
-""",
-    ),
-    _value(
-        "an attribute of an enumeration",
-        "1",
-        "2",
-        value="Kind$n.A",
-        amount="self.value.more",
-        before="""
-class Kind$n(enum.Enum):
-    A = "a"
-    @property
-    def more(self):
-        return $v
 """,
     ),
     _read(
