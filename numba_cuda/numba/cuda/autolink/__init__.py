@@ -13,8 +13,7 @@ Public names:
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`: finished kernels, built without a GPU.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
-- `cache`: the cache on disk.
-- `testing`: for tests of objects with linkable code, without a GPU.
+- `cache`, `testing`: the cache on disk; for tests of objects with linkable code, without a GPU.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
 - `CallError`, `HookError`, `CABIError`, `CompileError`, `LinkError`, `LinkInputError`, `PrebuiltError`, `TrialError`,
   `NotLinkableError`, `MissingSeamError`, `CacheMismatchError`, `CacheWarning`: every error and warning to catch.

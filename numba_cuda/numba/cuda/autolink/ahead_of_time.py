@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ class LinkedKernel:
         The calls whose objects provided code, in order of first use.
     inputs:
         The code that was linked besides the kernel's own, in order.
+    prototypes:
+        The functions that its calls reference, with the LLVM function types of the calls.
     report:
         A `Report` of the build, made when it is first read.
     """
@@ -58,6 +61,7 @@ class LinkedKernel:
     output: str
     call_sites: tuple[CallSite, ...]
     inputs: tuple[PlannedInput, ...]
+    prototypes: Mapping[str, str] = field(repr=False, compare=False)
     _signature: str = field(repr=False)
     _facts: BuildFacts = field(repr=False, compare=False)
 
@@ -143,7 +147,8 @@ def build(
     types = f"({', '.join(map(str, argtypes))})"
     sites = tuple(call.site for call in library.call_sites)
     capability = ComputeCapability(*parts)
-    return LinkedKernel(code, library._entry_name, capability, output, sites, plan.inputs, types, facts)
+    name, called = library._entry_name, library.prototypes
+    return LinkedKernel(code, name, capability, output, sites, plan.inputs, called, types, facts)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -25,18 +25,10 @@ from numba.cuda.cudadrv.external_code.cache.key import differences
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, current_store
 
-__all__ = [
-    "CacheInfo",
-    "CacheMismatchError",
-    "CacheWarning",
-    "History",
-    "KindInfo",
-    "StoredEntry",
-    "clear",
-    "info",
-    "prune",
-    "why",
-]
+from .reports import words
+
+__all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "StoredEntry"]
+__all__ += ["clear", "info", "prune", "why"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,7 @@ class KindInfo:
     bytes: int
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.entries} entries, {_readable(self.bytes)}"
+        return f"{self.kind}: {self.entries} entries, {words.size(self.bytes)}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class CacheInfo:
         state = "off" if not self.enabled else "on, verifying each hit" if self.verify else "on"
         lines = [
             f"cache in {self.directory or '(no directory)'} ({state})",
-            f"  {self.entries} entries, {_readable(self.bytes)} of {_readable(self.max_bytes)}",
+            f"  {self.entries} entries, {words.size(self.bytes)} of {words.size(self.max_bytes)}",
         ]
         return "\n".join([*lines, *(f"  {kind}" for kind in self.by_kind)])
 
@@ -86,7 +78,7 @@ class History:
         earlier: dict[tuple[str, str], StoredEntry] = {}
         for entry in reversed(self.entries):
             written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.written))
-            lines.append(f"{entry.kind} {entry.name!r}, {_readable(entry.size)}, written {written}")
+            lines.append(f"{entry.kind} {entry.name!r}, {words.size(entry.size)}, written {written}")
             before = earlier.get((entry.kind, entry.name))
             if before is not None:
                 lines += [f"  {difference}" for difference in differences(before.parts, entry.parts)]
@@ -99,19 +91,13 @@ class History:
 def info() -> CacheInfo:
     """Return how much is in the cache on disk."""
     cache = current_store()
-    kinds: dict[str, tuple[int, int]] = {}
+    sizes: dict[str, list[int]] = {}
     for entry in cache.disk.entries():
-        count, size = kinds.get(entry.kind, (0, 0))
-        kinds[entry.kind] = count + 1, size + entry.size
-    return CacheInfo(
-        cache.settings.directory,
-        cache.settings.on_disk,
-        cache.settings.verify,
-        cache.settings.max_bytes,
-        sum(count for count, _ in kinds.values()),
-        sum(size for _, size in kinds.values()),
-        tuple(KindInfo(kind, *kinds[kind]) for kind in sorted(kinds)),
-    )
+        sizes.setdefault(entry.kind, []).append(entry.size)
+    kinds = tuple(KindInfo(kind, len(sizes[kind]), sum(sizes[kind])) for kind in sorted(sizes))
+    count, size = sum(each.entries for each in kinds), sum(each.bytes for each in kinds)
+    settings = cache.settings
+    return CacheInfo(settings.directory, settings.on_disk, settings.verify, settings.max_bytes, count, size, kinds)
 
 
 def clear() -> int:
@@ -137,8 +123,7 @@ def prune(max_bytes: int | None = None) -> int:
         If the directory's files cannot be removed.
     """
     cache = current_store()
-    if max_bytes is None:
-        max_bytes = cache.settings.max_bytes
+    max_bytes = cache.settings.max_bytes if max_bytes is None else max_bytes
     if max_bytes < 0:
         raise ValueError(f"prune(max_bytes={max_bytes}): a size in bytes cannot be negative")
     return cache.disk.prune(max_bytes)
@@ -150,12 +135,3 @@ def why(name: str, kind: str | None = None) -> History:
         entry for entry in current_store().disk.entries() if name in entry.name and (kind is None or kind == entry.kind)
     ]
     return History(name, tuple(sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)))
-
-
-def _readable(size: int) -> str:
-    amount = float(size)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if amount < 1024 or unit == "GiB":
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"

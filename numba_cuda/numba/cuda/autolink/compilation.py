@@ -8,6 +8,8 @@ for the kernel's target. So the outermost compilation sets the target, and every
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -113,3 +115,35 @@ def current_target() -> Target:
         "current_target() has a value only while a kernel is being compiled\n"
         "  what to do: call it in __numba_cuda_link__ or __numba_cuda_call__"
     )
+
+
+@functools.cache
+def tool_versions() -> dict[str, str]:
+    """Return the version of everything that takes part in compiling a kernel."""
+    import importlib.metadata
+
+    import llvmlite
+    import numpy as np
+    from numba.cuda.core import config
+    from numba.cuda.cudadrv.external_code import toolkit
+
+    import numba_cuda
+
+    def installed(name: str) -> str:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return "not installed"
+
+    return {
+        "Python": f"{sys.implementation.cache_tag} {sys.version}",
+        "numba-cuda-autolink": installed("numba-cuda-autolink"),
+        "Numba": installed("numba"),
+        "numba-cuda": str(vars(numba_cuda)["__version__"]),
+        "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
+        "NumPy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+        "NVRTC": toolkit.nvrtc_build(),
+        "NVVM": toolkit.nvvm_build(),
+        "nvJitLink": toolkit.nvjitlink_build(),
+    }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.inputs.regular_file import read_regular_file
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
@@ -27,15 +28,8 @@ class PrebuiltError(ValueError):
 
 @dataclass(frozen=True)
 class PrebuiltFile:
-    """A file of the manifest.
-
-    Attributes
-    ----------
-    name, kind:
-        The file's name, and ``"cubin"``, ``"LTO-IR"``, ``"PTX"`` or ``"source"``.
-    architecture:
-        The compute capability that it was built for, such as ``90``; 0 for source.
-    """
+    """A file of the manifest: its name, its kind (``"cubin"``, ``"LTO-IR"``, ``"PTX"`` or ``"source"``), and the
+    compute capability that it was built for, such as ``90``; 0 for source."""
 
     name: str
     kind: str
@@ -62,10 +56,7 @@ class Prebuilt:
     include_paths : iterable of path-like, optional
         Where the source finds headers, besides the folder itself.
 
-    Raises
-    ------
-    PrebuiltError
-        If the manifest does not exist or cannot be read.
+    Raises `PrebuiltError` if the manifest does not exist or cannot be read.
     """
 
     def __init__(
@@ -78,7 +69,7 @@ class Prebuilt:
         self.include_paths = (self.folder, *include_paths)
         path = self.folder / MANIFEST
         try:
-            manifest = json.loads(path.read_text())
+            manifest = json.loads(read_regular_file(path))
             self.toolkit: tuple[int, ...] = tuple(int(part) for part in manifest["toolkit"])
             self.files = tuple(_file(entry) for entry in manifest["files"])
         except FileNotFoundError:
@@ -106,26 +97,22 @@ class Prebuilt:
         PrebuiltError
             If no file fits. The message lists the files, the target, and what to do.
         """
-        from .compilation import (
-            current_target,  # imported here: the simulator, where packages are imported too, has none
-        )
+        from .compilation import current_target  # which the simulator does not have
 
         chosen = self.choose(current_target() if target is None else target)
         path = self.folder / chosen.name
+        try:
+            code = read_regular_file(path)
+        except (OSError, ValueError) as error:
+            raise PrebuiltError(f"{chosen.name} cannot be read: {error}\n  folder: {self.folder}") from error
         if chosen.kind == "source":
-            return CUDASource(path.read_text(), name=str(path), include_paths=self.include_paths)
+            return CUDASource(code.decode(), name=str(path), include_paths=self.include_paths)
         if chosen.kind == "PTX":
-            return PTXSource(path.read_text(), name=chosen.name)
-        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](path.read_bytes(), name=chosen.name)
+            return PTXSource(code.decode(), name=chosen.name)
+        return {"cubin": Cubin, "LTO-IR": LTOIR}[chosen.kind](code, name=chosen.name)
 
     def choose(self, target: Target) -> PrebuiltFile:
-        """Return the file that `code` chooses for *target*.
-
-        Raises
-        ------
-        PrebuiltError
-            If no file fits.
-        """
+        """Return the file that `code` chooses for *target*. Raise `PrebuiltError` if none fits."""
         for chosen in self._in_order(target):
             return chosen
         raise PrebuiltError(self._no_fit(target))
@@ -150,12 +137,10 @@ class Prebuilt:
         return target.nvjitlink_version is None or target.nvjitlink_version >= self.toolkit
 
     def _no_fit(self, target: Target) -> str:
-        files = ", ".join(map(str, self.files)) or "none"
-        how = "with" if target.lto else "without"
         message = (
-            f"no prebuilt code fits {target.arch}, linked {how} LTO\n"
+            f"no prebuilt code fits {target.arch}, linked {'with' if target.lto else 'without'} LTO\n"
             f"  folder: {self.folder}\n"
-            f"  files: {files}, built with CUDA {'.'.join(map(str, self.toolkit))}"
+            f"  files: {', '.join(map(str, self.files)) or 'none'}, built with CUDA {'.'.join(map(str, self.toolkit))}"
         )
         if not self._is_linkable(target):
             linker = ".".join(map(str, target.nvjitlink_version or ()))
@@ -172,8 +157,7 @@ def _file(entry: dict[str, Any]) -> PrebuiltFile:
     built_for = ComputeCapability.parse(entry.get("architecture", "0.0"))
     if built_for.suffix:
         raise ValueError(f"the architecture of {entry['name']!r} has the suffix {built_for.suffix!r}, expected none")
-    architecture = 10 * built_for.major + built_for.minor
-    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), architecture)
+    file = PrebuiltFile(str(entry["name"]), str(entry["kind"]), 10 * built_for.major + built_for.minor)
     if file.kind not in _KINDS:
         raise ValueError(f"the kind of {file.name!r} is {file.kind!r}, expected one of {', '.join(_KINDS)}")
     return file

@@ -24,30 +24,16 @@ if TYPE_CHECKING:
 
     from .protocol.hooks import LinkItem
 
-__all__ = [
-    "Check",
-    "LinkInput",
-    "Linkable",
-    "LinkedCode",
-    "NotLinkableError",
-    "Trial",
-    "ask",
-    "check_linkable",
-    "compile_cached",
-    "try_link",
-]
+__all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
+__all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
 
-# Imported when they are first used: the simulator has no linker.
-_LAZY = {
-    "LinkInput": "numba.cuda.cudadrv.external_code.inputs.link_input",
-    "Trial": "numba.cuda.cudadrv.external_code.link.trial",
-}
+_LAZY = {"LinkInput": "inputs.link_input", "Trial": "link.trial"}  # the simulator has no linker
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LAZY[name]), name)
+    return getattr(importlib.import_module(f"numba.cuda.cudadrv.external_code.{_LAZY[name]}"), name)
 
 
 def __dir__() -> list[str]:
@@ -68,8 +54,8 @@ def check_linkable(
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
     - returns code that links, for this signature;
-    - defines the symbols that the call references, with the parameters that the call passes, where these can be seen:
-      in PTX, LTO-IR and CUDA C++ (an ``int`` for a ``float`` goes unnoticed: both are 32 bits);
+    - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
+      their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
     - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
       wherever the code does;
@@ -91,10 +77,8 @@ def check_linkable(
         The types of the call's arguments: Numba types, their names (``"float32[::1]"``) or dtypes. Types of constants
         (``types.literal(2)``, ``types.none``) stand for these constants. Objects that kernels can use and that are not
         types (another `DeviceCallable`, a tuple of them) stand for themselves.
-    cc:
-        What `ComputeCapability.parse` accepts.
-    lto:
-        ``True``: link with LTO only. ``False``: without LTO only. ``None``: both ways.
+    cc, lto:
+        What `ComputeCapability.parse` accepts; whether to link with LTO or without it only, ``None`` for both ways.
     others:
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
@@ -102,19 +86,12 @@ def check_linkable(
         Whether to ask the object in another process too, which takes seconds. It is sent there by pickle or
         cloudpickle.
 
-    Returns
-    -------
-    Linkable
-        What was checked, and what the object links.
-
     Raises
     ------
     NotLinkableError
         An `AssertionError` that lists each failed check: got, expected, and what to do.
-    TypeError, ValueError
-        If *argtypes* are not types, or this toolkit does not know *cc*.
-    RuntimeError
-        In the simulator.
+    TypeError, ValueError, RuntimeError
+        If *argtypes* are not types, or this toolkit does not know *cc*; in the simulator.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
@@ -136,14 +113,10 @@ def ask(
 
     Parameters
     ----------
-    obj:
-        What kernels call.
-    *argtypes:
-        The types of the call's arguments, in order: Numba types, their names (``"float32[::1]"``) or dtypes.
-    cc:
-        What `ComputeCapability.parse` accepts.
-    lto:
-        Whether the kernel that calls the object is linked with LTO.
+    obj, *argtypes:
+        What kernels call, and the types of the arguments: Numba types, their names (``"float32[::1]"``) or dtypes.
+    cc, lto:
+        What `ComputeCapability.parse` accepts; whether the kernel that calls the object is linked with LTO.
 
     Returns
     -------
@@ -155,10 +128,8 @@ def ask(
     ------
     HookError
         If the hook raises, or returns what cannot be linked.
-    TypeError, ValueError
-        If *argtypes* are not types, or do not fit the parameters of a `DeviceCallable`.
-    RuntimeError
-        In the simulator.
+    TypeError, ValueError, RuntimeError
+        If *argtypes* are not types, or do not fit the parameters of a `DeviceCallable`; in the simulator.
     """
     _refuse_simulator("ask")
     from numba.cuda.cudadrv.external_code.target import Target
@@ -194,27 +165,21 @@ def compile_cached(
 
     Parameters
     ----------
-    kernel:
-        What ``cuda.jit(cache=True)`` made.
-    signature:
-        What ``cuda.jit`` takes: ``"void(float32[::1])"`` or ``(float32[::1],)``.
+    kernel, signature:
+        What ``cuda.jit(cache=True)`` made, and the signature as it takes one: ``"void(float32[::1])"``.
     cc:
         What `ComputeCapability.parse` accepts. A launch on a GPU of 9.0 or later builds for ``"9.0a"``, with suffix.
 
     Returns
     -------
-    code : bytes
-        The linked cubin.
-    how : ``"loaded"`` or ``"built"``
+    The linked cubin, and ``"loaded"`` or ``"built"``.
 
     Raises
     ------
-    TypeError, ValueError
-        If *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are not what they should be.
+    TypeError, ValueError, RuntimeError
+        If *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are wrong; in the simulator.
     numba.core.errors.TypingError, LinkError
         If the kernel does not compile or link.
-    RuntimeError
-        In the simulator.
     """
     _refuse_simulator("compile_cached")
     from numba.cuda import types
@@ -253,23 +218,18 @@ def try_link(
 
     Parameters
     ----------
-    items:
-        What a ``__numba_cuda_link__`` may return: linkable code, paths; or what `ask` returns.
-    target:
-        A `Target`; or a compute capability, for a link with LTO.
+    items, target:
+        What a ``__numba_cuda_link__`` may return, or what `ask` returns; and a `Target`, or a compute capability for a
+        link with LTO.
     timeout:
         In seconds, for each of the links that are tried.
 
     Raises
     ------
-    LinkInputError
-        If an item cannot be linked at all.
-    CompileError
-        If a source does not compile.
-    TrialError
-        If no child process can be started.
-    RuntimeError
-        In the simulator.
+    LinkInputError, CompileError
+        If an item cannot be linked at all, or a source does not compile.
+    TrialError, RuntimeError
+        If no child process can be started; in the simulator.
     """
     _refuse_simulator("try_link")
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item

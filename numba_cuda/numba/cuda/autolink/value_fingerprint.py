@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fingerprints of Python values: equal where the values are, in every process.
 
-Every kind of value has an encoder that writes everything that tells it apart. An object without an encoder is told
-apart by its class and attributes, if all of its state is in them. Any other value raises `UnknownValueError`: it is
-never taken as equal to another. Locks and pointers have no value, and count by their type.
+`_ENCODERS` lists the kinds of values that are known, with everything that tells a value of that kind apart. An object
+of another class is told apart by its class and attributes, if all of its state is in them. Any other value raises
+`UnknownValueError`: it is never taken as equal to another. Locks have no value, and count by their type.
 """
 
 from __future__ import annotations
 
+import array
+import builtins
+import collections
+import contextlib
 import ctypes
+import datetime
+import decimal
+import dis
 import enum
 import functools
 import hashlib
+import importlib.metadata
 import inspect
 import io
 import logging
+import operator
 import os
+import pathlib
 import re
 import struct
 import sys
+import sysconfig
 import threading
 import types as pytypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,11 +42,14 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 # An object that refers to half of the program is unknown: so many values, nested so deeply, are looked at.
 _MOST_VALUES = 10_000
-_DEEPEST = 50
+_DEEPEST = 120
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBERS = (bool, int, float, complex, str, bytes)
-_PRIMITIVES = (*_NUMBERS, type(None), type(Ellipsis))
+_PRIMITIVES = (*_NUMBERS, type(None), type(Ellipsis), type(NotImplemented))
 _POINTER_SIZE = struct.calcsize("P")
+_LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
+# Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says whether the global is about to be called.
+_NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 
 
 class UnknownValueError(Exception):
@@ -77,6 +91,8 @@ class _Values:
         # The objects that contain the one that is being written, which may refer back to them.
         self._inside: list[int] = outer._inside if outer is not None else []
         self._count: list[int] = outer._count if outer is not None else [0]
+        # The objects that are written already. Which of two equal objects is meant counts.
+        self._written: dict[int, tuple[int, Any]] = {}
 
     def digest(self) -> bytes:
         return self._hash.digest()
@@ -92,14 +108,6 @@ class _Values:
         self._hash.update(len(data).to_bytes(8, "little"))
         self._hash.update(data)
 
-    def _unordered(self, label: str, values: Iterable[Any]) -> None:
-        digests = []
-        for value in values:
-            each = _Values(self)
-            each._value(value)
-            digests.append(each.digest())
-        self.add(label, *sorted(digests))
-
     def _value(self, value: Any) -> None:
         if type(value) in _PRIMITIVES:
             self._frame(type(value).__name__.encode())
@@ -108,148 +116,47 @@ class _Values:
         self._count[0] += 1
         if id(value) in self._inside:
             self.add("inside", len(self._inside) - self._inside.index(id(value)))
-        elif self._count[0] > _MOST_VALUES or len(self._inside) > _DEEPEST:
+            return
+        if not isinstance(value, _WITHOUT_IDENTITY):
+            if id(value) in self._written:
+                self.add("written", self._written[id(value)][0])
+                return
+            self._written[id(value)] = len(self._written), value
+        if self._count[0] > _MOST_VALUES or len(self._inside) > _DEEPEST:
             raise UnknownValueError(f"it leads to more than {_MOST_VALUES} values, or is nested deeper than {_DEEPEST}")
-        else:
-            self._inside.append(id(value))
-            try:
-                _writer(type(value))(self, value)  # type: ignore[arg-type]
-            finally:
-                self._inside.pop()
+        self._inside.append(id(value))
+        try:
+            label, encode = _encoder(type(value))  # type: ignore[arg-type]
+            content = encode(value)
+            if isinstance(content, _Unordered):
+                self.add(label, type(value), *content.others)
+                self.add("elements", *(each for _, each in sorted(map(self._sortable, content.values), key=_first)))
+            else:
+                self.add(label, *content)
+        finally:
+            self._inside.pop()
 
-    # One encoder for each kind of value
-
-    def _enum(self, value: enum.Enum) -> None:
-        self.add("enum", type(value), value.name, value.value)
-
-    def _number(self, value: Any) -> None:
-        base = next(base for base in _NUMBERS if isinstance(value, base))
-        self.add("number", type(value), base(value), _attributes(value))
-
-    def _sequence(self, value: tuple[Any, ...] | list[Any]) -> None:
-        self.add("sequence", type(value), getattr(type(value), "_fields", None), _attributes(value), *value)
-
-    def _set(self, value: Iterable[Any]) -> None:
-        self.add("set", type(value), _attributes(value))
-        self._unordered("elements", value)
-
-    def _mapping(self, value: Mapping[Any, Any]) -> None:
-        self.add("mapping", type(value), _attributes(value) if isinstance(value, dict) else None)
-        self._unordered("items", value.items())
-
-    def _scalar(self, value: np.generic) -> None:
-        self.add("scalar", value.dtype, value.tobytes())
-
-    def _array(self, value: np.ndarray[Any, Any]) -> None:
-        content = list(value.flat) if value.dtype.hasobject else value.tobytes()
-        flags = value.flags
-        layout = flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable
-        self.add("array", type(value), value.dtype, value.shape, layout, _attributes(value), content)
-
-    def _dtype(self, value: np.dtype[Any]) -> None:
-        fields = [(name, *value.fields[name]) for name in value.names] if value.fields and value.names else None
-        metadata = None if value.metadata is None else dict(value.metadata)
-        self.add("dtype", repr(value), value.itemsize, value.isalignedstruct, value.subdtype, fields, metadata)
-
-    def _type(self, value: Any) -> None:
-        obj = getattr(value, "numba_cuda_link_object", None)
-        if obj is None and isinstance(value, types.Dispatcher):
-            obj = value.dispatcher
-        # The names of types of functions hold addresses.
-        self.add("type", type(value), _ADDRESS.sub("", str(value)) if obj is None else obj)
-
-    def _class(self, value: type) -> None:
-        data = None if is_versioned(value) or issubclass(value, (tuple, enum.Enum)) else _class_data(value)
-        self.add("class", value.__module__, value.__qualname__, data)
-
-    def _module(self, value: pytypes.ModuleType) -> None:
-        self.add("module", value.__name__)
-
-    def _function(self, value: pytypes.FunctionType) -> None:
-        name = value.__module__, value.__qualname__
-        if is_versioned(value):
-            self.add("versioned function", name)
-            return
-        cells = [_cell(cell) for cell in value.__closure__ or ()]
-        defaults = value.__defaults__, value.__kwdefaults__
-        self.add("function", name, value.__code__, cells, defaults)
-
-    def _code(self, value: pytypes.CodeType) -> None:
-        counts = value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags
-        variables = value.co_varnames, value.co_freevars, value.co_cellvars
-        handlers = getattr(value, "co_exceptiontable", b"")  # since Python 3.11
-        self.add("code", counts, value.co_code, value.co_consts, value.co_names, variables, handlers)
-
-    def _builtin(self, value: Any) -> None:
-        owner = getattr(value, "__self__", getattr(value, "__objclass__", None))
-        named = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-        self.add("builtin", named, None if isinstance(owner, pytypes.ModuleType) else owner)
-
-    def _method(self, value: Any) -> None:
-        self.add("method", value.__self__, value.__func__)
-
-    def _partial(self, value: functools.partial[Any]) -> None:
-        self.add("partial", type(value), value.func, value.args, value.keywords, _attributes(value))
-
-    def _object_code(self, value: ObjectCode) -> None:
-        self.add("object code", value.code_type, value.code)
-
-    def _linkable(self, value: LinkableCode) -> None:
-        callbacks = value.setup_callback is not None, value.teardown_callback is not None
-        options = getattr(value, "compile_options", None)
-        self.add("linkable", type(value), value.data, value.nrt, callbacks, options)
-
-    def _path(self, value: os.PathLike[Any]) -> None:
-        self.add("path", type(value), os.fspath(value))
-
-    def _text(self, value: Any) -> None:
-        self.add("text", type(value), value.getvalue())
-
-    def _buffer(self, value: Any) -> None:
-        shape = (value.format, value.shape) if isinstance(value, memoryview) else None
-        self.add("buffer", type(value), shape, bytes(value))
-
-    def _pattern(self, value: re.Pattern[Any]) -> None:
-        self.add("pattern", value.pattern, value.flags)
-
-    def _logger(self, value: logging.Logger) -> None:
-        self.add("logger", value.name)
-
-    def _without_value(self, value: Any) -> None:
-        self.add("without value", type(value).__module__, type(value).__qualname__)
-
-    def _library(self, value: ctypes.CDLL) -> None:
-        self.add("shared library", value._name)
-
-    def _c_value(self, value: Any) -> None:
-        self.add("C value", type(value).__module__, type(value).__qualname__, bytes(memoryview(value)))
-
-    def _cached_function(self, value: Any) -> None:
-        self.add("cached function", value.__wrapped__)
-
-    def _range(self, value: Any) -> None:
-        self.add("range", type(value), value.start, value.stop, value.step)
-
-    def _object(self, value: Any) -> None:
-        if hasattr(type(value), "__cuda_array_interface__"):
-            raise UnknownValueError.of(value)  # its content is on a device
-        if isinstance(getattr(value, "py_func", None), pytypes.FunctionType):
-            options = getattr(value, "targetoptions", {})
-            self.add("jit", value.py_func, {name: options[name] for name in options if name != "extensions"})
-            return
-        found = state(value)
-        if isinstance(found, type):
-            raise UnknownValueError.of(value)
-        self.add("object", (type(value).__module__, type(value).__qualname__), found)
+    def _sortable(self, element: Any) -> tuple[bytes, Any]:
+        each = _Values(self)
+        each._value(element[0] if isinstance(element, _Item) else element)
+        return each.digest(), element
 
 
-def is_versioned(value: Any) -> bool:
-    """Return whether the function or class *value* is part of Python, Numba or NumPy: their versions identify it."""
-    module = getattr(value, "__module__", None) or ""
-    package = module.partition(".")[0]
-    if package == "numba":
-        return not module.startswith("numba.cuda.tests")
-    return package in ("builtins", "numpy") or (package in sys.stdlib_module_names)
+_first = operator.itemgetter(0)
+
+
+class _Item(tuple[Any, Any]):
+    """A key of a mapping and its value. Items are sorted by their keys."""
+
+    __slots__ = ()
+
+
+class _Unordered:
+    """The content of a value whose elements have no order."""
+
+    def __init__(self, values: Iterable[Any], *others: Any):
+        self.values = values
+        self.others = others
 
 
 def _primitive(value: Any) -> bytes:
@@ -263,6 +170,283 @@ def _primitive(value: Any) -> bytes:
     return repr(value).encode("utf-8", "surrogatepass")
 
 
+def _number(value: Any) -> Iterable[Any]:
+    base: Any = next(base for base in _NUMBERS if isinstance(value, base))
+    return type(value), base.__new__(base, value), _attributes(value)
+
+
+def _sequence(value: tuple[Any, ...] | list[Any]) -> Iterable[Any]:
+    base: Any = tuple if isinstance(value, tuple) else list
+    return type(value), getattr(type(value), "_fields", None), _attributes(value), *base.__iter__(value)
+
+
+def _array(value: np.ndarray[Any, Any]) -> Iterable[Any]:
+    content = list(value.flat) if value.dtype.hasobject else value.tobytes()
+    flags = value.flags
+    layout = flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable, value.strides
+    return type(value), value.dtype, value.shape, layout, _attributes(value), content
+
+
+def _dtype(value: np.dtype[Any]) -> Iterable[Any]:
+    fields = [(name, *value.fields[name]) for name in value.names] if value.fields and value.names else None
+    metadata = None if value.metadata is None else dict(value.metadata)
+    return repr(value), value.itemsize, value.isalignedstruct, value.subdtype, fields, metadata
+
+
+def _ufunc(value: np.ufunc) -> Iterable[Any]:
+    if getattr(np, value.__name__, None) is not value:
+        raise UnknownValueError.of(value)
+    return (value.__name__,)
+
+
+def _type(value: types.Type) -> Iterable[Any]:
+    obj = getattr(value, "numba_cuda_link_object", None)
+    if obj is None and isinstance(value, types.Dispatcher):
+        obj = value.dispatcher
+    elif obj is None and isinstance(value, types.BaseFunction):
+        obj = value.typing_key
+    if obj is not None:
+        return type(value), obj
+    if _ADDRESS.search(str(value)):
+        raise UnknownValueError(f"the Numba type {value} is named by an address")
+    return type(value), str(value), None if value.key is value else value.key
+
+
+def _class(value: type) -> Iterable[Any]:
+    """A class is its attributes, with the functions in them, and those of its bases and of its metaclass."""
+    origin = origin_of(value.__module__)
+    name = value.__module__, value.__qualname__
+    if origin is not None:
+        return name, origin
+    members: Any = value
+    is_enum = issubclass(value, enum.Enum)
+    own = {
+        attribute: _parts(found)
+        for attribute, found in vars(value).items()
+        if attribute not in _OF_CLASSES and not (is_enum and attribute.startswith("_") and attribute.endswith("_"))
+    }
+    return name, own, list(members) if is_enum else None, value.__bases__, type(value)
+
+
+def _function(value: pytypes.FunctionType) -> Iterable[Any]:
+    """A function is its code, and what the code names: closure variables, globals, and attributes of modules."""
+    name = value.__module__, value.__qualname__
+    cells = [_cell(cell) for cell in value.__closure__ or ()]
+    defaults = value.__defaults__, value.__kwdefaults__
+    origin = origin_of(value.__globals__.get("__name__"))
+    if origin is not None:
+        return name, origin, cells, defaults
+    return name, value.__code__, cells, defaults, vars(value), list(_named(value))
+
+
+def _named(function: pytypes.FunctionType) -> Iterator[Any]:
+    """Yield what the globals and the modules that *function* names mean."""
+    names = names_used(function.__code__)
+    for name in globals_used(function.__code__):
+        value = function.__globals__.get(name, getattr(builtins, name, NotImplemented))
+        yield name, value
+        if isinstance(value, pytypes.ModuleType):
+            yield from _attributes_of(value, names, [])
+    for imported in imports_of(function.__code__):
+        package = function.__globals__.get("__package__") or ""
+        module = sys.modules.get(imported) or sys.modules.get(f"{package}.{imported}")
+        if module is None and not is_versioned(imported):
+            raise UnknownValueError(f"{function.__qualname__} imports {imported or package}, which is not imported yet")
+        if module is not None:
+            yield imported, module, *_attributes_of(module, names, [])
+
+
+def _attributes_of(module: pytypes.ModuleType, names: Iterable[str], outer: list[Any]) -> Iterator[Any]:
+    if origin_of(module.__name__) is not None or module in outer:
+        return
+    for name in names:
+        if name in vars(module):
+            value = vars(module)[name]
+            yield module.__name__, name, value
+            if isinstance(value, pytypes.ModuleType):
+                yield from _attributes_of(value, names, [*outer, module])
+
+
+def _code(value: pytypes.CodeType) -> Iterable[Any]:
+    counts = value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags
+    variables = value.co_varnames, value.co_freevars, value.co_cellvars
+    handlers = getattr(value, "co_exceptiontable", b"")  # since Python 3.11
+    return counts, value.co_name, value.co_code, value.co_consts, value.co_names, variables, handlers
+
+
+def _builtin(value: Any) -> Iterable[Any]:
+    owner = getattr(value, "__self__", getattr(value, "__objclass__", None))
+    named = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    return named, owner.__name__ if isinstance(owner, pytypes.ModuleType) else owner
+
+
+def _linkable(value: LinkableCode) -> Iterable[Any]:
+    callbacks = value.setup_callback is not None, value.teardown_callback is not None
+    return type(value), value.data, value.nrt, callbacks, getattr(value, "compile_options", None)
+
+
+def _pointer(value: Any) -> Iterable[Any]:
+    if value:
+        raise UnknownValueError.of(value)  # what it points to is unknown
+    return type(value).__module__, type(value).__qualname__
+
+
+def _holds_pointer(cls: Any) -> bool:
+    if issubclass(cls, ctypes.Array):
+        return _holds_pointer(cls._type_)
+    fields = [field for base in cls.__mro__ for field in vars(base).get("_fields_", ())]
+    return issubclass(cls, _C_POINTERS) or any(_holds_pointer(field[1]) for field in fields)
+
+
+def _c_value(value: Any) -> Iterable[Any]:
+    if _holds_pointer(type(value)):
+        raise UnknownValueError.of(value)
+    return type(value).__module__, type(value).__qualname__, bytes(memoryview(value))
+
+
+def _pickled(value: Any) -> Iterable[Any]:
+    """A value whose class, written in C, pickles all of it."""
+    reduced = value.__reduce_ex__(4)
+    parts = [list(part) if number > 2 and part is not None else part for number, part in enumerate(reduced)]
+    return type(value), parts, _attributes(value)
+
+
+def _object(value: Any) -> Iterable[Any]:
+    if hasattr(type(value), "__cuda_array_interface__"):
+        raise UnknownValueError.of(value)  # its content is on a device
+    if isinstance(getattr(value, "py_func", None), pytypes.FunctionType):
+        options = getattr(value, "targetoptions", {})
+        return "jit", value.py_func, {name: options[name] for name in options if name != "extensions"}
+    found = state(value)
+    if isinstance(found, type):
+        raise UnknownValueError.of(value)
+    return type(value), found
+
+
+# What identifies the code of a module
+
+_FOLDERS = sysconfig.get_paths()
+
+
+def origin_of(module: Any) -> Any:
+    """Return what identifies the code of *module* (its name) besides the versions in each key; None: its content.
+
+    Python, Numba and NumPy are identified by their versions, another installed package by its own and by the digest of
+    the module's file.
+    """
+    if not isinstance(module, str) or module.startswith("numba.cuda.tests") or module == "__main__":
+        return None
+    return "versioned" if is_versioned(module) else _installed(module)
+
+
+@functools.lru_cache(maxsize=512)
+def is_versioned(module: str) -> bool:
+    """Return whether the *module* of this name is part of Python, Numba or NumPy: their versions identify it."""
+    package = module.partition(".")[0]
+    if package in ("numba", "numpy"):
+        return not module.startswith("numba.cuda.tests")
+    if package == "builtins":
+        return True
+    if package not in sys.stdlib_module_names:
+        return False
+    # A user's own module may have the name of one of Python's.
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return file is None or os.path.realpath(file).startswith(
+        tuple(os.path.realpath(_FOLDERS[name]) + os.sep for name in ("stdlib", "platstdlib"))
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def _installed(module: str) -> Any:
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None or not file.startswith(tuple(_FOLDERS[name] + os.sep for name in ("purelib", "platlib"))):
+        return None
+    version = _version(module)
+    return None if version is None else (version, file_digest(file))
+
+
+def file_digest(path: str | os.PathLike[str]) -> str | None:
+    """Return the SHA-256 of the file at *path*; ``None`` if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except (OSError, ValueError):
+        return None
+
+
+@functools.cache
+def _version(module: str) -> tuple[str, str] | None:
+    """Return name and version of the distribution that *module* is part of: that of ``cuda.core`` is ``cuda-core``."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
+            return "-".join(parts[:length]), importlib.metadata.version("-".join(parts[:length]))
+    version = getattr(sys.modules.get(parts[0]), "__version__", None)
+    return (parts[0], version) if isinstance(version, str) else None
+
+
+def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
+    """Yield *code* and the code of the functions that are defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, pytypes.CodeType):
+            yield from codes(constant)
+
+
+def names_used(code: pytypes.CodeType) -> tuple[str, ...]:
+    """Return the names of the globals and attributes that *code* uses, in order."""
+    return tuple(dict.fromkeys(name for each in codes(code) for name in each.co_names))
+
+
+def imports_of(code: pytypes.CodeType) -> dict[str, None]:
+    """Return the names of the modules that *code* imports while it runs."""
+    return {
+        name: None
+        for each in codes(code)
+        for instruction in dis.get_instructions(each)
+        if instruction.opname == "IMPORT_NAME" and (name := instruction.argval) is not None
+    }
+
+
+def globals_used(code: pytypes.CodeType) -> dict[str, None]:
+    """Return the names of the globals that *code* reads, in order. ``co_names`` also has those of attributes."""
+    used: dict[str, None] = {}
+    for each in codes(code):
+        bytecode = each.co_code
+        extended = 0
+        for offset in range(0, len(bytecode), 2):
+            opcode, argument = bytecode[offset], bytecode[offset + 1] | extended
+            if opcode == _LOAD_GLOBAL:
+                used[each.co_names[argument >> _NAME_SHIFT]] = None
+            extended = argument << 8 if opcode == _EXTENDED_ARG else 0
+    return used
+
+
+_NAMED_FIELD = type(vars(collections.namedtuple("_", "x"))["x"])
+_OF_CLASSES = (
+    *("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__annotate__", "__abstractmethods__"),
+    *("_abc_impl", "__dataclass_fields__", "__orig_bases__", "__parameters__", "__type_params__"),
+    *("__firstlineno__", "__static_attributes__"),
+)
+
+
+def _parts(value: Any) -> Any:
+    """Return the functions in a descriptor that a class has as an attribute, else *value* itself."""
+    if isinstance(value, (classmethod, staticmethod)):
+        return [type(value).__name__, value.__func__]
+    if isinstance(value, property):
+        return ["property", value.fget, value.fset, value.fdel]
+    if isinstance(value, functools.cached_property):
+        return ["cached property", value.func]
+    if isinstance(value, functools.partialmethod):
+        return ["partialmethod", value.func, value.args, value.keywords]
+    if isinstance(value, (pytypes.MemberDescriptorType, pytypes.GetSetDescriptorType)):
+        return ["slot", value.__name__]
+    if isinstance(value, _NAMED_FIELD):
+        return ["field"]
+    return value
+
+
 def _cell(cell: Any) -> Any:
     try:
         return cell.cell_contents
@@ -270,9 +454,19 @@ def _cell(cell: Any) -> Any:
         return None
 
 
+def _slots(value: Any) -> list[tuple[str, Any]]:
+    return [
+        (name, getattr(value, name, NotImplemented))
+        for base in type(value).__mro__
+        if "__slots__" in vars(base)
+        for name, slot in vars(base).items()
+        if isinstance(slot, pytypes.MemberDescriptorType)
+    ]
+
+
 def _attributes(value: Any) -> dict[str, Any] | None:
     """Return the attributes that an instance of a subclass of a built-in type has."""
-    return getattr(value, "__dict__", None) or None
+    return {**getattr(value, "__dict__", {}), **dict(_slots(value))} or None
 
 
 def state(obj: Any) -> Any:
@@ -284,19 +478,15 @@ def state(obj: Any) -> Any:
     cls = type(obj)
     own_getstate = getattr(cls, "__getstate__", None)
     if own_getstate is not None and own_getstate is not getattr(object, "__getstate__", None):
+        if not isinstance(own_getstate, pytypes.FunctionType):
+            return cls  # written in C: it may say nothing
         try:
             return own_getstate(obj)
         except Exception as error:
             return type(error)
-    slots = [
-        (name, hasattr(obj, name) and getattr(obj, name))
-        for base in cls.__mro__
-        if "__slots__" in vars(base)
-        for name, value in vars(base).items()
-        if isinstance(value, pytypes.MemberDescriptorType)
-    ]
+    slots = _slots(obj)
     if _size_of_attributes(cls, len(slots)) != cls.__basicsize__ or cls.__itemsize__:
-        return _reduced(obj)
+        return cls
     found: dict[str, Any] = {**_class_data(cls), **dict(slots)}
     for name, value in getattr(obj, "__dict__", {}).items():
         if not isinstance(inspect.getattr_static(cls, name, None), functools.cached_property):
@@ -309,7 +499,7 @@ def _class_data(cls: type) -> dict[str, Any]:
     return {
         name: value
         for base in reversed(cls.__mro__[:-1])
-        if not is_versioned(base)
+        if not is_versioned(base.__module__)
         for name, value in vars(base).items()
         if not name.startswith(("__", "_abc_")) and not hasattr(type(value), "__get__")
     }
@@ -321,41 +511,53 @@ def _size_of_attributes(cls: type, slots: int) -> int:
     return object.__basicsize__ + _POINTER_SIZE * (slots + sum(offset > 0 for offset in offsets))
 
 
-def _reduced(obj: Any) -> Any:
-    """Return what *obj* is pickled as, for a class whose instances have state outside of their attributes."""
-    try:
-        reduced = obj.__reduce_ex__(4)
-    except Exception:
-        return type(obj)
-    if isinstance(reduced, str):
-        return reduced
-    return [list(part) if number > 2 and part is not None else part for number, part in enumerate(reduced)]
-
-
-@functools.lru_cache(maxsize=512)
-def _writer(cls: type) -> Callable[[_Values, Any], None]:
-    return next(write for kind, write in _WRITERS if issubclass(cls, kind))
-
-
+# Values of these classes are what they contain: Python may make a new one, or use one twice.
+_WITHOUT_IDENTITY = (
+    *_NUMBERS,
+    tuple,
+    frozenset,
+    enum.Enum,
+    np.generic,
+    np.dtype,
+    types.Type,
+    range,
+    slice,
+    pytypes.CodeType,
+    pytypes.MethodType,
+    pytypes.BuiltinFunctionType,
+    pytypes.MethodWrapperType,
+)
 _C_FUNCTION = ctypes.CFUNCTYPE(None).__mro__[1]
 _C_POINTERS = (ctypes._Pointer, _C_FUNCTION, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_wchar_p, ctypes.py_object)
-_C_VALUES = (ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array)
 
-# The first one that fits a value's class encodes it.
-_WRITERS: tuple[tuple[Any, Callable[[_Values, Any], None]], ...] = (
-    (enum.Enum, _Values._enum),
-    ((tuple, list), _Values._sequence),
-    ((set, frozenset), _Values._set),
-    (Mapping, _Values._mapping),
-    (np.generic, _Values._scalar),
-    (np.ndarray, _Values._array),
-    (np.dtype, _Values._dtype),
-    (_NUMBERS, _Values._number),
-    (types.Type, _Values._type),
-    (type, _Values._class),
-    (pytypes.ModuleType, _Values._module),
-    (pytypes.FunctionType, _Values._function),
-    (pytypes.CodeType, _Values._code),
+# The first one that fits a value's class encodes it: a label, and what tells a value of the class apart.
+_ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
+    (enum.Enum, "enum", lambda value: (type(value), value.name, value.value)),
+    ((tuple, list), "sequence", _sequence),
+    ((set, frozenset), "set", lambda value: _Unordered(value, _attributes(value))),
+    (
+        collections.OrderedDict,
+        "ordered",
+        lambda value: (type(value), getattr(value, "__dict__", None), list(value.items())),
+    ),
+    (
+        dict,
+        "mapping",
+        lambda value: _Unordered(
+            map(_Item, dict.items(value)), _attributes(value), getattr(value, "default_factory", None)
+        ),
+    ),
+    (pytypes.MappingProxyType, "mapping proxy", lambda value: _Unordered(map(_Item, value.items()))),
+    (np.generic, "scalar", lambda value: (value.dtype, value.tobytes())),
+    (np.ndarray, "array", _array),
+    (np.dtype, "dtype", _dtype),
+    (np.ufunc, "ufunc", _ufunc),
+    (_NUMBERS, "number", _number),
+    (types.Type, "type", _type),
+    (type, "class", _class),
+    (pytypes.ModuleType, "module", lambda value: (value.__name__,)),
+    (pytypes.FunctionType, "function", _function),
+    (pytypes.CodeType, "code", _code),
     (
         (
             pytypes.BuiltinFunctionType,
@@ -363,21 +565,53 @@ _WRITERS: tuple[tuple[Any, Callable[[_Values, Any], None]], ...] = (
             pytypes.WrapperDescriptorType,
             pytypes.MethodWrapperType,
         ),
-        _Values._builtin,
+        "builtin",
+        _builtin,
     ),
-    (type(functools.lru_cache(len)), _Values._cached_function),
-    ((type(threading.Lock()), type(threading.RLock()), *_C_POINTERS), _Values._without_value),
-    (ctypes.CDLL, _Values._library),
-    (_C_VALUES, _Values._c_value),
-    (re.Pattern, _Values._pattern),
-    (logging.Logger, _Values._logger),
-    (pytypes.MethodType, _Values._method),
-    (functools.partial, _Values._partial),
-    (ObjectCode, _Values._object_code),
-    (LinkableCode, _Values._linkable),
-    (os.PathLike, _Values._path),
-    ((io.StringIO, io.BytesIO), _Values._text),
-    ((bytearray, memoryview), _Values._buffer),
-    ((range, slice), _Values._range),
-    (object, _Values._object),
+    (type(functools.lru_cache(len)), "cached function", lambda value: (value.__wrapped__,)),
+    (
+        (type(threading.Lock()), type(threading.RLock())),
+        "without value",
+        lambda value: (type(value).__module__, type(value).__qualname__),
+    ),
+    (_C_POINTERS, "pointer", _pointer),
+    (ctypes.CDLL, "shared library", lambda value: (value._name,)),
+    ((ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array), "C value", _c_value),
+    (re.Pattern, "pattern", lambda value: (value.pattern, value.flags)),
+    (logging.Logger, "logger", lambda value: (value.name,)),
+    (pytypes.MethodType, "method", lambda value: (value.__self__, value.__func__)),
+    (
+        functools.partial,
+        "partial",
+        lambda value: (type(value), value.func, value.args, value.keywords, _attributes(value)),
+    ),
+    (ObjectCode, "object code", lambda value: (value.code_type, value.code)),
+    (LinkableCode, "linkable", _linkable),
+    (pathlib.PurePath, "path", lambda value: (type(value), os.fspath(value))),
+    ((io.StringIO, io.BytesIO), "text", lambda value: (type(value), value.getvalue())),
+    (bytearray, "buffer", lambda value: (type(value), bytes(value), _attributes(value))),
+    (memoryview, "buffer", lambda value: (value.format, value.shape, bytes(value))),
+    ((range, slice), "range", lambda value: (type(value), value.start, value.stop, value.step)),
+    (
+        (
+            decimal.Decimal,
+            datetime.date,
+            datetime.time,
+            datetime.timedelta,
+            datetime.timezone,
+            array.array,
+            collections.deque,
+            operator.itemgetter,
+            operator.attrgetter,
+            operator.methodcaller,
+        ),
+        "pickled",
+        _pickled,
+    ),
+    (object, "object", _object),
 )
+
+
+@functools.lru_cache(maxsize=512)
+def _encoder(cls: type) -> tuple[str, Callable[[Any], Any]]:
+    return next((label, encode) for kind, label, encode in _ENCODERS if issubclass(cls, kind))

@@ -9,6 +9,10 @@ import json
 import pathlib
 from typing import Any
 
+from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+
+from .doctor_command import versions
 from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
@@ -62,20 +66,19 @@ def _run(options: argparse.Namespace) -> int:
     options.out.write_bytes(code)
     manifest = options.out.with_name(options.out.name + ".json")
     manifest.write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
-    print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {', '.join(map(_arch, built))}")
+    arches = ", ".join(each.cc.arch for each in built)
+    print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {arches}")
     return 0
 
 
 def _fatbin(built: list[Any]) -> bytes:
     """Return one fatbin that contains the cubins."""
-    from numba.cuda.cudadrv.external_code.toolkit import extra
-
     try:
         from cuda.bindings import nvfatbin
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
-        major = extra().removeprefix("cu")
+        major = toolkit.extra().removeprefix("cu")
         package = "nvidia-nvfatbin" + ("-cu12" if major == "12" else "")
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
@@ -83,7 +86,7 @@ def _fatbin(built: list[Any]) -> bytes:
         ) from error
     try:
         for each in built:
-            arch = _arch(each).removeprefix("sm_")
+            arch = each.cc.arch.removeprefix("sm_")
             nvfatbin.add_cubin(handle, each.code, len(each.code), arch, each.entry_name)
         fatbin = bytearray(nvfatbin.size(handle))
         nvfatbin.get(handle, fatbin)
@@ -92,15 +95,7 @@ def _fatbin(built: list[Any]) -> bytes:
     return bytes(fatbin)
 
 
-def _arch(built: Any) -> str:
-    return str(built.cc.arch)
-
-
 def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list[Any]) -> dict[str, Any]:
-    from numba.cuda.cudadrv.external_code import toolkit
-
-    from .doctor_command import versions
-
     return {
         "format": MANIFEST_FORMAT,
         "file": options.out.name,
@@ -110,17 +105,9 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
         "kernels": [
             {
                 "entry_name": each.entry_name,
-                "architecture": _arch(each),
+                "architecture": each.cc.arch,
                 "bytes": len(each.code),
-                "inputs": [
-                    {
-                        "kind": planned.input.kind.name,
-                        "name": planned.input.name,
-                        "sha256": hashlib.sha256(planned.input.code).hexdigest(),
-                        "brought_by": list(planned.origins),
-                    }
-                    for planned in each.inputs
-                ],
+                "inputs": [_input(planned) for planned in each.inputs],
             }
             for each in built
         ],
@@ -131,3 +118,9 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             "nvJitLink": toolkit.nvjitlink_version(),
         },
     }
+
+
+def _input(planned: PlannedInput) -> dict[str, Any]:
+    item = planned.input
+    known = {"kind": item.kind.name, "name": item.name, "sha256": hashlib.sha256(item.code).hexdigest()}
+    return {**known, "brought_by": list(planned.origins)}

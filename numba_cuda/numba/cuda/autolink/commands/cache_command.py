@@ -6,6 +6,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.cache.settings import parse_size
+
+from .. import cache
 from .kernel_arguments import CommandError
 
 
@@ -31,35 +34,24 @@ def add_to(commands: Any) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from numba.cuda.autolink import cache
-
     print(cache.info())
     return 0
 
 
 def _clear(options: argparse.Namespace) -> int:
-    from numba.cuda.autolink import cache
-
     print(f"{cache.clear()} entries removed")
     return 0
 
 
 def _prune(options: argparse.Namespace) -> int:
-    from numba.cuda.autolink import cache
-    from numba.cuda.cudadrv.external_code.cache.settings import parse_size
-
-    size = None
-    if options.size is not None:
-        size = parse_size(options.size)
-        if size is None:
-            raise CommandError(f"{options.size!r} is not a size, such as 500M, 2G or 0", 2)
+    size = None if options.size is None else parse_size(options.size)
+    if size is None and options.size is not None:
+        raise CommandError(f"{options.size!r} is not a size, such as 500M, 2G or 0", 2)
     print(f"{cache.prune(size)} entries removed")
     return 0
 
 
 def _why(options: argparse.Namespace) -> int:
-    from numba.cuda.autolink import cache
-
     history = cache.why(options.name, options.kind)
     print(history)
     return 0 if history.entries else 1

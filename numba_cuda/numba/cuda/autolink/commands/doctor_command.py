@@ -18,16 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_PACKAGES = (
-    "numba-cuda-autolink",
-    "numba-cuda",
-    "numba",
-    "llvmlite",
-    "numpy",
-    "cuda-core",
-    "cuda-bindings",
-    "cuda-pathfinder",
-)
+_CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
+_PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
 
@@ -67,13 +59,10 @@ def run(options: argparse.Namespace | None = None) -> int:
     for name, state in _state(import_error).items():
         print(f"  {name:20} {state}")
     found = list(conflicts(versions(), import_error))
-    if not found:
-        print("no known conflicts")
-        return 0
-    print(f"{len(found)} conflict{'s' if len(found) > 1 else ''}")
+    print(f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts")
     for conflict in found:
         print(f"  {conflict}")
-    return 1
+    return int(bool(found))
 
 
 def versions() -> dict[str, str]:
@@ -160,15 +149,15 @@ def _state(import_error: str) -> dict[str, str]:
     from .. import cache
     from ..frontends import numba_cuda
 
-    state = {"autolink": "active" if numba_cuda.active() else "not active"}
-    state["GPU"] = "none, or no driver"
-    if cuda.is_available():
-        state["GPU"] = ", ".join(
-            f"{os.fsdecode(gpu.name)}, compute capability {'.'.join(map(str, gpu.compute_capability))}"
-            for gpu in cuda.gpus
-        )
-    state["cache"] = str(cache.info()).splitlines()[0].removeprefix("cache in ")
-    return state
+    gpus = [
+        f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}"
+        for gpu in (cuda.gpus if cuda.is_available() else ())
+    ]
+    return {
+        "autolink": "active" if numba_cuda.active() else "not active",
+        "GPU": ", ".join(gpus) or "none, or no driver",
+        "cache": str(cache.info()).splitlines()[0].removeprefix("cache in "),
+    }
 
 
 def _import_error() -> str:
@@ -207,8 +196,7 @@ def _driver_version() -> tuple[int, int] | None:
 def _version(module: str, function: str) -> tuple[int, int] | None:
     """Return ``(major, minor)`` of a library, or ``None`` if it was not found."""
     try:
-        bindings = importlib.import_module(f"cuda.bindings.{module}")
-        *_, major, minor = getattr(bindings, function)()
+        *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
     except Exception:
         return None
     return major, minor

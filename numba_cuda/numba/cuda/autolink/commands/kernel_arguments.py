@@ -49,12 +49,7 @@ def compute_capabilities(text: str) -> list[ComputeCapability]:
 
 def load(text: str) -> Any:
     """Return the object that FILE.py:KERNEL names. The file runs as a module, with its directory first in ``sys.path``.
-
-    Raises
-    ------
-    CommandError
-        If there is no such file or object, or the file raises an exception.
-    """
+    Raise `CommandError` if there is no such file or object, or the file raises an exception."""
     path, _, name = text.rpartition(":")
     if not path or not name:
         raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
@@ -87,9 +82,7 @@ def explained_errors() -> Iterator[None]:
     """Turn the errors of compiling and linking into a `CommandError` with the whole message and no traceback."""
     try:
         yield
-    except CommandError:
-        raise
-    except (ImportError, MemoryError):
+    except (CommandError, ImportError, MemoryError):
         raise
     except Exception as error:
         # Numba's messages, of several lines, name the place in the kernel; other messages need the type of the error.

@@ -2,14 +2,11 @@
 """What this project adds to numba-cuda's compiler: passes, and a code library that links external code.
 
 ======================  ========================================================================================
-``passes``              ask called objects once types are final; attach their code while lowering
+``passes``              ask called objects once types are final; attach their code, and align arrays, while lowering
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``call_graph``          the functions through which a kernel reaches its call sites
-``library_walk``        visits code libraries, however deep their call graph is
 ``canonical_names``     function names that do not depend on what was compiled before
-``array_alignment``     the alignment of arrays that external code reads and writes
-``ordered_set``         a set that keeps the order of insertion
 ======================  ========================================================================================
 """

@@ -8,13 +8,15 @@ linked into another.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import types as pytypes
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..protocol.call_sites import CallSite
-from .library_walk import callees_first
-from .ordered_set import OrderedSet
+from .linking_files import OrderedSet
+
+Library = TypeVar("Library")
 
 
 class Calls:
@@ -28,6 +30,11 @@ class Calls:
         Where the function's source begins.
     lines:
         For the library of each function called, the line of the first call.
+    functions, generators:
+        The Python function that was compiled, and those that returned the bodies of the overloads that it calls; each
+        by its ``id()``.
+    inlined:
+        The other files with code that was inlined into it, and a line in each.
     """
 
     def __init__(self) -> None:
@@ -35,6 +42,9 @@ class Calls:
         self.filename: str | None = None
         self.line: int | None = None
         self.lines: dict[Any, int | None] = {}
+        self.functions: dict[int, pytypes.FunctionType] = {}
+        self.generators: dict[int, pytypes.FunctionType] = {}
+        self.inlined: dict[str, int] = {}
         self._lowering: Any = None
 
     @contextlib.contextmanager
@@ -42,10 +52,32 @@ class Calls:
         """Take the lines of what is added inside the ``with`` block from *lowering*."""
         loc = lowering.func_ir.loc
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
+        self._note_functions(lowering)
         try:
             yield
         finally:
             self._lowering = None
+
+    def _note_functions(self, lowering: Any) -> None:
+        function = lowering.func_ir.func_id.func
+        self.functions[id(function)] = function
+        for numba_type in set(lowering.fndesc.typemap.values()):
+            templates = getattr(numba_type, "templates", None) or [getattr(numba_type, "template", None)]
+            for generator in (getattr(template, "_overload_func", None) for template in templates):
+                if isinstance(generator, pytypes.FunctionType):
+                    self.generators[id(generator)] = generator
+        for block in lowering.func_ir.blocks.values():
+            for statement in block.body:
+                if statement.loc.filename != self.filename:
+                    self.inlined.setdefault(statement.loc.filename, statement.loc.line)
+
+    def note_implementation(self, function: Any) -> None:
+        """Note a Python *function* that lowers a call, and the functions in its closure."""
+        if isinstance(function, pytypes.FunctionType) and id(function) not in self.functions:
+            self.functions[id(function)] = function
+            for cell in function.__closure__ or ():
+                with contextlib.suppress(ValueError):  # not filled yet
+                    self.note_implementation(cell.cell_contents)
 
     def add(self, library: Any) -> None:
         """Note a call of the function with *library*."""
@@ -103,6 +135,21 @@ class CallGraph:
     calls: tuple[FunctionCall, ...]
 
 
+def callees_first(root: Library, callees: Callable[[Library], Iterable[Library]]) -> Iterator[Library]:
+    """Yield *root* and all below it: each once, after everything that it calls."""
+    visited = {root}
+    path = [(root, iter(callees(root)))]
+    while path:
+        library, callees_left = path[-1]
+        below = next((each for each in callees_left if each not in visited), None)
+        if below is None:
+            path.pop()
+            yield library
+        else:
+            visited.add(below)
+            path.append((below, iter(callees(below))))
+
+
 def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:
     """Return the call graph of the library *kernel*, and for each of its call sites a chain of calls and an index.
 
@@ -110,8 +157,8 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
     the call site.
     """
     leads_to_site: dict[Any, bool] = {}
-    for library in callees_first(kernel, lambda library: _calls(library).lines):
-        calls = _calls(library)
+    for library in callees_first(kernel, lambda library: calls_of(library).lines):
+        calls = calls_of(library)
         leads_to_site[library] = bool(calls.sites) or any(leads_to_site.get(below) for below in calls.lines)
     numbers = {kernel: 0}
     chains: dict[Any, tuple[Frame, ...]] = {kernel: ()}
@@ -119,7 +166,7 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
     sites: dict[CallSite, tuple[tuple[Frame, ...], int]] = {}
     queue = [kernel]
     for library in queue:
-        calls = _calls(library)
+        calls = calls_of(library)
         for site in calls.sites:
             here = Frame(library.name, site.filename, site.line)
             sites.setdefault(site, ((*chains[library], here), numbers[library]))
@@ -131,13 +178,14 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
                 chains[below] = (*chains[library], Frame(library.name, calls.filename, line))
                 queue.append(below)
             edges.append(FunctionCall(numbers[library], numbers[below], line))
-    functions = tuple(Function(library.name, _calls(library).filename, _calls(library).line) for library in numbers)
+    functions = tuple(Function(library.name, calls_of(library).filename, calls_of(library).line) for library in numbers)
     return CallGraph(functions, tuple(edges)), sites
 
 
 _NONE = Calls()
 
 
-def _calls(library: Any) -> Calls:
+def calls_of(library: Any) -> Calls:
+    """Return what the function with *library* calls: nothing if that is not known."""
     calls = getattr(library, "calls", _NONE)
     return calls if isinstance(calls, Calls) else _NONE

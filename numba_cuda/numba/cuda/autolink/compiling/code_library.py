@@ -20,13 +20,11 @@ from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ..compilation import cc_without_device, compilation
-from ..protocol.asked_call import AskedCall, with_answer
+from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import HookError
-from .call_graph import Calls
-from .library_walk import callees_first
-from .linking_files import Entry, LinkingFiles
-from .ordered_set import OrderedSet
+from .call_graph import Calls, callees_first
+from .linking_files import Entry, LinkingFiles, OrderedSet
 
 # The linker's modules take milliseconds to import. They are imported where they are used, so that a kernel that is
 # already linked starts without them.
@@ -313,6 +311,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if not self._symbols:
             return {}
         return {symbol: tuple(self._symbols[symbol]) for symbol in self._undefined() if symbol in self._symbols}
+
+    @property
+    def prototypes(self) -> dict[str, str]:
+        """The LLVM function types of the undefined functions that calls in Python reference: of the first such call."""
+        return {symbol: sites[0].prototype for symbol, sites in self._undefined_sites().items()}
 
     @property
     def brings_external_code(self) -> bool:

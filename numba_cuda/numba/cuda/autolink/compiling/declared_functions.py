@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.cuda.codegen import ExternalCodeLibrary
 
-from .ordered_set import OrderedSet
+from .linking_files import OrderedSet
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, MutableSet
+from typing import Any, TypeAlias
 
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from ..protocol.asked_call import with_answer
+from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
-from .ordered_set import OrderedSet
 
 # What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.
 Entry: TypeAlias = str | os.PathLike[str] | LinkableCode | CallSite
+
+
+class OrderedSet(MutableSet[Any]):
+    """A set that keeps the order of insertion."""
+
+    def __init__(self, items: Iterable[Any] = ()):
+        self._items = dict.fromkeys(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, item: Any) -> None:
+        """Add *item* at the end, unless it is contained already."""
+        self._items[item] = None
+
+    def discard(self, item: Any) -> None:
+        """Remove *item* if it is contained."""
+        self._items.pop(item, None)
+
+    def update(self, items: Iterable[Any]) -> None:
+        """Add each of *items*."""
+        for item in items:
+            self.add(item)
 
 
 class LinkingFiles(OrderedSet):

@@ -17,11 +17,12 @@ from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
-from ..protocol.asked_call import AskedCall, with_answer
+from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from ..protocol.errors import CallError, HookError
-from .array_alignment import align_arrays
 from .code_library import LinkingCodeLibrary
+
+_COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
 
 
 def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:
@@ -84,7 +85,7 @@ class LinkingLower(CUDALower):
         """Lower the body. Where it has call sites below it, its arrays get the alignment that C++ relies on."""
         entry_block_tail = super().lower_function_body()
         if isinstance(self.library, LinkingCodeLibrary) and self.library.call_sites:
-            align_arrays(self.builder)
+            _align_arrays(self.builder)
         return entry_block_tail
 
     def _note_symbols(self, added: int, expr: ir.Expr, signature: Signature) -> None:
@@ -133,3 +134,36 @@ def attach_requested(context: Any, func_type: types.Type, signature: Signature) 
     for callee in callees_of_type(func_type):
         site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
         library.add_call(_ask(site, loc))
+
+
+def note_implementation(context: Any, implementation: Any) -> None:
+    """Note for the function that is being lowered the Python function that makes the code of a call in it."""
+    library = context.active_code_library if _lowering.call is not None else None
+    if isinstance(library, LinkingCodeLibrary):
+        wrapped = getattr(implementation, "_callable", None)
+        library.calls.note_implementation(getattr(wrapped, "func", implementation))
+
+
+def _align_arrays(builder: Any) -> None:
+    """Align the local and shared arrays of the function that *builder* builds as C++ expects.
+
+    Numba aligns complex numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8.
+    """
+    variables = [
+        *(i for i in builder.function.entry_basic_block.instructions if isinstance(i, llvm.AllocaInstr)),
+        *(g for g in builder.module.globals.values() if isinstance(g, llvm.GlobalVariable)),
+    ]
+    for variable in variables:
+        array = variable.type.pointee
+        if isinstance(array, llvm.ArrayType):
+            variable.align = max(variable.align or 0, _cxx_alignment(array.element)) or None
+
+
+def _cxx_alignment(element: Any) -> int:
+    """Return the alignment in bytes of an array element of LLVM type *element*, or 0 where Numba's is right."""
+    if isinstance(element, llvm.LiteralStructType):
+        return _COMPLEX.get(tuple(element.elements), 0)
+    if isinstance(element, llvm.ArrayType) and element.element == llvm.IntType(8):
+        # A record. The size of a struct is a multiple of its alignment.
+        return min(16, element.count & -element.count)
+    return 0

@@ -2,18 +2,15 @@
 """The checks of `testing.check_linkable`, which `checks` runs in order. Each one adds to the findings.
 
 =========================  ===================================================================================
-``checks``                 runs the checks in their order
-``findings``               what the checks have found so far
-``records``                the result: a record, or an error that lists what failed
+``checks``                 runs the checks in their order; the last is whether the code links
+``records``                what the checks find, and the result: a record, or an error that lists what failed
 ``probe_kernel``           a kernel that calls the object
 ``subject``                an object that can be called and returns code, which the other checks examine
 ``symbols``                the symbols that the call references, and those that the code defines
-``prototypes``             prototypes of device functions as PTX shows them: of a call, and of a definition
+``cxx_prototypes``         the types of functions in CUDA C++ source, compared with those of the call
 ``repetition``             whether the object returns the same code when it is asked again
 ``reproducibility``        asks the object again, in this process and in another one
 ``reproducibility_child``  the other process
 ``comparison``             whether the symbols and link keys of other objects with other code differ
-``link_keys``              whether a link key consists of values
-``links``                  whether the code links
 =========================  ===================================================================================
 """

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checks, in their order."""
+"""The checks, in their order; the last is whether the code links."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.link import trial
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
-from .findings import Findings
-from .links import check_links, check_survival
-from .probe_kernel import Argument, arguments
-from .records import Linkable, LinkedCode
-from .repetition import check_other_process, check_repetition, skip_other_process
-from .subject import Subject, find_subject
+from .probe_kernel import Argument, argument
+from .records import Findings, Linkable, LinkedCode
+from .repetition import check_other_process, check_repetition
+from .subject import Subject, describe_linking, find_subject
 from .symbols import check_symbols
 
 
@@ -30,31 +29,22 @@ def run_checks(
     other_process: bool,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
-    if config.ENABLE_CUDASIM:
-        raise RuntimeError("check_linkable() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not")
     capability = compute_capability(cc)
     targets = tuple(Target(capability, lto=each) for each in lto)
-    args = arguments(argtypes)
+    args = tuple(map(argument, argtypes))
     findings = _findings(obj, args)
     subject = find_subject(obj, args, targets, findings)
     defined = check_symbols(subject, findings)
     repeats = check_repetition(subject, findings)
-    if other_process:
-        check_other_process(subject, findings)
-    else:
-        skip_other_process(findings)
+    check_other_process(subject, findings, other_process)
     if repeats:
         compared = [_other_subject(other, args, targets[:1]) for other in others]
         check_own_symbols(subject, compared, findings)
         check_link_key(subject, compared, findings)
-    if defined and check_survival(subject, findings):
-        check_links(subject, findings)
+    if defined and _check_survival(subject, findings):
+        _check_links(subject, findings)
     checks = findings.checks()
-    code = dict.fromkeys(
-        LinkedCode(item.kind.name, item.name, len(item.code), item.digest)
-        for inputs in subject.answers.values()
-        for item in inputs
-    )
+    code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
     return Linkable(subject.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
 
 
@@ -65,5 +55,37 @@ def _findings(obj: Any, args: Sequence[Argument]) -> Findings:
 def _other_subject(other: Any, args: tuple[Argument, ...], targets: tuple[Target, ...]) -> Subject:
     """Return the subject of *other*, which is an object to compare with, or a tuple of one and its argument types."""
     obj, *argtypes = other if isinstance(other, tuple) else (other,)
-    args = arguments(argtypes) if argtypes else args
+    args = tuple(map(argument, argtypes)) if argtypes else args
     return find_subject(obj, args, targets, _findings(obj, args))
+
+
+def _check_survival(subject: Subject, findings: Findings) -> bool:
+    """Link finished code, which may be damaged inside, in a child process first."""
+    for target in subject.targets:
+        finished = [item for item in subject.answers[target] if item.kind not in (kinds.CUDA, kinds.PTX)]
+        if not finished:
+            continue
+        try:
+            tried = trial.try_link(finished, target)
+        except trial.TrialError:
+            return True
+        if tried.signal is not None:
+            return findings.fail(
+                "does not crash nvJitLink",
+                f"{tried.message}\n{tried.log}",
+                "code that links, or that nvJitLink rejects",
+                "rebuild the code",
+            )
+    return True
+
+
+def _check_links(subject: Subject, findings: Findings) -> None:
+    """Check that kernels that call the object once and twice link, for each target."""
+    for target in subject.targets:
+        how = describe_linking(target)
+        for name, calls in ((f"links alone, {how}", 1), (f"links in a kernel that calls it twice, {how}", 2)):
+            message = subject.build_error(target, calls)
+            if message:
+                findings.fail(name, message, "a kernel that links", "see the message")
+                break
+            findings.ok(name)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -12,9 +14,8 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK, Callee
 from ..protocol.errors import HookError
-from ..value_fingerprint import fingerprint
-from .findings import Findings
-from .link_keys import without_value
+from ..value_fingerprint import fingerprint, plain, state
+from .records import Findings
 from .repetition import KEY_OF_VALUES, code_difference
 from .subject import Subject
 
@@ -51,7 +52,7 @@ def check_link_key(subject: Subject, others: Sequence[Subject], findings: Findin
     if key is None:
         findings.skip(_KEY, "it is None")
         return
-    if (part := without_value(key)) is not None:
+    if (part := _without_value(key)) is not None:
         findings.fail(
             _KEY,
             f"{safe_repr(key)}, in which {part} has no value of its own",
@@ -91,3 +92,23 @@ def _same_code(one: Subject, other: Subject) -> bool:
 
 def _class_of(callee: Callee) -> Any:
     return callee.obj if isinstance(callee.obj, (FunctionType, type)) else type(callee.obj)
+
+
+def _without_value(value: Any, enclosing: tuple[int, ...] = ()) -> str | None:
+    """Return as text a part of a key that has no value of its own, such as a lock or a plain ``object()``, or None."""
+    simple = plain(value) or callable(value) or isinstance(value, (os.PathLike, bytearray, memoryview))
+    if simple or id(value) in enclosing:
+        return None
+    enclosing = (*enclosing, id(value))
+    if isinstance(value, Mapping):
+        parts = [part for pair in value.items() for part in pair]
+    elif isinstance(value, (tuple, list, set, frozenset)):
+        parts = list(value)
+    elif dataclasses.is_dataclass(value):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    else:
+        attributes = state(value)
+        if not attributes or isinstance(attributes, type):
+            return safe_repr(value)
+        parts = list(attributes.values()) if isinstance(attributes, dict) else [attributes]
+    return next((found for part in parts if (found := _without_value(part, enclosing)) is not None), None)

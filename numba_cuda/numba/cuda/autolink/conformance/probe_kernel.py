@@ -29,18 +29,8 @@ class Argument:
         return repr(self.constant) if self.type is None else str(self.type)
 
 
-def arguments(argtypes: Sequence[Any]) -> tuple[Argument, ...]:
-    """Return the arguments that *argtypes* stand for.
-
-    Raises
-    ------
-    TypeError
-        If a string is not the name of a type.
-    """
-    return tuple(map(_argument, argtypes))
-
-
-def _argument(given: Any) -> Argument:
+def argument(given: Any) -> Argument:
+    """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type."""
     if isinstance(given, str):
         given = numba_type_named(given)
     if isinstance(given, types.Literal):

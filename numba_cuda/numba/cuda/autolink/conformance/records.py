@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The result of the checks: a record, or an error that lists the checks that failed."""
+"""What the checks find, and their result: a record, or an error that lists the checks that failed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from numba.cuda import types
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,11 @@ class LinkedCode:
     size: int
     digest: str
 
+    @classmethod
+    def of(cls, item: LinkInput) -> LinkedCode:
+        """Return the record of a link input."""
+        return cls(item.kind.name, item.name, len(item.code), item.digest)
+
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r} ({self.size} bytes, SHA-256 {self.digest[:12]})"
 
@@ -38,14 +47,10 @@ class Linkable:
 
     Attributes
     ----------
-    call:
-        The call, as text.
-    argtypes:
-        The Numba types that the object was asked about: those of the call, defaults included.
-    symbols:
-        The symbols that the call references.
-    code:
-        The code that the object returned for the links that were tried; the same code is listed once.
+    call, argtypes:
+        The call as text, and the Numba types that the object was asked about: those of the call, defaults included.
+    symbols, code:
+        The symbols that the call references, and the code that the object returned, without repetitions.
     checks:
         The checks, in order.
     """
@@ -72,11 +77,8 @@ class FailedCheck:
 
     def __str__(self) -> str:
         parts = ("got", self.got), ("expected", self.expected), ("what to do", self.todo)
-        return "\n".join([self.name, *(f"  {label}: {_indented(text)}" for label, text in parts)])
-
-
-def _indented(text: str) -> str:
-    return text.strip().replace("\n", "\n    ")
+        texts = (f"{label}: {text.strip()}".replace("\n", "\n    ") for label, text in parts)
+        return "\n  ".join([self.name, *texts])
 
 
 class NotLinkableError(AssertionError):
@@ -88,11 +90,42 @@ class NotLinkableError(AssertionError):
     def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong
         self.checks = checks
-        passed = sum(not check.skipped for check in checks)
-        count = f"{len(wrong)} of {len(wrong) + passed} checks failed"
-        text = [f"{call} is not linkable: {count}"]
+        made = len(wrong) + sum(not check.skipped for check in checks)
+        text = [f"{call} is not linkable: {len(wrong)} of {made} checks failed"]
         for number, each in enumerate(wrong, 1):
-            first, *rest = str(each).splitlines()
-            text += [f"  {number}. {first}", *(f"     {line}" for line in rest)]
-        not_checked = [f"  {check}" for check in checks if check.skipped]
-        super().__init__("\n".join([*text, *not_checked]))
+            text.append(f"  {number}. " + str(each).replace("\n", "\n     "))
+        super().__init__("\n".join([*text, *(f"  {check}" for check in checks if check.skipped)]))
+
+
+@dataclass
+class Findings:
+    """The checks of a call that passed or were skipped, and those that failed, in order."""
+
+    call: str
+    _checks: list[Check] = field(default_factory=list)
+    _failed: list[FailedCheck] = field(default_factory=list)
+
+    def ok(self, name: str) -> bool:
+        """Add a check that passed. Return True."""
+        self._checks.append(Check(name))
+        return True
+
+    def skip(self, name: str, why: str) -> bool:
+        """Add a check that could not be made. Return True."""
+        self._checks.append(Check(name, why))
+        return True
+
+    def fail(self, name: str, got: str, expected: str, todo: str) -> bool:
+        """Add a check that failed. Return False."""
+        self._failed.append(FailedCheck(name, got, expected, todo))
+        return False
+
+    def error(self) -> NotLinkableError:
+        """Return the error that lists the checks that failed."""
+        return NotLinkableError(self.call, tuple(self._failed), tuple(self._checks))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return the checks that passed or were skipped. Raise `NotLinkableError` if a check failed."""
+        if self._failed:
+            raise self.error()
+        return tuple(self._checks)

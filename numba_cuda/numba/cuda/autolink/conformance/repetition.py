@@ -13,7 +13,7 @@ from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from . import reproducibility
-from .findings import Findings
+from .records import Findings
 from .reproducibility import CodeSummary
 from .subject import Subject
 
@@ -41,13 +41,11 @@ def check_repetition(subject: Subject, findings: Findings) -> bool:
     return findings.ok(name)
 
 
-def skip_other_process(findings: Findings) -> None:
-    """Record that the other process was not asked for."""
-    findings.skip(_OTHER_PROCESS, "not requested")
-
-
-def check_other_process(subject: Subject, findings: Findings) -> None:
-    """Check that the object returns the same code and link key in another process."""
+def check_other_process(subject: Subject, findings: Findings, requested: bool) -> None:
+    """Check that the object returns the same code and link key in another process, if that is *requested*."""
+    if not requested:
+        findings.skip(_OTHER_PROCESS, "not requested")
+        return
     callee, argtypes, targets = subject.callee, subject.site.argtypes, subject.targets
     try:
         here = reproducibility.ask_here(callee, argtypes, targets)
@@ -94,19 +92,12 @@ def code_difference(one: Sequence[LinkInput], other: Sequence[LinkInput]) -> str
     )
 
 
-def describe(item: LinkInput) -> str:
-    """Return kind, name, size and digest of a link input as text."""
-    return CodeSummary.of(item).description
-
-
 def _difference(one: Sequence[CodeSummary], other: Sequence[CodeSummary], first: str, then: str) -> str:
     if len(one) != len(other):
         return f"{first} {len(one)} pieces of code, {then} {len(other)}"
     for before, after in zip(one, other, strict=True):
         if before.digest != after.digest:
-            return (
-                f"{first} {before.description}, {then} {after.description}{_differing_line(before, after, first, then)}"
-            )
+            return f"{first} {before}, {then} {after}{_differing_line(before, after, first, then)}"
     return ""
 
 

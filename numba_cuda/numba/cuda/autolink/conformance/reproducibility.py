@@ -6,6 +6,7 @@ The object is sent there as a pickle, which only the child reads: it has no othe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import sys
@@ -27,17 +28,16 @@ from ..protocol.asking import ask_afresh, link_key
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import HookError
 from ..value_fingerprint import fingerprint
+from .records import LinkedCode
 
 TIMEOUT = 300.0  # seconds
 _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # which imports this module
 
 
 @dataclass(frozen=True)
-class CodeSummary:
-    """A piece of code: a description for messages, its digest, and the text of source and PTX."""
+class CodeSummary(LinkedCode):
+    """A piece of code, with the text of source and PTX."""
 
-    description: str
-    digest: str
     text: str | None = None
 
     @classmethod
@@ -45,7 +45,7 @@ class CodeSummary:
         """Return the summary of a link input."""
         readable = item.kind in (kinds.CUDA, kinds.PTX)
         text = item.code.decode("utf-8", "replace") if readable else None
-        return cls(f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})", item.digest, text)
+        return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,7 @@ class AskingError(Exception):
 
 
 def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
-    """Ask in this process, without the answers that are remembered.
-
-    Raises
-    ------
-    HookError
-        As `ask`.
-    """
+    """Ask in this process, without the answers that are remembered. Raise `HookError` as `ask`."""
     code = tuple(tuple(map(CodeSummary.of, fresh(callee, argtypes, target).inputs())) for target in targets)
     value = link_key(callee, argtypes, targets[0])
     return AnswerSummary(code, None if value is None else fingerprint(value).hex())
@@ -84,15 +78,8 @@ def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 
 
 def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
-    """Ask in another process.
-
-    Raises
-    ------
-    NotPicklableError
-        If the object or the types cannot be sent there.
-    AskingError
-        If the process does not start, ends early, or asking fails in it.
-    """
+    """Ask in another process. Raise `NotPicklableError` if the object or the types cannot be sent there, `AskingError`
+    if the process does not start, ends early, or asking fails in it."""
     question = _pickled(callee, argtypes, targets)
     path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     try:
@@ -113,16 +100,14 @@ def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
     # The types of device functions do not keep the functions alive.
     functions = [argtype.dispatcher for argtype in argtypes if isinstance(argtype, types.Dispatcher)]
     question = (callee.obj, argtypes, tuple(targets), functions)
-    problem: Exception | None = None
-    for module in (pickle, cloudpickle):
-        try:
-            # The script that runs is another module there: cloudpickle sends along what it defines.
-            if module is pickle and type(callee.obj).__module__ == "__main__":
-                continue
-            return module.dumps(question)
-        except Exception as error:
-            problem = error
-    raise NotPicklableError(f"{type(problem).__name__}: {problem}")
+    # The script that runs is another module there: cloudpickle sends along what it defines.
+    if type(callee.obj).__module__ != "__main__":
+        with contextlib.suppress(Exception):
+            return pickle.dumps(question)
+    try:
+        return cloudpickle.dumps(question)
+    except Exception as error:
+        raise NotPicklableError(f"{type(error).__name__}: {error}") from error
 
 
 def answer_question(pickled: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
+from numba.cuda.cudadrv.external_code.formats.ptx import Prototype, ptx_symbols
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
@@ -19,9 +19,8 @@ from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
-from .findings import Findings
 from .probe_kernel import Argument, probe_kernel, signature
-from .prototypes import of_ptx
+from .records import Findings
 
 _CALLABLE = "can be called in a kernel"
 _RETURNS_CODE = "returns code that links"
@@ -31,16 +30,9 @@ _RETURNS_CODE = "returns code that links"
 class Subject:
     """An object that a kernel can call and that returns code.
 
-    Attributes
-    ----------
-    obj, args, targets:
-        The object, the arguments of its call, and what it is asked for.
-    call, site:
-        The call as text, and as the compiler found it.
-    symbols:
-        The symbols that the call references, with their prototypes where PTX shows them.
-    answers:
-        The code that the object returned for each target.
+    ``call`` and ``site`` are the call as text and as the compiler found it; ``symbols`` are the symbols that it
+    references, with their prototypes where PTX shows them; ``function_types`` are those of the call in LLVM;
+    ``answers`` are the code for each target.
     """
 
     obj: Any
@@ -49,6 +41,7 @@ class Subject:
     call: str
     site: CallSite
     symbols: Mapping[str, Prototype | None]
+    function_types: Mapping[str, str]
     answers: Mapping[Target, tuple[LinkInput, ...]]
 
     @property
@@ -72,21 +65,17 @@ def describe_linking(target: Target) -> str:
 
 
 def find_subject(obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings) -> Subject:
-    """Return the subject of the other checks.
-
-    Raises
-    ------
-    NotLinkableError
-        If *obj* cannot be called, or does not return code for each target.
-    """
+    """Return the subject of the other checks. Raise `NotLinkableError` if *obj* cannot be called, or does not return
+    code for each target."""
     compiled = _compile_call(obj, args, targets, findings) if _has_hook(obj, findings) else None
     if compiled is None:
         raise findings.error()
-    site, own_code = compiled
+    site, built = compiled
     answers = _answers(site, targets, findings)
     if answers is None:
         raise findings.error()
-    return Subject(obj, args, targets, findings.call, site, _referenced(own_code, targets[0].arch), answers)
+    referenced = _referenced(built.code, targets[0].arch)
+    return Subject(obj, args, targets, findings.call, site, referenced, built.prototypes, answers)
 
 
 def _has_hook(obj: Any, findings: Findings) -> bool:
@@ -106,8 +95,8 @@ def _has_hook(obj: Any, findings: Findings) -> bool:
 
 def _compile_call(
     obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings
-) -> tuple[CallSite, bytes] | None:
-    """Compile a kernel that calls *obj*, and return the call site and the kernel's own code."""
+) -> tuple[CallSite, ahead_of_time.LinkedKernel] | None:
+    """Compile a kernel that calls *obj*, and return the call site and the kernel, which is not linked."""
     try:
         built = ahead_of_time.build(probe_kernel(obj, args), signature(args), cc=targets[0].cc, output="ltoir")
     except CallError as error:
@@ -136,14 +125,23 @@ def _compile_call(
         )
         return None
     findings.ok(_CALLABLE)
-    return site, built.code
+    return site, built
 
 
 def _referenced(own_code: bytes, arch: str) -> dict[str, Prototype | None]:
     """Return the symbols that the kernel's own code references, with their prototypes where its PTX shows them."""
     ptx = ptx_of_ltoir(own_code, (), arch) or b""
-    declared = of_ptx(ptx)
+    declared = prototypes_in(ptx)
     return {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
+
+
+def prototypes_in(code: bytes) -> dict[str, Prototype]:
+    """Return the prototypes of the functions that PTX declares or defines, as far as they can be read."""
+    return {
+        symbol.name: symbol.prototype
+        for symbol in ptx_symbols(code)
+        if symbol.prototype is not None and symbol.prototype.is_known
+    }
 
 
 def _answers(

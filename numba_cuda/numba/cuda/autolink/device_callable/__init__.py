@@ -2,7 +2,7 @@
 """The base class of objects that kernels call. It uses the public protocol alone, as a third party would.
 
 ==================  ==================================================================================
-``objects``         `DeviceCallable` and `device_method`
+``objects``         `DeviceCallable` and `device_method`; both in the simulator
 ``extern``          `Extern`: the C function that a call stands for
 ``c_abi``           C types and layouts of Numba types; `cxx_type`
 ``arguments``       binds the arguments of a call to parameters
@@ -10,12 +10,10 @@
 ``attributes``      attributes of objects as constants in kernels
 ``constants``       Python values as constants of a kernel
 ``lowering``        LLVM IR of the calls
-``registration``    registers `numba_types`, `attributes` and `lowering` with the compiler
-``simulation``      objects in the simulator
 ==================  ==================================================================================
 """
 
 from numba.cuda.core import config
 
 if not config.ENABLE_CUDASIM:  # the simulator has no compiler to register with
-    from . import registration  # noqa: F401
+    from . import attributes, lowering, numba_types  # noqa: F401

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,6 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from .constants import as_constant, constant_type
 
 _Parameter = inspect.Parameter
-# For a parameter that is always given: Python requires a default after a parameter that has one.
-_NEVER_USED = None
 
 
 class ArgumentError(TypeError):
@@ -24,10 +23,8 @@ class ArgumentError(TypeError):
 
 @dataclass(frozen=True)
 class CallArguments:
-    """The Numba types of a call's arguments, by parameter and in their order, defaults included.
-
-    The arguments of a parameter ``*args`` are named ``args_0``, ``args_1`` and so on.
-    """
+    """The Numba types of a call's arguments, by parameter and in their order, defaults included; those of a parameter
+    ``*args`` are named ``args_0``, ``args_1`` and so on."""
 
     named: Mapping[str, Any]
     pysig: inspect.Signature
@@ -44,13 +41,8 @@ class CallArguments:
 
     @classmethod
     def bind(cls, function: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> CallArguments:
-        """Bind the types of a call's positional and keyword arguments.
-
-        Raises
-        ------
-        ArgumentError
-            If they do not fit, or an argument that must be a constant is not one.
-        """
+        """Bind the types of a call's positional and keyword arguments. Raise `ArgumentError` if they do not fit, or an
+        argument that must be a constant is not one."""
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
@@ -71,7 +63,7 @@ class CallArguments:
                 given = tuple(_argument_type(parameter, element, function) for element in bound.arguments.get(name, ()))
                 bound.arguments[name] = given
                 elements = {f"{name}_{i}": element for i, element in enumerate(given)}
-                named.update(elements)
+                named |= elements
                 expanded += [parameter.replace(name=element) for element in elements]
             else:
                 argument = bound.arguments[name] if name in bound.arguments else _type_of_default(parameter)
@@ -105,10 +97,8 @@ def _without_literals(argument: Any) -> Any:
 def _requires_literal(parameter: inspect.Parameter, function: Callable[..., Any]) -> bool:
     annotation = parameter.annotation
     if isinstance(annotation, str):  # from __future__ import annotations
-        try:
+        with contextlib.suppress(Exception):  # a name that exists only for type checkers
             annotation = eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
-        except Exception:  # a name that exists only for type checkers
-            return False
     return annotation is types.Literal
 
 
@@ -128,7 +118,7 @@ def _positional(parameters: Sequence[inspect.Parameter]) -> inspect.Signature:
         default = as_constant(parameter.default)
         if default is not _Parameter.empty:
             after_default = True
-        elif after_default:
-            default = _NEVER_USED
+        elif after_default:  # Python requires a default here; it is not used
+            default = None
         positional.append(_Parameter(parameter.name, _Parameter.POSITIONAL_OR_KEYWORD, default=default))
     return inspect.Signature(positional)

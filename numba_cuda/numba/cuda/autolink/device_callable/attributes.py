@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -15,26 +14,22 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
+from ..protocol.callee import attribute_of
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
 from .objects import DeviceCallable, type_name
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type.
-
-    Raises
-    ------
-    TypingError
-        If there is no such attribute, or it cannot be a constant.
-    """
+    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if there
+    is no such attribute, or it cannot be a constant."""
     try:
         value = as_constant(getattr(owner, name))
     except AttributeError as error:
         if hasattr(type(owner), name):  # a property that raised
             raise _error(owner, f".{name} raised AttributeError: {error}") from error
-        names = ", ".join(_names(owner)) or "none"
-        raise _error(owner, f" has no attribute {name!r}", f"attributes: {names}") from None
+        public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
+        raise _error(owner, f" has no attribute {name!r}", f"attributes: {', '.join(public) or 'none'}") from None
     except Exception as error:
         raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
     if isinstance(value, DeviceCallable) and getattr(owner, name) is not value:
@@ -44,7 +39,10 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
             f".{name} makes a new object each time it is read",
             "what to do: keep the object, for example with functools.cached_property",
         )
-    numba_type = constant_type(value)
+    try:
+        numba_type = constant_type(value)
+    except Exception:  # a mock or a proxy, which is not of the type that it says
+        numba_type = None
     if numba_type is None:
         raise _error(owner, *_not_constant(name, value))
     return value, numba_type
@@ -55,12 +53,6 @@ def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
     return TypingError("\n  ".join(filter(None, lines)))
 
 
-def _names(owner: Any) -> Iterator[str]:
-    for name in sorted({*dir(owner)} - {*dir(DeviceCallable)}):
-        if not name.startswith("_"):
-            yield name
-
-
 def _not_constant(name: str, value: Any) -> tuple[str, str]:
     """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
@@ -68,7 +60,7 @@ def _not_constant(name: str, value: Any) -> tuple[str, str]:
             f".{name} is a Python method",
             "what to do: to call it in kernels, decorate it with @autolink.device_method",
         )
-    if hasattr(value, "__cuda_array_interface__"):
+    if attribute_of(value, "__cuda_array_interface__") is not None:
         return f".{name} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"
     return (
         f".{name} is of type {type(value).__qualname__}, which cannot be a constant of a kernel",
@@ -128,7 +120,7 @@ def _global_value(func_ir: Any, var: Any) -> Any:
         return definition.value
     if isinstance(definition, ir.Expr) and definition.op == "getattr":
         owner = _global_value(func_ir, definition.value)
-        return getattr(owner, definition.attr, None) if isinstance(owner, ModuleType) else None
+        return attribute_of(owner, definition.attr) if isinstance(owner, ModuleType) else None
     return None
 
 

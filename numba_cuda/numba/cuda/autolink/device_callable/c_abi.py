@@ -24,15 +24,8 @@ class CABIError(TypeError):
 class CType:
     """How C sees a value.
 
-    Attributes
-    ----------
-    cxx:
-        The type in CUDA C++.
-    kind:
-        ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex or 16-bit number, which C++ defines as
-        a struct), ``"pointer"`` or ``"void"``.
-    size, align:
-        In bytes.
+    ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
+    or 16-bit number, which C++ defines as a struct), ``"pointer"`` or ``"void"``; ``size`` and ``align`` are in bytes.
     """
 
     cxx: str
@@ -88,13 +81,8 @@ def cxx_type(numba_type: Any) -> str:
 
 
 def numba_type_named(name: str) -> Any:
-    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``.
-
-    Raises
-    ------
-    CABIError
-        If there is no such type.
-    """
+    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``. Raise
+    `CABIError` if there is no such type."""
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
@@ -200,13 +188,8 @@ class Layout:
 
 
 def memory_layout(numba_type: Any) -> Layout:
-    """Return where C finds the parts of a value of *numba_type* behind a pointer.
-
-    Raises
-    ------
-    CABIError
-        If a record has its fields at other offsets than a C++ struct.
-    """
+    """Return where C finds the parts of a value of *numba_type* behind a pointer. Raise `CABIError` if a record has its
+    fields at other offsets than a C++ struct."""
     if isinstance(numba_type, types.Record):
         return _record(numba_type)
     if isinstance(numba_type, types.BaseTuple):

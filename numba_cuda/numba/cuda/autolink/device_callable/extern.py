@@ -125,13 +125,8 @@ class Prototype:
 
 
 def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:
-    """Return the C function *extern* for a call whose *parameters* have these Numba types.
-
-    Raises
-    ------
-    CABIError
-        If an argument cannot be passed to C.
-    """
+    """Return the C function *extern* for a call whose *parameters* have these Numba types. Raise `CABIError` if an
+    argument cannot be passed to C."""
     names = list(parameters)
     args = []
     for name, target in extern.args or ((name, None) for name in names):

@@ -51,16 +51,12 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     c_function = callee.prototype(context.typing_context, argtypes)
     if c_function.cooperative:
         context.active_code_library.use_cooperative = True
-    passed = [_to_c(context, builder, arg, argtypes[arg.index], values[arg.index]) for arg in c_function.args]
     function = _declared(builder, c_function, loc)
-    takes = function.type.pointee.args
-    passed = [_with_pointer_type(builder, value, llvm_type) for value, llvm_type in zip(passed, takes, strict=True)]
-    result = builder.call(function, passed)
-    return _from_c(context, builder, c_function, result)
-
-
-def _with_pointer_type(builder: Any, value: Any, llvm_type: Any) -> Any:
-    return builder.bitcast(value, llvm_type) if isinstance(llvm_type, llvm.PointerType) else value
+    passed = []
+    for arg, llvm_type in zip(c_function.args, function.type.pointee.args, strict=True):
+        value = _to_c(context, builder, arg, argtypes[arg.index], values[arg.index])
+        passed.append(builder.bitcast(value, llvm_type) if isinstance(llvm_type, llvm.PointerType) else value)
+    return _from_c(context, builder, c_function, builder.call(function, passed))
 
 
 def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
@@ -76,24 +72,22 @@ def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
         values = (function.return_value, *function.args)
         for number, (value, c_type) in enumerate(zip(values, (returns, *c_types), strict=True)):
             _annotate(module, function, number, value, c_type)
-    elif getattr(function, "ftype", None) == function_type:
-        pass
-    elif _with_untyped_pointers(getattr(function, "ftype", None)) == _with_untyped_pointers(function_type):
+        return function
+    declared = getattr(function, "ftype", None)
+    if declared == function_type:
+        return function
+    if declared is not None and _with_untyped_pointers(declared) == _with_untyped_pointers(function_type):
         return builder.bitcast(function, function_type.as_pointer())
-    else:
-        raise LoweringError(
-            f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
-            "  what to do: put the types that differ into the symbol",
-            loc=loc,
-        )
-    return function
+    raise LoweringError(
+        f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
+        "  what to do: put the types that differ into the symbol",
+        loc=loc,
+    )
 
 
-def _with_untyped_pointers(function_type: Any) -> Any:
-    if function_type is None:
-        return None
-    types_ = (function_type.return_type, *function_type.args)
-    return [_POINTER if isinstance(each, llvm.PointerType) else each for each in types_]
+def _with_untyped_pointers(function_type: Any) -> list[Any]:
+    parts = (function_type.return_type, *function_type.args)
+    return [_POINTER if isinstance(each, llvm.PointerType) else each for each in parts]
 
 
 def _llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:

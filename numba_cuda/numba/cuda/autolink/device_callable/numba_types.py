@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any, NoReturn
+from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.errors import TypingError
@@ -17,7 +17,7 @@ from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
 from ..compilation import current_target
-from ..protocol.frames import raised_by_user_code
+from ..protocol.errors import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
 from .extern import Extern, Prototype, prototype
 from .objects import BoundDeviceMethod, DeviceCallable, type_name
@@ -55,10 +55,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
     """
 
     def __init__(self, obj: Any):
-        if isinstance(obj, BoundDeviceMethod):
-            self._identity = _WeakIdentity(obj.__self__, obj.__func__)
-        else:
-            self._identity = _WeakIdentity(obj, None)
+        owner = (obj.__self__, obj.__func__) if isinstance(obj, BoundDeviceMethod) else (obj, None)
+        self._identity = _WeakIdentity(*owner)
         self._calls: dict[Any, tuple[Signature, Prototype]] = {}
         self._as_written: dict[Any, tuple[Signature, Prototype]] = {}
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
@@ -175,13 +173,15 @@ def _target() -> Target | None:
 @typeof_impl.register(BoundDeviceMethod)
 def _typeof(obj: Any, context: Any) -> DeviceCallableType:
     if context.purpose is Purpose.argument:
-        _refuse_as_argument(obj)
-    return DeviceCallableType(obj)
-
-
-def _refuse_as_argument(obj: Any) -> NoReturn:
-    raise TypeError(
-        f"{type_name(obj)} cannot be an argument of a kernel: it is a constant of the kernels that call it\n"
-        f"  object: {safe_repr(obj)}\n"
-        "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
-    )
+        raise TypeError(
+            f"{type_name(obj)} cannot be an argument of a kernel: it is a constant of the kernels that call it\n"
+            f"  object: {safe_repr(obj)}\n"
+            "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
+        )
+    try:
+        return DeviceCallableType(obj)
+    except TypeError:  # weak references are made of the object itself only
+        raise TypingError(
+            f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
+            "  what to do: use the object itself"
+        ) from None

@@ -1,19 +1,40 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The base class of objects that kernels call and that have no Numba typing of their own."""
+"""The base class of objects that kernels call and that have no Numba typing of their own; in the simulator too."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
+from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from .extern import Extern
-from .simulation import simulated
 
-__all__ = ["BoundDeviceMethod", "DeviceCallable", "DeviceMethod", "Extern", "device_method", "type_name"]
+
+def simulated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return *function*, with the simulated GPU under the name ``cuda`` while a kernel calls it.
+
+    The simulator does this only for the globals of the kernel and of its device functions, while the Python function
+    of an object is often in another module.
+    """
+    if not (config.ENABLE_CUDASIM and hasattr(function, "__globals__")):
+        return function
+    from numba.cuda.simulator.kernel import _get_kernel_context
+    from numba.cuda.simulator.kernelapi import swapped_cuda_module
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kernel = _get_kernel_context()
+        if kernel is None:
+            return function(*args, **kwargs)
+        with swapped_cuda_module(function, kernel):
+            return function(*args, **kwargs)
+
+    return call
 
 
 class DeviceCallable:

@@ -35,80 +35,117 @@ class Seam:
     ----------
     path:
         ``module:Class.attribute``.
-    replacement:
-        Called with the original attribute; returns what replaces it.
+    function:
+        What is called in its place, with the original attribute as its first argument.
     """
 
     path: str
-    replacement: Callable[[Any], Any]
+    function: Callable[..., Any]
+
+    def replacement(self, original: Any) -> Any:
+        """Return what replaces the attribute *original*."""
+        if isinstance(original, type):
+            return staticmethod(functools.partial(self.function, original))
+
+        @functools.wraps(original)
+        def replaced(*args: Any, **kwargs: Any) -> Any:
+            return self.function(original, *args, **kwargs)
+
+        return replaced
 
 
-def _library_class(original: Any) -> Any:
-    def make_library(*args: Any, **kwargs: Any) -> Any:
-        from ..kernel_cache.library import PicklableLibrary
-
-        return PicklableLibrary(*args, **kwargs)
-
-    return staticmethod(make_library)
+SEAMS: list[Seam] = []
 
 
-def _external_library_class(original: Any) -> Any:
-    def make_library(*args: Any, **kwargs: Any) -> Any:
-        from ..compiling.declared_functions import LinkingExternalLibrary
+def _in_place_of(path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        SEAMS.append(Seam(path, function))
+        return function
 
-        return LinkingExternalLibrary(*args, **kwargs)
-
-    return make_library
+    return register
 
 
-def _lowering_pipeline(original: Any) -> Any:
+@_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
+def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
+    from ..kernel_cache.library import PicklableLibrary
+
+    return PicklableLibrary(*args, **kwargs)
+
+
+@_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
+def _magic_tuple(original: Any, codegen: Any) -> Any:
+    """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
+    cc = cc_without_device()
+    if cc is None:
+        return original(codegen)
+    from numba.cuda.cudadrv.runtime import runtime
+
+    return runtime.get_version(), cc
+
+
+@_in_place_of("numba.cuda.compiler:ExternalCodeLibrary")
+def _make_external_library(original: Any, *args: Any, **kwargs: Any) -> Any:
+    from ..compiling.declared_functions import LinkingExternalLibrary
+
+    return LinkingExternalLibrary(*args, **kwargs)
+
+
+@_in_place_of("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline")
+def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
     """Ask called objects when types are final, and lower with `LinkingNativeLowering`."""
+    from numba.cuda.compiler import CUDANativeLowering
 
-    @functools.wraps(original)
-    def define_cuda_lowering_pipeline(self: Any, state: Any) -> Any:
-        from numba.cuda.compiler import CUDANativeLowering
+    from ..compiling.passes import AskCallees, LinkingNativeLowering
 
-        from ..compiling.passes import AskCallees, LinkingNativeLowering
-
-        manager = original(self, state)
-        manager.passes = [
-            (AskCallees, "ask called objects for linkable code"),
-            *(
-                (LinkingNativeLowering if implementation is CUDANativeLowering else implementation, description)
-                for implementation, description in manager.passes
-            ),
-        ]
-        return manager
-
-    return define_cuda_lowering_pipeline
+    manager = original(compiler, state)
+    manager.passes = [
+        (AskCallees, "ask called objects for linkable code"),
+        *(
+            (LinkingNativeLowering if implementation is CUDANativeLowering else implementation, description)
+            for implementation, description in manager.passes
+        ),
+    ]
+    return manager
 
 
-def _compile_for_device(original: Any) -> Any:
-    """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
-
-    @functools.wraps(original)
-    def compile_cuda(*args: Any, **options: Any) -> Any:
-        function = getattr(args[0], "__name__", "a function")
-        with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
-            compiled = original(*args, **options)
-        from ..compiling.code_library import LinkingCodeLibrary
-
-        if isinstance(compiled.library, LinkingCodeLibrary):
-            compiled.library.expect_search()
-        return compiled
-
-    return compile_cuda
-
-
-def _compile(original: Any) -> Any:
+@_in_place_of("numba.cuda.compiler:compile_cuda")
+def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
+    with compiling(_target(options, for_device=False)):
+        return original(*args, **options)
 
-    @functools.wraps(original)
-    def compile_cuda(*args: Any, **options: Any) -> Any:
-        with compiling(_target(options, for_device=False)):
-            return original(*args, **options)
 
-    return compile_cuda
+@_in_place_of("numba.cuda.compiler:ExternFunction.__reduce__")
+def _reduce_extern_function(original: Any, function: Any) -> Any:
+    """Pickle declared functions so that they can be called after unpickling."""
+    from ..compiling.declared_functions import reduce_function
+
+    return reduce_function(function)
+
+
+@_in_place_of("numba.cuda.decorators:declare_device_function")
+def _declare_device_function(
+    original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
+) -> Any:
+    """Remember how functions are declared."""
+    from ..compiling.declared_functions import remember
+
+    template = original(name, restype, argtypes, link, use_cooperative, abi)
+    remember(template.key, link, use_cooperative, abi)
+    return template
+
+
+@_in_place_of("numba.cuda.dispatcher:compile_cuda")
+def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
+    """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
+    function = getattr(args[0], "__name__", "a function")
+    with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
+        compiled = original(*args, **options)
+    from ..compiling.code_library import LinkingCodeLibrary
+
+    if isinstance(compiled.library, LinkingCodeLibrary):
+        compiled.library.expect_search()
+    return compiled
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
@@ -135,55 +172,21 @@ def _target(options: dict[str, Any], for_device: bool) -> Target:
     )
 
 
+@_in_place_of("numba.cuda.dispatcher:get_current_device")
 def _current_device(original: Any) -> Any:
     """Report the compute capability that `build` compiles for, with or without a GPU."""
-
-    @functools.wraps(original)
-    def get_current_device() -> Any:
-        cc = cc_without_device()
-        return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
-
-    return get_current_device
+    cc = cc_without_device()
+    return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
 
 
-def _magic_tuple(original: Any) -> Any:
-    """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
-
-    @functools.wraps(original)
-    def magic_tuple(self: Any) -> Any:
-        cc = cc_without_device()
-        if cc is None:
-            return original(self)
-        from numba.cuda.cudadrv.runtime import runtime
-
-        return runtime.get_version(), cc
-
-    return magic_tuple
-
-
-def _bind(original: Any) -> Any:
+@_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
+def _bind(original: Any, kernel: Any) -> None:
     """Without a GPU, link a compiled kernel and do not load it."""
-
-    @functools.wraps(original)
-    def bind(self: Any) -> None:
-        cc = cc_without_device()
-        if cc is None:
-            original(self)
-        else:
-            self._codelibrary.get_cubin(cc)
-
-    return bind
-
-
-def _compile_device(original: Any) -> Any:
-    """Keep device functions that `build` compiles apart from those compiled for the current GPU."""
-
-    @functools.wraps(original)
-    def compile_device(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _isolate(self)
-        return original(self, *args, **kwargs)
-
-    return compile_device
+    cc = cc_without_device()
+    if cc is None:
+        original(kernel)
+    else:
+        kernel._codelibrary.get_cubin(cc)
 
 
 # Of each build in progress, the overloads that dispatchers had before it.
@@ -201,100 +204,50 @@ def isolated_device_functions() -> Iterator[None]:
             dispatcher.overloads = overloads
 
 
-def _isolate(dispatcher: Any) -> None:
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
+def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Give *dispatcher* its own overloads for the build in progress, if there is one."""
     if cc_without_device() is not None and _isolated and id(dispatcher) not in _isolated[-1]:
         _isolated[-1][id(dispatcher)] = (dispatcher, dispatcher.overloads)
         dispatcher.overloads = type(dispatcher.overloads)()
+    return original(dispatcher, *args, **kwargs)
 
 
-def _resolve_value_type(original: Any) -> Any:
-    """Note the Numba types of objects with linkable code."""
-
-    @functools.wraps(original)
-    def resolve_value_type(self: Any, value: Any) -> Any:
-        numba_type = original(self, value)
-        if compilation() is not None:
-            from ..protocol.call_sites import note_objects
-
-            note_objects(numba_type, value)
-        return numba_type
-
-    return resolve_value_type
-
-
-def _get_function(original: Any) -> Any:
-    """Attach the code of objects that only an intrinsic requests."""
-
-    @functools.wraps(original)
-    def get_function(self: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
-        if compilation() is not None:
-            from ..compiling.passes import attach_requested
-
-            attach_requested(self, func_type, signature)
-        return original(self, func_type, signature, *args, **kwargs)
-
-    return get_function
-
-
-def _enable_caching(original: Any) -> Any:
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.enable_caching")
+def _enable_caching(original: Any, dispatcher: Any) -> None:
     """Cache kernels with external code too."""
+    if dispatcher.targetoptions.get("device"):
+        original(dispatcher)
+        return
+    from ..kernel_cache.dispatcher_cache import KernelCache
 
-    @functools.wraps(original)
-    def enable_caching(self: Any) -> None:
-        if self.targetoptions.get("device"):
-            original(self)
-            return
-        from ..kernel_cache.dispatcher_cache import KernelCache
-
-        self._cache = KernelCache(self.py_func, self.targetoptions)
-
-    return enable_caching
+    dispatcher._cache = KernelCache(dispatcher.py_func, dispatcher.targetoptions)
 
 
-def _declare_device_function(original: Any) -> Any:
-    """Remember how functions are declared."""
+@_in_place_of("numba.cuda.target:CUDATypingContext.resolve_value_type")
+def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
+    """Note the Numba types of objects with linkable code."""
+    numba_type = original(context, value)
+    if compilation() is not None:
+        from ..protocol.call_sites import note_objects
 
-    @functools.wraps(original)
-    def declare_device_function(
-        name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
-    ) -> Any:
-        from ..compiling.declared_functions import remember
-
-        template = original(name, restype, argtypes, link, use_cooperative, abi)
-        remember(template.key, link, use_cooperative, abi)
-        return template
-
-    return declare_device_function
+        note_objects(numba_type, value)
+    return numba_type
 
 
-def _reduce_extern_function(original: Any) -> Any:
-    """Pickle declared functions so that they can be called after unpickling."""
+@_in_place_of("numba.cuda.target:CUDATargetContext.get_function")
+def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
+    """Attach the code of objects that only an intrinsic requests."""
+    if compilation() is None:
+        return original(context, func_type, signature, *args, **kwargs)
+    from ..compiling.passes import attach_requested, note_implementation
 
-    def __reduce__(self: Any) -> Any:
-        from ..compiling.declared_functions import reduce_function
-
-        return reduce_function(self)
-
-    return __reduce__
+    attach_requested(context, func_type, signature)
+    implementation = original(context, func_type, signature, *args, **kwargs)
+    note_implementation(context, implementation)
+    return implementation
 
 
-SEAMS = (
-    Seam("numba.cuda.codegen:JITCUDACodegen._library_class", _library_class),
-    Seam("numba.cuda.codegen:JITCUDACodegen.magic_tuple", _magic_tuple),
-    Seam("numba.cuda.compiler:ExternalCodeLibrary", _external_library_class),
-    Seam("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline", _lowering_pipeline),
-    Seam("numba.cuda.compiler:compile_cuda", _compile),
-    Seam("numba.cuda.compiler:ExternFunction.__reduce__", _reduce_extern_function),
-    Seam("numba.cuda.decorators:declare_device_function", _declare_device_function),
-    Seam("numba.cuda.dispatcher:compile_cuda", _compile_for_device),
-    Seam("numba.cuda.dispatcher:get_current_device", _current_device),
-    Seam("numba.cuda.dispatcher:_Kernel.bind", _bind),
-    Seam("numba.cuda.dispatcher:CUDADispatcher.compile_device", _compile_device),
-    Seam("numba.cuda.dispatcher:CUDADispatcher.enable_caching", _enable_caching),
-    Seam("numba.cuda.target:CUDATypingContext.resolve_value_type", _resolve_value_type),
-    Seam("numba.cuda.target:CUDATargetContext.get_function", _get_function),
-)
 # Attributes of numba-cuda that are used and not replaced.
 _ALSO_NEEDED = (
     "numba.cuda.codegen:CUDACodeLibrary._reduce_states",

@@ -3,28 +3,19 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import importlib.metadata
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite
-import numpy as np
-from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 
-import numba_cuda
-
-from ..value_fingerprint import fingerprint
+from ..compilation import tool_versions
+from ..value_fingerprint import file_digest, fingerprint
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = 3
+_SCHEMA = 4
 _FUNCTION = "the function"
 
 
@@ -37,14 +28,17 @@ class KernelFunction:
     name:
         Its qualified name.
     place:
-        Its file and line, the same for every version of its source.
+        The name of its file and its line, the same for every version of its source.
     source:
         What changes with the text of that file.
+    path:
+        The whole path of the file, which is in debug and line information.
     """
 
     name: str
     place: str
     source: str
+    path: str
 
     @classmethod
     def of(cls, py_func: Any, numba_place: str, numba_stamp: Any) -> KernelFunction:
@@ -54,9 +48,10 @@ class KernelFunction:
         code = py_func.__code__
         digest = file_digest(code.co_filename)
         if digest is None:
-            return cls(py_func.__qualname__, numba_place, repr(numba_stamp))
-        place = f"{os.path.abspath(code.co_filename)}:{code.co_firstlineno}"
-        return cls(py_func.__qualname__, f"{py_func.__qualname__} at {place}", digest)
+            return cls(py_func.__qualname__, numba_place, repr(numba_stamp), code.co_filename)
+        path = os.path.abspath(code.co_filename)
+        place = f"{py_func.__qualname__} at {os.path.basename(path)}:{code.co_firstlineno}"
+        return cls(py_func.__qualname__, place, digest, path)
 
     def key(self, signature: Any, target: Any, options: Mapping[str, Any], others: Mapping[str, str]) -> CacheKey:
         """Return the key of the kernel that is compiled from it for *signature* and *target* (numba-cuda's pair of
@@ -66,9 +61,12 @@ class KernelFunction:
             "the file's content": self.source,
             "argument types": str(signature),
             "toolkit and compute capability": repr(target),
-            **{f"version of {name}": version for name, version in _versions().items()},
+            "schema": str(_SCHEMA),
+            **{f"version of {name}": version for name, version in tool_versions().items()},
             **{f"option {name}": _shown(option) for name, option in options.items()},
         }
+        if options.get("debug") or options.get("lineinfo"):
+            parts["the file's path"] = self.path
         for label, value in others.items():
             while label in parts:  # they begin with the function's name, which may be anything
                 label += "'"
@@ -79,35 +77,6 @@ class KernelFunction:
         """Return whether *entry* is a kernel of this function, whatever its options and the version of its source."""
         shown = dict(CacheKey("kernel", self.name, ((_FUNCTION, self.place),)).table)
         return entry.kind == "kernel" and (_FUNCTION, shown[_FUNCTION]) in entry.parts
-
-
-def file_digest(path: str) -> str | None:
-    """Return the SHA-256 of the file at *path*; ``None`` if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except (OSError, ValueError):
-        return None
-
-
-@functools.cache
-def _versions() -> dict[str, str]:
-    """The versions of everything that takes part in compiling a kernel."""
-    try:
-        own = importlib.metadata.version("numba-cuda-autolink")
-    except importlib.metadata.PackageNotFoundError:
-        own = "not installed"
-    return {
-        "Python": f"{sys.implementation.cache_tag} {sys.version}",
-        "numba-cuda-autolink": f"{own}, schema {_SCHEMA}",
-        "numba-cuda": str(vars(numba_cuda)["__version__"]),
-        "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
-        "NumPy": np.__version__,
-        "llvmlite": llvmlite.__version__,
-        "NVRTC": toolkit.nvrtc_build(),
-        "NVVM": toolkit.nvvm_build(),
-        "nvJitLink": toolkit.nvjitlink_build(),
-    }
 
 
 def _shown(option: Any) -> str:

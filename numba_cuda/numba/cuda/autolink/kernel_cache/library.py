@@ -16,7 +16,7 @@ from numba.cuda.locks import module_init_lock
 
 from ..compiling.code_library import LinkingCodeLibrary
 from ..compiling.linking_files import LinkingFiles
-from ..protocol.asked_call import with_answer
+from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 
 

@@ -8,12 +8,12 @@ each object is.
 
 from __future__ import annotations
 
-import dis
+import builtins
 import functools
-import sys
+import os
 import types as pytypes
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cuda.core import ObjectCode
@@ -22,11 +22,17 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from ..compiling.declared_functions import declaration
 from ..protocol.callee import find_callee, identity
-from ..value_fingerprint import UnknownValueError, fingerprint, is_versioned, plain, state
+from ..value_fingerprint import (
+    UnknownValueError,
+    file_digest,
+    fingerprint,
+    globals_used,
+    names_used,
+    origin_of,
+    plain,
+    state,
+)
 
-_LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
-# Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says whether the global is about to be called.
-_NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 # A property that makes an object with the same property leads on for ever.
 _MOST_THINGS = 1000
 
@@ -83,7 +89,7 @@ class Reached:
     def _add(self, label: str, *values: Any) -> None:
         if len(values) == 1 and type(values[0]) in (bool, int, str) and len(text := repr(values[0])) < 60:
             shown = f"{text} {type(values[0]).__qualname__}"
-        elif len(values) == 1 and isinstance(values[0], type):
+        elif len(values) == 1 and isinstance(values[0], type) and origin_of(values[0].__module__) == "versioned":
             shown = f"{values[0].__module__}.{values[0].__qualname__}"
         else:
             try:
@@ -111,15 +117,17 @@ class Reached:
     def _function(self, label: str, function: Any) -> None:
         """Reach everything that the code of *function* names."""
         code = function.__code__
-        names = tuple(dict.fromkeys(name for each in _codes(code) for name in each.co_names))
+        names = names_used(code)
         for name in names:
             if name not in self._names:
                 self._names[name] = None
                 for owner_label, owner in tuple(self._owners):
                     self._work.append(functools.partial(self._named, owner_label, owner, name))
-        for name in _globals_used(code):
+        for name in globals_used(code):
             if name in function.__globals__:
                 self._reach(f"{label}.{name}", function.__globals__[name], names)
+            elif origin_of(getattr(value := getattr(builtins, name, len), "__module__", None)) is None:
+                self._reach(f"{label}.{name}", value, names)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
             try:
                 value = cell.cell_contents
@@ -177,11 +185,14 @@ class Reached:
                     self._linked(f"link[{number}] of {label}", item)
             self._owner(label, value)
         elif hasattr(value, "__self__") and hasattr(value, "__func__"):
-            self._add(label, getattr(value.__func__, "__name__", ""))
+            self._add(label, getattr(value, "__numba_cuda_call__", value).__func__)
             self._reach(f"{label}.__self__", value.__self__, ())
         elif isinstance(value, pytypes.FunctionType) and find_callee(value) is None:
             self._add(label, value.__module__, value.__qualname__)
-            if not is_versioned(value):
+            origin = origin_of(value.__globals__.get("__name__"))
+            if origin is not None:
+                self._add(f"{label}'s module", origin)
+            else:
                 self._add(f"{label}'s code", value.__code__)
                 self._work.append(functools.partial(self._function, label, value))
         elif isinstance(value, pytypes.BuiltinFunctionType) and find_callee(value) is None:
@@ -192,7 +203,8 @@ class Reached:
             self._add(label, value)
             self._owner(label, value)
         else:
-            self._add(label, type(value))
+            # The code of its class shows in the attributes, and in the answers that are compared.
+            self._show(label, f"{type(value).__module__}.{type(value).__qualname__}")
             if isinstance(value, (list, dict, set, frozenset, bytearray)):
                 self._add(f"{label}'s content", value)
             for name, attribute in attributes.items():
@@ -200,10 +212,13 @@ class Reached:
             self._owner(label, value)
 
     def _linked(self, label: str, item: Any) -> None:
-        """Reach what is named with ``link=``: code in memory counts by its content, a file by its path."""
+        """Reach what is named with ``link=``: it counts by its content, and a file by its name too."""
         self.external_code = True
         self.linked.append(item)
-        self._add(label, item)
+        if isinstance(item, (str, os.PathLike)):
+            self._add(label, os.path.basename(item), file_digest(item))
+        else:
+            self._add(label, item)
         if isinstance(item, (LinkableCode, ObjectCode)):
             self._is_new(item)
 
@@ -224,28 +239,6 @@ class Reached:
             self._add(f"{label}.{name}", "raises", type(error))
             return
         self._reach(f"{label}.{name}", value, tuple(self._names))
-
-
-def _codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
-    """Yield *code* and the code of the functions that are defined in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, pytypes.CodeType):
-            yield from _codes(constant)
-
-
-def _globals_used(code: pytypes.CodeType) -> dict[str, None]:
-    """Return the names of the globals that *code* reads, in order. ``co_names`` also has those of attributes."""
-    used: dict[str, None] = {}
-    for each in _codes(code):
-        bytecode = each.co_code
-        extended = 0
-        for offset in range(0, len(bytecode), 2):
-            opcode, argument = bytecode[offset], bytecode[offset + 1] | extended
-            if opcode == _LOAD_GLOBAL:
-                used[each.co_names[argument >> _NAME_SHIFT]] = None
-            extended = argument << 8 if opcode == _EXTENDED_ARG else 0
-    return used
 
 
 def _may_bring_code(value: Any) -> bool:

@@ -6,9 +6,7 @@ To check a record runs hooks, which may run at any time, but no compiler and no 
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import linecache
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,11 +16,11 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_i
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import asking
-from ..protocol.asked_call import with_answer
+from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 from ..value_fingerprint import fingerprint
-from .kernel_key import file_digest
-from .references import NotCacheableError, code_label, is_numba_cuda_global
+from .bodies import Body
+from .references import code_label, is_numba_cuda_global
 
 _Subject = Literal["content", "key", "numba-cuda"]
 
@@ -57,53 +55,31 @@ class Record:
         What the kernel was linked for.
     facts:
         One for each entry of the kernel's code library, in order.
-    sources:
-        The other Python files with call sites, and the digests of their content.
+    bodies:
+        The functions that were compiled into the kernel although it does not reach them by name.
     """
 
     target: Target
     facts: tuple[Fact, ...]
-    sources: tuple[tuple[str, str], ...]
+    bodies: tuple[Body, ...]
 
     @classmethod
-    def of(cls, entries: Iterable[Any], target: Target, own_file: str) -> Record:
-        """Return the record of a kernel that was just linked for *target*. Its *own_file* is in its key.
-
-        Raises
-        ------
-        NotCacheableError
-            If the source with a call site cannot be read.
-        """
-        entries = tuple(entries)
-        sites = {entry.filename: entry for entry in reversed(entries) if isinstance(entry, CallSite)}
-        sites.pop(own_file, None)
-        sources = []
-        for filename, site in sorted(sites.items()):
-            digest = _source_digest(filename)
-            if digest is None:
-                raise NotCacheableError(f"the Python source with {site} cannot be read")
-            sources.append((filename, digest))
-        return cls(target, tuple(_fact(entry, target) for entry in entries), tuple(sources))
+    def of(cls, entries: Iterable[Any], target: Target, bodies: tuple[Body, ...]) -> Record:
+        """Return the record of a kernel that was just linked for *target*."""
+        return cls(target, tuple(_fact(entry, target) for entry in entries), bodies)
 
     def change(self, entries: Iterable[Any]) -> str | None:
         """Return what changed, in words, or ``None``. *entries* are those of the code library, found again.
 
         Hooks are asked, and may raise.
         """
-        for filename, digest in self.sources:
-            if _source_digest(filename) != digest:
-                return f"{filename} was edited"
+        for body in self.bodies:
+            if body.changed:
+                return f"{body.module}.{body.name}, which is compiled into it, changed"
         for fact, entry in zip(self.facts, entries, strict=True):
             if _fact(entry, self.target, fact.subject).digest != fact.digest:
                 return f"the code of {fact.label} changed"
         return None
-
-
-def _source_digest(filename: str) -> str | None:
-    digest = file_digest(filename)
-    if digest is None and (lines := linecache.getlines(filename)):  # a notebook's cell, or a module in a zip file
-        digest = hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-    return digest
 
 
 def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
@@ -119,12 +95,13 @@ def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
 
 def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> Fact:
     link_key = site.callee.link_key
-    key = b""
+    key, code = b"", None
     if link_key is not None:
         with asking(target):
-            key = fingerprint(link_key(*site.argtypes), site.callee.source_stamp)
+            code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
+            key = fingerprint(link_key(*site.argtypes), code)
     if subject is None:
-        by_key = link_key is not None and with_answer(site, target).answer.in_memory
+        by_key = link_key is not None and code is not None and with_answer(site, target).answer.in_memory
         subject = "key" if by_key else "content"
     if subject == "key":
         return Fact(str(site), subject, fingerprint(link_key is None, key, _meaning(site, target)))
@@ -133,16 +110,22 @@ def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> F
 
 
 def _meaning(site: CallSite, target: Target) -> Any:
-    """Return which C function a device callable says that the call means: symbol, return type, argument types."""
+    """Return which C function a device callable says that the call means."""
     says = getattr(site.callee.obj, "__numba_cuda_call__", None)
     if says is None:
         return None
     parameters = inspect.signature(says).parameters.values()
+    # A call of one of the object's methods has other parameters. The method's own meaning follows from the attributes
+    # and the code of the object, which are parts of the kernel's key.
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     split = len(site.argtypes) - len(by_name)
+    arguments = site.argtypes[:split], dict(zip(by_name, site.argtypes[max(split, 0) :], strict=False))
+    try:
+        inspect.signature(says).bind(*arguments[0], **arguments[1])
+    except TypeError:
+        return None
     with asking(target):
-        extern = says(*site.argtypes[:split], **dict(zip(by_name, site.argtypes[split:], strict=True)))
-    return extern.symbol, extern.returns, extern.args
+        return says(*arguments[0], **arguments[1])
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:

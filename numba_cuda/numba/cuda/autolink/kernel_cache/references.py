@@ -59,13 +59,17 @@ class KernelPickler(NumbaPickler):
         super().__init__(file, protocol=5)
         self._reached = reached
         self._globals: dict[Any, tuple[str, ...]] = {}
-        linked = [os.fspath(item) for item in reached.linked if isinstance(item, (str, os.PathLike))]
+        self._linked = {
+            os.fspath(item): number
+            for number, item in enumerate(reached.linked)
+            if isinstance(item, (str, os.PathLike))
+        }
         for entry in entries:
             if isinstance(entry, CallSite):
                 self._locate(entry.callee.obj, _modules_at(entry.filename), str(entry))
             elif not isinstance(entry, (str, os.PathLike)):
                 self._locate(entry, _numba_cuda_modules(), code_label(entry))
-            elif os.fspath(entry) not in linked and not is_numba_cuda_file(entry):
+            elif os.fspath(entry) not in self._linked and not is_numba_cuda_file(entry):
                 raise NotCacheableError(_not_reached(os.fspath(entry)))
 
     def _locate(self, obj: Any, modules: Iterable[pytypes.ModuleType], label: str) -> None:
@@ -80,6 +84,10 @@ class KernelPickler(NumbaPickler):
 
     def persistent_id(self, obj: Any) -> Any:
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
+        if isinstance(obj, (str, os.PathLike)):
+            # Another checkout of the same sources has the file in another folder.
+            number = self._linked.get(os.fspath(obj))
+            return None if number is None else ("linked", number)
         known_as = identity(obj)
         if known_as in self._globals:
             return self._globals[known_as]
@@ -98,6 +106,8 @@ class KernelUnpickler(pickle.Unpickler):
         """Return the object that *reference* stands for."""
         if reference[0] == "reached":
             return self._reached.things[reference[1]]
+        if reference[0] == "linked":
+            return os.fspath(self._reached.linked[reference[1]])
         _, module, name = reference
         found: Any = sys.modules.get(module)
         if found is None:

@@ -10,6 +10,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.code_library import LinkingCodeLibrary
+from .bodies import bodies_of
 from .reachable import Reached
 from .record import Record
 from .references import KernelPickler, KernelUnpickler, NotCacheableError
@@ -64,7 +65,8 @@ def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
     file = io.BytesIO()
     pickler = KernelPickler(file, reached, entries)
     kernel_states = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
-    record = Record.of(entries, states.get("target") or Target((0, 0)), kernel.py_func.__code__.co_filename)
+    target = states.get("target") or Target((0, 0))
+    record = Record.of(entries, target, bodies_of(library, kernel.py_func, reached))
     if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
     pickler.dump((signature, kernel_states, library._reduce_class(), states, record))

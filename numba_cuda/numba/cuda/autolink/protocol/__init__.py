@@ -11,11 +11,9 @@ A `CallSite` is asked once, where the compiler finds it; from then on it travels
 ``hooks``             the hooks that objects implement, as protocols for type checkers
 ``callee``            objects with linkable code, and which object answers for a call
 ``call_sites``        which objects the calls of a typed function reach
-``asking``            calls an object's hooks, once per signature and target
+``asking``            calls an object's hooks, once per signature and target; a call site with its answer
 ``answers``           what an object returned, and what is remembered of it while the object lives
-``asked_call``        a call site together with its answer
 ``stored_answers``    answers of objects with a link key, kept on disk
-``errors``            the errors that users see when an object gives no usable answer
-``frames``            the line of a user's own source that raised an exception
+``errors``            the errors that users see when an object gives no usable answer, and where it raised
 ====================  ==========================================================================================
 """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import weakref
 from collections.abc import Iterable, Mapping
@@ -10,10 +11,12 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, is_item
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .callee import Callee, Identity
 
+_MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
 # A piece of code, or the path of a file that is read when it is linked.
 Item = LinkInput | str | os.PathLike[str]
 # The argument types of a call, and the target that its code is for.
@@ -33,16 +36,20 @@ class Answer:
     stored:
         Whether the answer came from disk, where it was stored for the same link key, and the object was not asked.
 
+    code:
+        The digest of the object's code, before it was asked: it may remember things while it answers.
+
     Raises
     ------
     LinkInputError
         If a file is missing or is not code that can be linked: an error of the call, not of a later link.
     """
 
-    def __init__(self, items: tuple[Item, ...], seconds: float = 0.0, stored: bool = False):
+    def __init__(self, items: tuple[Item, ...], seconds: float = 0.0, stored: bool = False, code: bytes | None = None):
         self._items = items
         self.seconds = seconds
         self.stored = stored
+        self.code = code
         self.inputs()
 
     @property
@@ -90,7 +97,13 @@ def items_of(returned: Any) -> tuple[Any, ...]:
     if is_item(returned):
         return (returned,)
     if isinstance(returned, Iterable) and not isinstance(returned, (bytes, bytearray, memoryview, Mapping)):
-        return tuple(returned)
+        items = tuple(itertools.islice(returned, _MOST_ITEMS + 1))
+        if len(items) > _MOST_ITEMS:
+            raise LinkInputError(
+                f"got {type(returned).__name__} {safe_repr(returned)} with more than {_MOST_ITEMS} items, expected an"
+                " iterable that ends"
+            )
+        return items
     raise LinkInputError.unknown_item(returned)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asking objects for their code: the only module that calls their hooks."""
+"""Asking objects for their code: the only module that calls their hooks. A call site then travels with its answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
@@ -20,9 +21,32 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import asking
 from .answers import Answer, AnswerMemory, Item, items_of
+from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
-from .errors import AskedAgainError, CallError, HookError
-from .frames import raised_at, raised_by_hook
+from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
+
+
+@dataclass(frozen=True)
+class AskedCall(CallSite):
+    """A call site together with the answer for one target. Two are equal if their call sites are.
+
+    It is pickled as its call site: the answer holds code and callbacks, which the object gives again.
+    """
+
+    target: Target = field(compare=False)
+    answer: Answer = field(compare=False, repr=False)
+
+    @property
+    def site(self) -> CallSite:
+        """The call site alone, without an answer."""
+        return CallSite(self.callee, self.argtypes, self.filename, self.line, self.function)
+
+    def __reduce__(self) -> Any:
+        return _site, (self.site,)
+
+
+def _site(site: CallSite) -> CallSite:
+    return site
 
 
 class _InProgress(threading.local):
@@ -62,6 +86,24 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     return answers[question]
 
 
+def with_answer(call: CallSite, target: Target) -> AskedCall:
+    """Return *call* with its answer for *target*.
+
+    A call that was asked for this target is returned as it is. The called object is asked only where there is no such
+    answer: by the compiler, when it finds the call; for a link for another target than the compilation's, as
+    ``get_cubin(cc=...)`` makes it; and for a kernel loaded from a cache, whose calls come without answers.
+
+    Raises
+    ------
+    HookError
+        As `ask`. It does not name the call site, which the caller knows.
+    """
+    if isinstance(call, AskedCall) and call.target == target:
+        return call
+    answer = ask(call.callee, call.argtypes, target)
+    return AskedCall(call.callee, call.argtypes, call.filename, call.line, call.function, target, answer)
+
+
 def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     """Call the hook of *callee*, whatever it answered before, and remember nothing.
 
@@ -90,6 +132,7 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
 
 def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     key = link_key(callee, argtypes, target)
+    code = callee.code_digest() if key is not None else None
     asked = False
 
     def ask_object() -> tuple[Item, ...]:
@@ -104,8 +147,8 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
         else:
             from .stored_answers import stored
 
-            items = stored(callee, key, argtypes, target, ask_object)
-        return _fitting(Answer(items, time.perf_counter() - start, stored=not asked), target)
+            items = stored(callee, code, key, argtypes, target, ask_object)
+        return _fitting(Answer(items, time.perf_counter() - start, stored=not asked, code=code), target)
 
 
 def _fitting(answer: Answer, target: Target) -> Answer:

@@ -14,7 +14,7 @@ from numba.cuda.core import ir
 from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
-from .callee import HOOK, Callee, find_callee
+from .callee import HOOK, Callee, attribute_of, find_callee
 
 # What a variable stands for whose definitions do not name one constant.
 _UNKNOWN: Any = object()
@@ -175,5 +175,5 @@ def note_objects(numba_type: types.Type, value: Any) -> None:
     if isinstance(value, tuple):
         for element_type, element in zip(getattr(numba_type, "types", ()), value, strict=False):
             note_objects(element_type, element)
-    elif not inspect.isclass(value) and hasattr(value, HOOK):
+    elif not inspect.isclass(value) and attribute_of(value, HOOK) is not None:
         in_progress.note_object(numba_type, value)

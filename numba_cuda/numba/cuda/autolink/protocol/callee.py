@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import os
 import pickle
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from types import MethodType, ModuleType
+from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..value_fingerprint import UnknownValueError, fingerprint
+
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
+_NO_SUCH_NAME = "_numba_cuda_link_asks_for_a_name_that_nothing_has"
 
 # The id() of an object; of a bound method, those of its owner and its function.
 Identity = tuple[int, ...]
@@ -28,16 +31,17 @@ class Callee:
         The object itself, which is kept alive.
     hook:
         Its ``__numba_cuda_link__``.
-    identity:
-        As `identity` returns it: unique while the objects in `told_apart_by` live.
+    identity, told_apart_by:
+        As `identity` returns it: unique while the objects in ``told_apart_by`` live.
     """
 
-    __slots__ = ("hook", "identity", "obj")
+    __slots__ = ("hook", "identity", "obj", "told_apart_by")
 
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self.identity = identity(obj)
+        self.told_apart_by = _told_apart_by(obj)
+        self.identity = tuple(map(id, self.told_apart_by))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callee) and self.identity == other.identity
@@ -52,37 +56,34 @@ class Callee:
         return _callee_of_pickled, (self.obj,)  # the hook comes with the object
 
     @property
-    def told_apart_by(self) -> tuple[Any, ...]:
-        """The objects whose identities tell it apart."""
-        return _told_apart_by(self.obj)
-
-    @property
     def name(self) -> str:
         """A short name: that of a function, class or method (with its owner's type), or of an object's type."""
-        named = self.obj if hasattr(self.obj, "__name__") else type(self.obj)
-        owner = getattr(self.obj, "__self__", None)
-        if owner is None or isinstance(owner, ModuleType):
-            return str(named.__name__)
-        return f"{getattr(owner, '__name__', type(owner).__name__)}.{named.__name__}"
+        name, owner = _name_of(self.obj), attribute_of(self.obj, "__self__")
+        return name if owner is None or isinstance(owner, ModuleType) else f"{_name_of(owner)}.{name}"
 
     @property
     def link_key(self) -> Callable[..., Any] | None:
         """The object's own ``__numba_cuda_link_key__``, or None."""
         return _own_attribute(self.obj, KEY_HOOK)
 
-    @property
-    def source_stamp(self) -> str:
-        """File, size and modification time of the hook's Python source; empty if it has none.
+    def code_digest(self) -> bytes | None:
+        """Return a digest of the hook's code, and of that of the object's class and its bases; None if unknown.
 
-        The source is part of what an answer is stored under: an author who changes the code that a hook generates need
-        not change the link key.
+        An author who changes the code that a hook generates need not change the link key.
         """
-        code = getattr(inspect.unwrap(self.hook), "__code__", None)
+        hook: Any = self.hook
+        parts: list[Any] = []
+        while isinstance(hook, (functools.partial, MethodType)):
+            if isinstance(hook, functools.partial):
+                parts.append((hook.args, hook.keywords))
+            hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
+        owner = getattr(self.obj, "__self__", self.obj)
         try:
-            found = os.stat(code.co_filename)  # type: ignore[union-attr]
-        except (AttributeError, OSError):
-            return ""
-        return f"{code.co_filename} ({found.st_size} bytes of {found.st_mtime_ns})"  # type: ignore[union-attr]
+            # The classes of its attributes, too, may have methods that the hook calls.
+            kinds = list(dict.fromkeys(map(type, getattr(owner, "__dict__", {}).values())))
+            return fingerprint(parts, hook, owner if inspect.isclass(owner) else [type(owner), *kinds])
+        except UnknownValueError:
+            return None
 
 
 def _callee_of_pickled(obj: Any) -> Callee:
@@ -92,10 +93,15 @@ def _callee_of_pickled(obj: Any) -> Callee:
     return found
 
 
+def _name_of(obj: Any) -> str:
+    name = attribute_of(obj, "__name__")
+    return name if isinstance(name, str) else type(obj).__name__
+
+
 def _told_apart_by(obj: Any) -> tuple[Any, ...]:
-    if hasattr(obj, "__self__") and hasattr(obj, "__func__"):
-        return obj.__self__, obj.__func__  # Python makes a new object of a bound method at every access
-    return (obj,)
+    """Return the objects that identify *obj*: of a bound method, which is a new object at every access, its parts."""
+    owner, function = attribute_of(obj, "__self__"), attribute_of(obj, "__func__")
+    return (obj,) if owner is None or function is None else (owner, function)
 
 
 def identity(obj: Any) -> Identity:
@@ -109,7 +115,7 @@ def find_callee(obj: Any) -> Callee | None:
     For a bound method that is the method itself, else its owner; for a dispatcher the dispatcher, else its Python
     function.
     """
-    for candidate in (obj, getattr(obj, "__self__", None), getattr(obj, "py_func", None)):
+    for candidate in (obj, attribute_of(obj, "__self__"), attribute_of(obj, "py_func")):
         if candidate is not None:
             hook = _own_attribute(candidate, HOOK)
             if hook is not None:
@@ -123,4 +129,30 @@ def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
         static = inspect.getattr_static(obj, name, None)
         if not isinstance(static, (classmethod, staticmethod)) and not hasattr(type(obj), name):
             return None
-    return getattr(obj, name, None)
+    found: Callable[..., Any] | None = attribute_of(obj, name)
+    return found
+
+
+def attribute_of(obj: Any, name: str) -> Any:
+    """Return the attribute *name* of *obj*, or None. Of an object that answers to every name, as mocks and proxies do,
+    or that raises for unknown names, only attributes count that are really there; one that raises is a function that
+    raises when it is called."""
+    try:
+        found = getattr(obj, name, None)
+    except Exception as error:
+        found = functools.partial(_raise, error)
+    if found is None or _answers_as_expected(obj):
+        return found
+    return None if inspect.getattr_static(obj, name, None) is None else found
+
+
+def _answers_as_expected(obj: Any) -> bool:
+    """Whether *obj* has no attribute of a name that nothing has, and says so with an `AttributeError`."""
+    try:
+        return not hasattr(obj, _NO_SUCH_NAME)
+    except Exception:
+        return False
+
+
+def _raise(error: Exception, *_: Any) -> NoReturn:
+    raise error

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import traceback
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv import external_code
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -57,3 +62,37 @@ class CallError(TypingError):
         self.call_site = call_site
         self.hook_error = error
         super().__init__(error.describe(call_site), loc=loc)
+
+
+_OWN_FOLDERS = (
+    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    os.path.dirname(external_code.__file__) + os.sep,
+    contextlib.__file__,
+)
+
+
+def raised_at(error: BaseException) -> str | None:
+    """Return file, line and function of the innermost frame of *error*, or None if every frame is this package's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return _described(frames[-1]) if _outside(frames) else None
+
+
+def raised_by_user_code(error: BaseException) -> str:
+    """Return file and line of the innermost frame of *error* that is not this package's, else of the innermost one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = (_outside(frames) or frames)[-1]
+    return f"{frame.filename}:{frame.lineno}"
+
+
+def raised_by_hook(error: BaseException) -> str | None:
+    """Return file, line and function of the outermost frame of *error* that is not this package's, or None."""
+    outside = _outside(traceback.extract_tb(error.__traceback__))
+    return _described(outside[0]) if outside else None
+
+
+def _described(frame: traceback.FrameSummary) -> str:
+    return f"{frame.filename}:{frame.lineno} in {frame.name}"
+
+
+def _outside(frames: Iterable[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
+    return [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDERS)]

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Answers on disk: what an object with a ``__numba_cuda_link_key__`` returned is not generated again.
 
-An answer is stored under everything that can affect the generated code: the link key, the object's class, the file of
-the hook's source, the argument types, the target and the toolkit's versions. Paths are stored as paths. Answers with
-callbacks are not stored.
+An answer is stored under everything that can affect the generated code: the link key, the code of the object's class
+and of the hook, the argument types, the target and the versions of all tools. Paths are stored as paths, with
+the digest of the file. Answers with callbacks are not stored.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
@@ -22,21 +23,28 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..compilation import tool_versions
+from ..value_fingerprint import UnknownValueError, file_digest, fingerprint
 
 if TYPE_CHECKING:
     from .answers import Item
     from .callee import Callee
 
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _KINDS = {kind.name: kind for kind in kinds.KINDS}
 # Stored in place of an answer that bytes cannot express. The object is asked in each process.
 _NOT_STORABLE = bytes(8)
 
 
 def stored(
-    callee: Callee, link_key: Any, argtypes: tuple[Any, ...], target: Target, ask: Callable[[], tuple[Item, ...]]
+    callee: Callee,
+    code: bytes | None,
+    link_key: Any,
+    argtypes: tuple[Any, ...],
+    target: Target,
+    ask: Callable[[], tuple[Item, ...]],
 ) -> tuple[Item, ...]:
-    """Return the items that any process stored for the same *link_key*, else those that *ask* returns now."""
+    """Return the items that any process stored for the same *link_key* and *code*, else what *ask* returns now."""
     answers: list[tuple[Item, ...]] = []
 
     def build() -> bytes:
@@ -44,36 +52,37 @@ def stored(
         return _packed(answers[0])
 
     try:
-        key = _key(callee, link_key, argtypes, target)
-    except UnknownValueError:
+        if code is None:
+            raise UnknownValueError("the code of its hook cannot be told apart from other code")
+        key = _key(callee, code, link_key, argtypes, target)
+    except UnknownValueError as error:
+        logger.info("the answer of %s is not stored: %s", callee.name, error)
         return ask()
     data = current_store().fetch(key, build).data
     if data == _NOT_STORABLE:
         return answers[0] if answers else ask()
     items = _unpacked(data)
-    if any(isinstance(item, str) and not os.path.isfile(item) for item in items):
-        items = ask()  # it had generated a file, which is gone
+    if items is None:
+        items = ask()  # it had generated a file, which is gone or edited
         current_store().put(key, _packed(items))
     return items
 
 
-def _key(callee: Callee, link_key: Any, argtypes: tuple[Any, ...], target: Target) -> CacheKey:
+def _key(callee: Callee, code: bytes, link_key: Any, argtypes: tuple[Any, ...], target: Target) -> CacheKey:
     owner = callee.obj if hasattr(callee.obj, "__qualname__") else type(callee.obj)
     return CacheKey(
         "answer",
         callee.name,
         (
-            ("format", "2"),
+            ("format", "3"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
-            ("source", callee.source_stamp),
-            ("link key", f"{fingerprint(link_key).hex()[:16]} {safe_repr(link_key)}"),
+            ("code", code),
+            ("link key", f"{fingerprint(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
             ("link key's digest", fingerprint(link_key)),
             ("signature", f"({', '.join(map(str, argtypes))})"),
             ("signature's digest", fingerprint(argtypes)),
             ("target", repr(target)),
-            ("NVRTC", toolkit.nvrtc_build()),
-            ("NVVM", toolkit.nvvm_build()),
-            ("nvJitLink", toolkit.nvjitlink_build()),
+            *tool_versions().items(),
         ),
     )
 
@@ -83,7 +92,7 @@ def _packed(items: tuple[Item, ...]) -> bytes:
     codes = []
     for item in items:
         if not isinstance(item, LinkInput):
-            described.append({"path": os.fsdecode(item)})
+            described.append({"path": os.fsdecode(item), "digest": file_digest(item)})
             continue
         if item.setup_callback is not None or item.teardown_callback is not None:
             return _NOT_STORABLE
@@ -105,11 +114,14 @@ def _packed(items: tuple[Item, ...]) -> bytes:
     return b"".join((len(header).to_bytes(8, "little"), header, *codes))
 
 
-def _unpacked(data: bytes) -> tuple[Item, ...]:
+def _unpacked(data: bytes) -> tuple[Item, ...] | None:
+    """Return the items in *data*; None if one is a file that is not as it was."""
     start = 8 + int.from_bytes(data[:8], "little")
     items: list[Item] = []
     for item in json.loads(data[8:start]):
         if "path" in item:
+            if item["digest"] is None or file_digest(item["path"]) != item["digest"]:
+                return None
             items.append(item["path"])
             continue
         code = data[start : start + item["size"]]

@@ -6,16 +6,12 @@
 ``collect``        makes the report of one build from its facts
 ``records``        the frozen records that a report consists of
 ``report_class``   `Report`: the records in every form
-``lto_reason``     why a link ran with or without link-time optimisation
 ``words``          sizes, times and names as people read them
-``outline``        what a report says, in order: the content of both kinds of text
-``text``           plain text
-``terminal``       text in colour
+``outline``        what a report says, in order: plain text, and text in colour
 ``html``           a page, and a fragment for notebooks
-``graph``          kernel, functions, objects, code and result as nodes and edges
+``graph``          kernel, functions, objects, code and result as nodes and edges, also for Graphviz
 ``layout``         where the nodes of a graph are placed
 ``svg``            the graph as a drawing
-``dot``            the graph for Graphviz
 ``theme``          colours, light and dark
 ``serialization``  JSON
 =================  ===========================================================================

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib.metadata
@@ -19,8 +20,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .facts import BuildFacts
-from .lto_reason import lto_reason
-from .records import BuildReport, CallFacts, CallReport, CodeReport, CompiledReport, LinkReport, ResultReport
+from .records import BuildReport, CallFacts, CallReport, CodeReport, LinkReport, ResultReport
 from .report_class import Report
 
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
@@ -29,17 +29,8 @@ _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 def of_facts(
     facts: BuildFacts, signature: str, planned: Callable[[], Iterable[PlannedInput]], code: bytes, output: str
 ) -> Report:
-    """Return the report of one build.
-
-    Parameters
-    ----------
-    facts, signature:
-        The facts of the build, and the types of the kernel's arguments as text.
-    planned:
-        Returns the external code of the build, whose symbols are read.
-    code, output:
-        The result: its bytes, and ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
-    """
+    """Return the report of one build: *planned* returns its external code, whose symbols are read; *code* is the
+    result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
     if output == "ltoir":
         items = [LinkedInput.of(each) for each in planned()]
     else:
@@ -70,9 +61,31 @@ def _link(facts: BuildFacts, codes: tuple[CodeReport, ...], output: str) -> Link
     link = facts.link
     if link is None:
         lto = facts.target.lto
-        return LinkReport(lto, lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)
-    reason = lto_reason(facts.target, link.lto, codes)
+        return LinkReport(lto, _lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)
+    reason = _lto_reason(facts.target, link.lto, codes)
     return LinkReport(link.lto, reason, link.options, codes, link.log, link.origin, link.seconds)
+
+
+def _lto_reason(target: Target, lto: bool, inputs: Iterable[CodeReport]) -> str:
+    """Return why a link for *target* ran with link-time optimisation (*lto*), or why without."""
+    if not target.lto:
+        reason = "debug=True" if target.debug else "lto=False, or nvJitLink was not found"
+        if not lto:
+            return reason
+        needing = _names([code for code in inputs if code.linked_kind == kinds.LTO_IR.name])
+        return f"{needing} cannot be linked without it; the kernel itself takes no part ({reason})"
+    text = "the default of cuda.jit without lto=False and debug=True"
+    apart = [code for code in inputs if code.linked_kind != kinds.LTO_IR.name]
+    if apart:
+        text += f"; {_names(apart)} cannot take part, and {'is' if len(apart) == 1 else 'are'} called without inlining"
+    return text
+
+
+def _names(codes: Sequence[CodeReport]) -> str:
+    names = [f"{code.name} ({code.linked_kind})" for code in codes]
+    if len(names) > 3:
+        names[3:] = [f"{len(names) - 3} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _codes(
@@ -111,35 +124,20 @@ def _linked_code(
 
 
 def _code(item: LinkedInput, symbols: Symbols | None) -> CodeReport:
-    compiled = CompiledReport(**dataclasses.asdict(item.compiled)) if item.compiled is not None else None
+    compiled = item.compiled
     parts = tuple(dataclasses.replace(_code(part, None), compiled=compiled, unit=item.name) for part in item.parts)
-    return CodeReport(
-        item.kind,
-        item.name,
-        item.size,
-        item.sha256,
-        item.origins,
-        compiled,
-        symbols.defined if symbols is not None else None,
-        symbols.undefined if symbols is not None else None,
-        parts=parts,
-    )
+    code = CodeReport(item.kind, item.name, item.size, item.sha256, item.origins, compiled, parts=parts)
+    if symbols is None:
+        return code
+    return dataclasses.replace(code, defines=symbols.defined, undefined=symbols.undefined)
 
 
 @functools.cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    target = Target((0, 0))
     named = []
     for name in ("numba-cuda-autolink", "numba-cuda", "cuda-core"):
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             named.append((name, importlib.metadata.version(name)))
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    for name, version in (
-        ("NVRTC", target.nvrtc_version),
-        ("NVVM", target.nvvm_version),
-        ("nvJitLink", target.nvjitlink_version),
-    ):
-        if version is not None:
-            named.append((name, ".".join(map(str, version))))
-    return tuple(named)
+    target = Target((0, 0))
+    libraries = {"NVRTC": target.nvrtc_version, "NVVM": target.nvvm_version, "nvJitLink": target.nvjitlink_version}
+    return (*named, *((name, ".".join(map(str, version))) for name, version in libraries.items() if version))

@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
-from ..protocol.asked_call import with_answer
+from ..protocol.asking import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .records import CallFacts
@@ -25,18 +25,9 @@ _LONGEST_NAME = 40
 class BuildFacts:
     """A kernel built for one target.
 
-    Attributes
-    ----------
-    kernel, entry_name, target:
-        The kernel's name, its name in the code, and what it was built for.
-    graph, calls:
-        The functions from the kernel to the calls of external code, and these calls.
-    link, log:
-        The record of the link, ``None`` where numba-cuda linked the kernel alone, and what the linker printed.
-    own_symbols:
-        The symbols of the kernel's own code before the link.
-    restored:
-        Whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``.
+    ``entry_name`` is its name in the code. ``link`` is ``None`` where numba-cuda linked the kernel alone, and ``log``
+    is what the linker printed. ``own_symbols`` are those of the kernel's own code before the link. ``restored`` is
+    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``.
     """
 
     kernel: str
@@ -62,23 +53,11 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
             answer = with_answer(site, target).answer
-            seconds, stored = answer.seconds, answer.stored
+            how: tuple[float | None, bool] = answer.seconds, answer.stored
         except HookError:
-            seconds, stored = None, False
-        calls.append(
-            CallFacts(
-                site=str(site),
-                object=str(site.callee),
-                name=_short_name(site.callee),
-                argtypes=tuple(map(str, site.argtypes)),
-                filename=site.filename,
-                line=site.line,
-                chain=chain,
-                function=function,
-                seconds=seconds,
-                stored=stored,
-            )
-        )
+            how = None, False
+        what = str(site), str(site.callee), _short_name(site.callee), tuple(map(str, site.argtypes))
+        calls.append(CallFacts(*what, site.filename, site.line, chain, function, *how))
     log = library._linkerinfo_cache.get(cc) if output == "cubin" else None
     return BuildFacts(
         library.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The graph of a report: kernel, device functions, objects, code and result, as nodes in columns, and edges."""
+"""The graph of a report: kernel, functions, objects, code and result in columns, and edges; also for Graphviz."""
 
 from __future__ import annotations
 
@@ -8,22 +8,14 @@ from dataclasses import dataclass, field
 from . import words
 from .records import BuildReport, CodeReport, KernelReport
 
-COLUMNS = ("kernel", "device functions", "objects", "code", "result")
+# The columns, and their shapes in Graphviz.
+COLUMNS = {"kernel": "box", "device functions": "box", "objects": "ellipse", "code": "note", "result": "box3d"}
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node.
-
-    Attributes
-    ----------
-    role, layer:
-        The name and the number of its column.
-    title, detail, brief:
-        Its text; ``brief`` replaces ``detail`` where there is little room.
-    hint:
-        Everything about it, for a tooltip.
-    """
+    """A node: the name and the number of its column, its text (``brief`` replaces ``detail`` where there is little
+    room), and everything about it, for a tooltip."""
 
     role: str
     layer: int
@@ -54,7 +46,7 @@ def graph(report: KernelReport) -> Graph:
     for index, function in enumerate(report.graph.functions):
         role = "device functions" if index else "kernel"
         title = words.function(function.name)
-        place = words.place(words.file(function.filename), function.line) if function.filename else ""
+        place = f"{words.file(function.filename)}:{function.line}" if function.filename else ""
         hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
         drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint)
     for call in report.graph.calls:
@@ -70,7 +62,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
         key = f"object {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
         drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call))
-        drawn.connect(f"function {call.function}", key, words.place(words.file(call.filename), call.line))
+        drawn.connect(f"function {call.function}", key, f"{words.file(call.filename)}:{call.line}")
         for code in call.returned:
             drawn.connect(key, _add_code(drawn, code, layer + 1))
     sites = {call.site for call in build.calls}
@@ -86,7 +78,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
     made = build.result
     title = f"{made.kind} for {build.arch}"
     detail = words.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
-    hint = f"{made.kind} of {build.entry_name}, {words.digest(made.sha256)}"
+    hint = f"{made.kind} of {build.entry_name}, sha256 {made.sha256[:12]}"
     drawn.nodes[result] = Node("result", layer + 2, title, detail, "", hint)
     if not any(head == result for _, head in drawn.edges):
         drawn.connect("function 0", result)
@@ -115,3 +107,27 @@ def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
         brief = detail.replace(" source", "", 1)
         drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, brief, hint)
     return key
+
+
+def to_dot(report: KernelReport) -> str:
+    """Return the graph as the text of a ``.dot`` file."""
+    drawn = graph(report)
+    names = {key: f"n{number}" for number, key in enumerate(drawn.nodes)}
+    lines = [
+        f"digraph {_quoted(report.kernel)} {{",
+        "  rankdir=LR;",
+        '  node [fontname="Helvetica", fontsize=11];',
+        '  edge [fontname="Helvetica", fontsize=9];',
+    ]
+    for key, node in drawn.nodes.items():
+        label = _quoted("\n".join(filter(None, (node.title, node.detail))))
+        lines.append(f"  {names[key]} [shape={COLUMNS[node.role]}, label={label}, tooltip={_quoted(node.hint)}];")
+    for (tail, head), labels in drawn.edges.items():
+        label = f" [label={_quoted(', '.join(labels))}]" if labels else ""
+        lines.append(f"  {names[tail]} -> {names[head]}{label};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

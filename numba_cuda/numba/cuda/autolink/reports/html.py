@@ -9,11 +9,10 @@ from html import escape
 from . import svg, words
 from .outline import numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
-from .theme import CLASS, variables
+from .theme import CLASS, FONT, variables
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 _STYLE = f"""
-div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1.45 {_FONT};
+div.{CLASS} {{ background: var(--nca-back); color: var(--nca-text); font: 13px/1.45 {FONT};
   border: 1px solid var(--nca-line); border-radius: 6px; padding: 14px 18px; overflow: hidden; text-align: left; }}
 .{CLASS} h3, .{CLASS} h4 {{ color: inherit; font-family: inherit; line-height: 1.3; }}
 .{CLASS} h3 {{ font-size: 16px; margin: 0; }}
@@ -61,8 +60,7 @@ def to_page(report: KernelReport) -> str:
 
 def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
-    place = words.place(report.filename, report.line) if report.filename else ""
-    versions = words.versions(report.versions)
+    place = f"{report.filename}:{report.line}" if report.filename else ""
     parts = [
         f"<style>{variables()}{svg.style()}{_STYLE}</style>",
         f'<div class="{CLASS}">',
@@ -72,7 +70,8 @@ def to_fragment(report: KernelReport) -> str:
     ]
     for build in report.builds:
         parts += _build(build)
-    parts.append(f'<p class="faint" style="margin-top: 12px">Made with {escape(versions)}</p></div>')
+    versions = escape(words.versions(report.versions))
+    parts.append(f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>')
     return "\n".join(parts)
 
 
@@ -116,7 +115,7 @@ def _call(number: int, call: CallReport) -> str:
     if call.seconds is not None:
         stored = ", stored" if call.stored else ""
         returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
-    place = words.place(words.file(call.filename), call.line)
+    place = f"{words.file(call.filename)}:{call.line}"
     return _row(
         number,
         f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>",

@@ -30,56 +30,47 @@ def layout(
     columns: list[list[Hashable]] = [[] for _ in range(max(layers.values(), default=0) + 1)]
     for name, layer in layers.items():
         columns[layer].append(name)
+    heights: dict[Hashable, float] = dict(node_heights.items())
     left: dict[Hashable, list[Hashable]] = {}
     right: dict[Hashable, list[Hashable]] = {}
     paths: dict[tuple[str, str], list[tuple[int, Hashable]]] = {}
     for tail, head in edges:
-        path: list[tuple[int, Hashable]] = [(layers[tail], tail)]
-        for layer in range(layers[tail] + 1, layers[head]):
-            point = (tail, head, layer)
+        points = [(layer, (tail, head, layer)) for layer in range(layers[tail] + 1, layers[head])]
+        for layer, point in points:
             columns[layer].append(point)
-            path.append((layer, point))
-        path.append((layers[head], head))
-        paths[tail, head] = path
-        for (_, one), (_, other) in pairwise(path):
+            heights[point] = point_height
+        paths[tail, head] = [(layers[tail], tail), *points, (layers[head], head)]
+        for (_, one), (_, other) in pairwise(paths[tail, head]):
             right.setdefault(one, []).append(other)
             left.setdefault(other, []).append(one)
 
     columns = _ordered(columns, left, right)
-    heights: dict[Hashable, float] = {item: point_height for column in columns for item in column}
-    heights.update(node_heights)
-    centres = {item: 0.0 for item in heights}
+    centres: dict[Hashable, float] = {}
     for column in columns:
-        _stack(column, [0.0] * len(column), heights, centres)
+        centres |= _stack(column, [0.0] * len(column), heights)
     for sweep in range(_SWEEPS):
-        forwards = sweep % 2 == 0
-        for column in columns if forwards else reversed(columns):
-            preferred = []
-            for item in column:
-                near = [centres[other] for other in (left if forwards else right).get(item, ())]
-                near = near or [centres[item]]
-                preferred.append(sum(near) / len(near))
-            _stack(column, preferred, heights, centres)
+        near = right if sweep % 2 else left
+        for column in reversed(columns) if sweep % 2 else columns:
+            preferred = [_mean([centres[other] for other in near.get(item, ())], centres[item]) for item in column]
+            centres |= _stack(column, preferred, heights)
 
-    top = min((centres[item] - heights[item] / 2 for item in heights), default=0.0)
-    bottom = max((centres[item] + heights[item] / 2 for item in heights), default=0.0)
+    top = min((centres[item] - heights[item] / 2 for item in centres), default=0.0)
+    bottom = max((centres[item] + heights[item] / 2 for item in centres), default=0.0)
     routes = {edge: [(layer, centres[item] - top) for layer, item in path] for edge, path in paths.items()}
     return Placed({name: centres[name] - top for name in layers}, routes, bottom - top)
 
 
 def _ordered(
-    columns: list[list[Hashable]],
-    left: Mapping[Hashable, list[Hashable]],
-    right: Mapping[Hashable, list[Hashable]],
+    columns: list[list[Hashable]], left: Mapping[Hashable, list[Hashable]], right: Mapping[Hashable, list[Hashable]]
 ) -> list[list[Hashable]]:
     """Return the columns in the order with the fewest crossings that a few sweeps find, starting from the given one."""
-    best, fewest = [list(column) for column in columns], _crossings(columns, right)
+    best, fewest = columns, _crossings(columns, right)
     current = [list(column) for column in columns]
     for sweep in range(_SWEEPS):
         if fewest == 0:
             break
-        near = left if sweep % 2 == 0 else right
-        for column in current if sweep % 2 == 0 else reversed(current):
+        near = right if sweep % 2 else left
+        for column in reversed(current) if sweep % 2 else current:
             places = {item: place for each in current for place, item in enumerate(each)}
             column.sort(key=lambda item: _mean([places[other] for other in near.get(item, ())], places[item]))
         crossings = _crossings(current, right)
@@ -88,7 +79,7 @@ def _ordered(
     return best
 
 
-def _mean(values: list[int], otherwise: float) -> float:
+def _mean(values: Sequence[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
@@ -103,24 +94,19 @@ def _crossings(columns: Sequence[Sequence[Hashable]], right: Mapping[Hashable, l
 
 
 def _stack(
-    column: Sequence[Hashable],
-    preferred: Sequence[float],
-    heights: Mapping[Hashable, float],
-    centres: dict[Hashable, float],
-) -> None:
-    """Set the centres of a column's items, in order and without overlap, to the least-squares fit to *preferred*: items
+    column: Sequence[Hashable], preferred: Sequence[float], heights: Mapping[Hashable, float]
+) -> dict[Hashable, float]:
+    """Return the centres of a column's items, in order and without overlap: the least-squares fit to *preferred*. Items
     that would overlap are pooled and share their mean."""
     pools: list[tuple[float, int]] = []  # mean of preferred minus offset, and the number of items
     offsets = []
-    offset = 0.0
+    end = 0.0
     for item, centre in zip(column, preferred, strict=True):
-        offset += heights[item] / 2
-        offsets.append(offset)
-        offset += heights[item] / 2
+        offsets.append(end + heights[item] / 2)
+        end += heights[item]
         pools.append((centre - offsets[-1], 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
             (mean, number), (other, more) = pools[-2:]
             pools[-2:] = [((mean * number + other * more) / (number + more), number + more)]
     starts = [start for start, number in pools for _ in range(number)]
-    for item, start, offset in zip(column, starts, offsets, strict=True):
-        centres[item] = start + offset
+    return {item: start + offset for item, start, offset in zip(column, starts, offsets, strict=True)}

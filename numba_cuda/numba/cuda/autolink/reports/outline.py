@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An outline of what a report says, in order: the content of both its plain and its coloured text."""
+"""An outline of what a report says, in order: its content as plain text, and in colour for terminals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from . import words
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+_LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
 
 @dataclass(frozen=True)
@@ -19,12 +25,42 @@ class Item:
     below: tuple[Item, ...] = ()
 
 
-def outline(report: KernelReport) -> Item:
-    """Return the outline of the whole report."""
+def to_text(report: KernelReport) -> str:
+    """Return the report as indented lines."""
+    return "\n".join(_lines(_outline(report), 0))
+
+
+def _lines(item: Item, depth: int) -> Iterator[str]:
+    separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
+    yield f"{'  ' * depth}{item.label}{separator}{item.text}"
+    for below in item.below:
+        yield from _lines(below, depth + 1)
+
+
+def to_tree(report: KernelReport) -> Tree:
+    """Return the report as a tree that rich prints."""
+    return _tree(_outline(report), 0)
+
+
+def _tree(item: Item, depth: int) -> Tree:
+    from rich.text import Text  # rich is only needed on terminals
+    from rich.tree import Tree
+
+    # Without markup and highlighting: names contain brackets and numbers.
+    line = Text(item.label, style=_LABELS[min(depth, len(_LABELS) - 1)])
+    if item.text:
+        line.append("" if item.text.startswith("(") and depth else "  ", style="not bold")
+        line.append(item.text, style="default not bold")
+    tree = Tree(line, guide_style="dim")
+    tree.children += [_tree(below, depth + 1) for below in item.below]
+    return tree
+
+
+def _outline(report: KernelReport) -> Item:
     below: list[Item] = []
     for build in report.builds:
         below += _build(build)
-    place = words.place(report.filename, report.line) if report.filename else ""
+    place = f"{report.filename}:{report.line}" if report.filename else ""
     title = f"{words.function(report.kernel)}{report.signature}"
     return Item(title, place, (*below, Item("made with", words.versions(report.versions))))
 
@@ -40,7 +76,7 @@ def _build(build: BuildReport) -> Iterator[Item]:
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
-    below = [Item("at", words.place(call.filename, call.line)), Item("by way of", words.chain(call.chain))]
+    below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", words.chain(call.chain))]
     asked = "" if call.seconds is None else f" in {words.time(call.seconds)}"
     if call.stored:
         asked += ", stored earlier under its link key"
@@ -56,14 +92,13 @@ def _code(code: CodeReport) -> Item:
     below = []
     if code.compiled is not None:
         done = code.compiled
-        what = f"{done.kind}, {words.size(done.size)}, {words.digest(done.sha256)}"
         together = f" (with others, as {code.unit})" if code.unit else ""
-        below.append(Item("compiled to", f"{what}: {words.origin(done.origin, done.seconds)}{together}"))
+        below.append(Item("compiled to", f"{words.code(done)}: {words.origin(done.origin, done.seconds)}{together}"))
     if code.unit is None:
         below.append(Item("defines", _symbols(code.defines)))
     if code.unit is None and code.undefined != ():
         below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, f"{code.kind}, {words.size(code.size)}, {words.digest(code.sha256)}", tuple(below))
+    return Item(code.name, words.code(code), tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
@@ -96,9 +131,8 @@ def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
 
 def _result(build: BuildReport) -> Item:
     result = build.result
-    what = f"{result.kind}, {words.size(result.size)}, {words.digest(result.sha256)}"
     below = [Item(label, value) for label, value in numbers(result)]
-    return Item(f"result for {build.arch}", what, (*below, Item("entry name", build.entry_name)))
+    return Item(f"result for {build.arch}", words.code(result), (*below, Item("entry name", build.entry_name)))
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:
@@ -110,10 +144,7 @@ def numbers(result: ResultReport) -> list[tuple[str, str]]:
         found.append(("static shared memory", f"{words.size(result.shared)} per block"))
     if result.stack is not None:
         found.append(("stack", f"{words.size(result.stack)} per thread"))
-    if result.spill_stores is not None and result.spill_loads is not None:
-        if result.spill_stores or result.spill_loads:
-            spills = f"{words.size(result.spill_stores)} stored, {words.size(result.spill_loads)} loaded"
-        else:
-            spills = "none"
+    if (stores := result.spill_stores) is not None and (loads := result.spill_loads) is not None:
+        spills = f"{words.size(stores)} stored, {words.size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
     return found

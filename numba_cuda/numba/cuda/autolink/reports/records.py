@@ -5,26 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from numba.cuda.cudadrv.external_code.link.record import CompiledCode
+
 from ..compiling.call_graph import CallGraph, Frame
-
-
-@dataclass(frozen=True)
-class CompiledReport:
-    """What a source was compiled to.
-
-    Attributes
-    ----------
-    kind, size, sha256:
-        The kind of the compiled code, its size in bytes and its digest.
-    origin, seconds:
-        ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``; and how long that took.
-    """
-
-    kind: str
-    size: int
-    sha256: str
-    origin: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -33,10 +16,8 @@ class CodeReport:
 
     Attributes
     ----------
-    kind, name:
-        What it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...) and what messages call it.
-    size, sha256:
-        Its size in bytes and its digest.
+    kind, name, size, sha256:
+        What it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...), what messages call it, its size in bytes, its digest.
     brought_by:
         The call sites that returned it, or ``link=``; empty for the kernel's own code.
     compiled:
@@ -54,7 +35,7 @@ class CodeReport:
     size: int
     sha256: str
     brought_by: tuple[str, ...] = ()
-    compiled: CompiledReport | None = None
+    compiled: CompiledCode | None = None
     defines: tuple[str, ...] | None = None
     undefined: tuple[str, ...] | None = None
     unit: str | None = None
@@ -77,19 +58,13 @@ class CallFacts:
 
     Attributes
     ----------
-    site:
-        The call site as text, as in `CodeReport.brought_by`.
-    object, name:
-        The object's repr, and a short name.
-    argtypes:
-        The argument types that the object was asked about.
-    filename, line:
-        The place of the call.
-    chain:
-        The functions from the kernel to the call, each with the line at which it calls the next; the last line is
-        that of the call itself.
-    function:
-        The index of the calling function among the report's functions.
+    site, filename, line:
+        The call site as text, as in `CodeReport.brought_by`, and its place.
+    object, name, argtypes:
+        The object's repr, a short name, and the argument types that it was asked about.
+    chain, function:
+        The functions from the kernel to the call, each with the line at which it calls the next, or that of the call
+        itself; and the index of the last one among the report's functions.
     seconds, stored:
         How long the answer took; and whether it had been stored under its link key, so that the object was not asked.
     """
@@ -126,12 +101,11 @@ class LinkReport:
     ----------
     lto, why:
         Whether it ran with link-time optimisation, and why.
-    options:
-        The linker's options, as text; ``None`` where numba-cuda linked alone because no external code was called.
+    options, log:
+        The linker's options as text, ``None`` where numba-cuda linked alone because no external code was called; and
+        what the linker printed.
     inputs:
         The linker's inputs in order; the kernel's own code is the first.
-    log:
-        What the linker printed.
     origin, seconds:
         ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``; and how long that took.
     """
@@ -153,12 +127,8 @@ class ResultReport:
     ----------
     kind, size, sha256:
         ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and its digest.
-    registers:
-        Registers per thread.
-    shared:
-        Static shared memory per block.
-    stack:
-        Stack per thread, in local memory.
+    registers, shared, stack:
+        Registers per thread, static shared memory per block, stack per thread in local memory.
     spill_stores, spill_loads:
         Register spills, as ptxas counts them.
     """
@@ -202,16 +172,12 @@ class KernelReport:
 
     Attributes
     ----------
-    kernel, filename, line:
-        The kernel's Python function and its place.
-    signature:
-        The types of its arguments, as text.
+    kernel, filename, line, signature:
+        The kernel's Python function, its place, and the types of its arguments as text.
     graph:
         The functions from the kernel to the calls. The kernel is the first.
-    builds:
-        One for each architecture.
-    versions:
-        Pairs of a library and its version.
+    builds, versions:
+        One build for each architecture; pairs of a library and its version.
     """
 
     kernel: str

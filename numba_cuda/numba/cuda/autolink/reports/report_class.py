@@ -5,24 +5,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from . import words
-from .dot import to_dot
+from .graph import to_dot
 from .html import to_fragment, to_page
+from .outline import to_text, to_tree
 from .records import KernelReport
 from .serialization import from_json, to_json
 from .svg import to_svg
-from .text import to_text
 
 if TYPE_CHECKING:
     from rich.tree import Tree
-
-
-class _PrettyPrinter(Protocol):
-    """The part of IPython's printer that is used here."""
-
-    def text(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,12 +39,12 @@ class Report(KernelReport):
     def show(self, file: TextIO | None = None) -> None:
         """Print it to *file* (default: stdout): in colour on a terminal, as plain text elsewhere."""
         file = sys.stdout if file is None else file
-        if not file.isatty():
-            print(self, file=file)
-            return
-        from rich.console import Console
+        if file.isatty():
+            from rich.console import Console
 
-        Console(file=file).print(self)
+            Console(file=file).print(self)
+        else:
+            print(self, file=file)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the report as JSON, from which `from_json` makes an equal one."""
@@ -82,10 +76,8 @@ class Report(KernelReport):
     def _repr_html_(self) -> str:
         return to_fragment(self)
 
-    def _repr_pretty_(self, printer: _PrettyPrinter, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 
     def __rich__(self) -> Tree:
-        from .terminal import to_tree  # rich is only needed on terminals
-
         return to_tree(self)

@@ -24,13 +24,8 @@ def to_json(report: KernelReport, indent: int | None) -> str:
 
 
 def from_json(kind: type[_Report], text: str) -> _Report:
-    """Return the report of class *kind* that *text* contains.
-
-    Raises
-    ------
-    ValueError
-        If *text* is not a report, or is one in another version of the format.
-    """
+    """Return the report of class *kind* that *text* contains. Raise `ValueError` if *text* is not a report, or is one
+    in another version of the format."""
     data = json.loads(text)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
@@ -66,6 +61,7 @@ def _value(hint: Any, value: Any) -> Any:
             raise ValueError(f"expected a list, got {value!r:.80}")
         kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
         return tuple(_value(each, item) for each, item in zip(kinds, value, strict=True))
-    if not isinstance(value, (int, float) if hint is float else hint):
-        raise ValueError(f"expected {hint.__name__}, got {value!r:.80}")
+    expected: Any = {typing.Literal: str, float: (int, float)}.get(origin or hint, hint)
+    if not isinstance(value, expected):
+        raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {value!r:.80}")
     return value

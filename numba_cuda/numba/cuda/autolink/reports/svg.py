@@ -13,7 +13,7 @@ from . import words
 from .graph import COLUMNS, Node, graph
 from .layout import layout
 from .records import KernelReport
-from .theme import CLASS, colour, variables
+from .theme import CLASS, FONT, colour, variables
 
 _TITLE, _DETAIL = 12.0, 10.5  # font sizes
 _TITLE_CHARACTER, _DETAIL_CHARACTER = 0.62, 0.56  # mean widths of characters, in font sizes, of a wide font
@@ -21,7 +21,6 @@ _LONGEST_TITLE, _LONGEST_DETAIL = 26, 32
 _MANY = 14  # from here on, boxes have one line, and edges of one node run along one line
 _POINT = 14.0
 _MARGIN, _HEADING, _PADDING, _BETWEEN = 16.0, 26.0, 12.0, 48.0
-_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ def style() -> str:
     return f"""
 .{CLASS} .back {{ fill: var(--nca-back); }}
 .{CLASS} .box {{ fill: var(--nca-node); stroke: var(--nca-line); }}
-.{CLASS} .title {{ fill: var(--nca-text); font: 600 {_TITLE}px {_FONT}; }}
-.{CLASS} .detail, .{CLASS} .heading {{ fill: var(--nca-faint); font: {_DETAIL}px {_FONT}; }}
+.{CLASS} .title {{ fill: var(--nca-text); font: 600 {_TITLE}px {FONT}; }}
+.{CLASS} .detail, .{CLASS} .heading {{ fill: var(--nca-faint); font: {_DETAIL}px {FONT}; }}
 .{CLASS} .edge {{ fill: none; stroke: var(--nca-edge); }}
 .{CLASS} .arrow {{ fill: var(--nca-edge); }}
 .{CLASS} g.node:hover .box {{ stroke: var(--nca-text); }}
@@ -123,11 +122,7 @@ def _headings(nodes: list[Node], lefts: list[float]) -> list[str]:
     first: dict[str, int] = {}
     for node in nodes:
         first[node.role] = min(node.layer, first.get(node.role, node.layer))
-    return [
-        f'<text class="heading" x="{lefts[layer]:.1f}" y="{_MARGIN + 8:.1f}" font-size="{_DETAIL}"'
-        f' fill="{colour("faint")}">{escape(role)}</text>'
-        for role, layer in first.items()
-    ]
+    return [_text("heading", role, lefts[layer], _MARGIN + 8) for role, layer in first.items()]
 
 
 def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many: bool) -> str:
@@ -156,16 +151,12 @@ def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many
 
 def _node(node: Node, x: float, middle: float, width: float, boxes: _Boxes) -> str:
     title, detail = _shown(node, boxes)
-    role = node.role.replace(" ", "-")
-    y = middle - boxes.height / 2
-    left = x + _PADDING
+    role, left, y = node.role.replace(" ", "-"), x + _PADDING, middle - boxes.height / 2
     if boxes.one_line or not detail:
-        lines = _text("title", title, left, middle + 4, _TITLE, "text")
-        if detail:
-            lines += _text("detail", detail, x + width - _PADDING, middle + 4, _DETAIL, "faint", "end")
+        lines = _text("title", title, left, middle + 4)
+        lines += _text("detail", detail, x + width - _PADDING, middle + 4, "end") if detail else ""
     else:
-        lines = _text("title", title, left, middle - 3, _TITLE, "text")
-        lines += _text("detail", detail, left, middle + 12, _DETAIL, "faint")
+        lines = _text("title", title, left, middle - 3) + _text("detail", detail, left, middle + 12)
     return (
         f'<g class="node"><title>{escape(node.hint)}</title>'
         f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{boxes.height}" rx="4"'
@@ -175,8 +166,7 @@ def _node(node: Node, x: float, middle: float, width: float, boxes: _Boxes) -> s
     )
 
 
-def _text(kind: str, text: str, x: float, y: float, size: float, fill: str, anchor: str = "start") -> str:
-    return (
-        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"'
-        f' fill="{colour(fill)}">{escape(text)}</text>'
-    )
+def _text(kind: str, text: str, x: float, y: float, anchor: str = "start") -> str:
+    size, fill = (_TITLE, colour("text")) if kind == "title" else (_DETAIL, colour("faint"))
+    where = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{fill}"'
+    return f'<text class="{kind}" {where}>{escape(text)}</text>'

@@ -4,60 +4,39 @@
 from __future__ import annotations
 
 CLASS = "numba-cuda-autolink"
+FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 
-_LIGHT = {
-    "back": "#ffffff",
-    "node": "#f6f8fa",
-    "text": "#1f2328",
-    "faint": "#59636e",
-    "line": "#d1d9e0",
-    "edge": "#818b98",
-    "kernel": "#0969da",
-    "device-functions": "#54aeff",
-    "objects": "#1a7f37",
-    "code": "#9a6700",
-    "result": "#8250df",
+_COLOURS = {  # light and dark
+    "back": ("#ffffff", "#0d1117"),
+    "node": ("#f6f8fa", "#161b22"),
+    "text": ("#1f2328", "#e6edf3"),
+    "faint": ("#59636e", "#9198a1"),
+    "line": ("#d1d9e0", "#3d444d"),
+    "edge": ("#818b98", "#768390"),
+    "kernel": ("#0969da", "#4493f8"),
+    "device-functions": ("#54aeff", "#79c0ff"),
+    "objects": ("#1a7f37", "#3fb950"),
+    "code": ("#9a6700", "#d29922"),
+    "result": ("#8250df", "#ab7df8"),
 }
-_DARK = {
-    "back": "#0d1117",
-    "node": "#161b22",
-    "text": "#e6edf3",
-    "faint": "#9198a1",
-    "line": "#3d444d",
-    "edge": "#768390",
-    "kernel": "#4493f8",
-    "device-functions": "#79c0ff",
-    "objects": "#3fb950",
-    "code": "#d29922",
-    "result": "#ab7df8",
-}
-# The selectors of the themes of JupyterLab, Visual Studio Code and Colab.
-_NOTEBOOKS = {
-    "light": ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]'),
-    "dark": ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]'),
-}
+# The selectors of the themes of JupyterLab, Visual Studio Code and Colab, light and dark.
+_NOTEBOOKS = (
+    ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]'),
+    ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]'),
+)
 
 
 def colour(name: str) -> str:
     """Return the light theme's colour *name*, for viewers that ignore style sheets."""
-    return _LIGHT[name.replace(" ", "-")]
+    return _COLOURS[name.replace(" ", "-")][0]
 
 
 def variables() -> str:
     """Return a style sheet that sets the colours as variables on elements of the class `CLASS`."""
-    return "\n".join(
-        [
-            f".{CLASS} {{ {_set(_LIGHT)} color-scheme: light; }}",
-            f"@media (prefers-color-scheme: dark) {{ .{CLASS} {{ {_set(_DARK)} color-scheme: dark; }} }}",
-            f"{_within('light')} {{ {_set(_LIGHT)} color-scheme: light; }}",
-            f"{_within('dark')} {{ {_set(_DARK)} color-scheme: dark; }}",
-        ]
+    light, dark = (
+        f"{{ {' '.join(f'--nca-{name}: {each[index]};' for name, each in _COLOURS.items())} color-scheme: {scheme}; }}"
+        for index, scheme in enumerate(("light", "dark"))
     )
-
-
-def _set(colours: dict[str, str]) -> str:
-    return " ".join(f"--nca-{name}: {value};" for name, value in colours.items())
-
-
-def _within(theme: str) -> str:
-    return ", ".join(f"{marker} .{CLASS}" for marker in _NOTEBOOKS[theme])
+    in_light, in_dark = (", ".join(f"{marker} .{CLASS}" for marker in markers) for markers in _NOTEBOOKS)
+    preferred = f"@media (prefers-color-scheme: dark) {{ .{CLASS} {dark} }}"
+    return "\n".join([f".{CLASS} {light}", preferred, f"{in_light} {light}", f"{in_dark} {dark}"])

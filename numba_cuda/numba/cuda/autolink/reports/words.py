@@ -6,9 +6,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from ..compiling.call_graph import Frame
-from .records import CompiledReport
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.link.record import CompiledCode
+
+    from ..compiling.call_graph import Frame
+    from .records import CodeReport, ResultReport
 
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")
@@ -18,10 +22,8 @@ def size(number: int) -> str:
     """Return a size in bytes as ``74 bytes`` or ``1.8 KiB``."""
     if number < 1024:
         return count(number, "byte")
-    for unit, factor in (("KiB", 2**10), ("MiB", 2**20)):
-        if number < 1024 * factor:
-            return f"{number / factor:.1f} {unit}"
-    return f"{number / 2**30:.1f} GiB"
+    power = min((number.bit_length() - 1) // 10, 3)
+    return f"{number / 1024**power:.1f} {('KiB', 'MiB', 'GiB')[power - 1]}"
 
 
 def time(seconds: float) -> str:
@@ -37,9 +39,9 @@ def origin(name: str, seconds: float | None) -> str:
     return how if seconds is None else f"{how} in {time(seconds)}"
 
 
-def digest(sha256: str) -> str:
-    """Return the first digits of a digest."""
-    return f"sha256 {sha256[:12]}"
+def code(described: CompiledCode | CodeReport | ResultReport) -> str:
+    """Return what code is as ``LTO-IR, 2.9 KiB, sha256 8f43...``."""
+    return f"{described.kind}, {size(described.size)}, sha256 {described.sha256[:12]}"
 
 
 def function(qualname: str) -> str:
@@ -47,17 +49,12 @@ def function(qualname: str) -> str:
     return qualname.rpartition("<locals>.")[2]
 
 
-def place(path: str, line: int | None) -> str:
-    """Return a place in a source file as ``kernels.py:12``."""
-    return f"{path}:{line}"
-
-
 def chain(frames: Iterable[Frame]) -> str:
     """Return the functions from the kernel to a call as ``kernel:12 → helper:7``."""
     return " → ".join(f"{function(frame.function)}:{frame.line or '?'}" for frame in frames)
 
 
-def compiled(done: CompiledReport) -> str:
+def compiled(done: CompiledCode) -> str:
     """Return what a source was compiled to: ``LTO-IR, 2.9 KiB: built in 19 ms``."""
     return f"{done.kind}, {size(done.size)}: {origin(done.origin, done.seconds)}"
 

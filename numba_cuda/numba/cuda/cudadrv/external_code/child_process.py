@@ -24,8 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 Content = dict[str, Any]  # of JSON values
 
@@ -86,33 +85,32 @@ class ChildProcess:
     def __init__(self, script: str, *, environment: Mapping[str, str] | None = None):
         if not sys.executable:
             raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
-        mark = os.urandom(16).hex().encode()
-        command = [sys.executable, "-I", os.path.abspath(__file__), mark.decode()]
-        pipe = subprocess.PIPE
+        self._mark = os.urandom(16).hex().encode()
         try:
             self._process = subprocess.Popen(
-                command,
-                stdin=pipe,
-                stdout=pipe,
-                stderr=pipe,
+                [sys.executable, "-I", os.path.abspath(__file__), self._mark.decode()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,  # a group of its own, to be killed as a whole
             )
         except OSError as error:
             raise ChildStartError(f"no child process can be started: {error}") from error
-        process = self._process
-        assert isinstance(process.stdin, io.BufferedWriter)
-        assert isinstance(process.stdout, io.BufferedReader) and isinstance(process.stderr, io.BufferedReader)
-        self._requests, self._replies = process.stdin, process.stdout
-        self._printed = _Printed(process.stderr, mark)
+        requests, replies, noise = self._process.stdin, self._process.stdout, self._process.stderr
+        assert requests is not None and isinstance(replies, io.BufferedReader) and isinstance(noise, io.BufferedReader)
+        self._requests, self._replies, self._noise = requests, replies, noise
+        self._texts: queue.Queue[bytes] = queue.Queue()
+        self._reader = threading.Thread(target=self._read_noise, name="printed by a child process", daemon=True)
+        self._reader.start()
         self._lock = threading.Lock()
         self._ended: ChildEndedError | None = None
+        user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
+        setup = {"path": absolute_path(), "user_site": user_site, "script": os.path.abspath(script)}
         try:
             with self._limited(_START_LIMIT):
-                user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
-                setup = {"path": absolute_path(), "user_site": user_site, "script": os.path.abspath(script)}
-                _send(self._requests, _packed(setup))
-                _skip(self._replies, mark)
+                _send(requests, _packed(setup))
+                _skip(replies, self._mark)
         except ChildEndedError as error:
             raise ChildStartError(f"no child process can be started: {sys.executable}: {error}") from error
 
@@ -133,7 +131,7 @@ class ChildProcess:
             with self._limited(timeout):
                 _send(self._requests, message, blobs)
                 reply, answer = _receive(self._replies)
-                printed = self._printed.text()
+                printed = self._printed()
         if "raised" in reply:
             raise RequestError(reply["raised"])
         return Reply(reply["answer"], answer, printed)
@@ -142,10 +140,11 @@ class ChildProcess:
         """End the child. It may be closed twice."""
         self._kill()
         self._process.wait()
-        for pipe in self._requests, self._replies:
+        self._reader.join(_GRACE)
+        # A process that the child started may still have the other end of the third pipe.
+        for pipe in (self._requests, self._replies, *(() if self._reader.is_alive() else (self._noise,))):
             with contextlib.suppress(OSError):  # what was written and is unread
                 pipe.close()
-        self._printed.close()
 
     def __enter__(self) -> ChildProcess:
         return self
@@ -157,61 +156,45 @@ class ChildProcess:
     def _limited(self, seconds: float | None) -> Iterator[None]:
         """Kill the child after *seconds*, and whenever the block fails; raise `ChildEndedError` if the child died."""
         expired = threading.Event()
-        timer = None
+        timer = threading.Timer(seconds or 0, self._expire, [expired])
+        timer.daemon = True
         if seconds is not None:
-            timer = threading.Timer(seconds, self._expire, [expired])
-            timer.daemon = True
             timer.start()
         try:
-            yield
+            try:
+                yield
+            finally:
+                timer.cancel()
+                if seconds is not None:
+                    timer.join()  # so that it kills nothing once the child's number may be another process's
         except BaseException as error:
-            self._stop(timer)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # The pipes of a dying process are closed first; killed at once, it would be taken for killed.
                 self._process.wait(_GRACE if isinstance(error, (EOFError, OSError)) else 0)
             how = f"no answer within {seconds:g} s" if expired.is_set() else _how_it_ended(self._process.returncode)
             self.close()
-            self._ended = ChildEndedError(how, self._printed.text())
+            self._ended = ChildEndedError(how, self._printed())
             if isinstance(error, (EOFError, OSError, ValueError)):
                 raise self._ended from None
             raise
-        finally:
-            self._stop(timer)
-
-    @staticmethod
-    def _stop(timer: threading.Timer | None) -> None:
-        if timer is not None:
-            timer.cancel()
-            timer.join()  # so that it kills nothing once the child's number may be another process's
 
     def _expire(self, expired: threading.Event) -> None:
         expired.set()
         self._kill()
 
     def _kill(self) -> None:
-        if self._process.poll() is not None:
-            return
-        with contextlib.suppress(OSError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                if sys.platform == "win32":
+                    self._process.kill()
+                else:
+                    os.killpg(self._process.pid, signal.SIGKILL)
 
-
-class _Printed:
-    """What a child prints, read by a thread so that the child never waits for it."""
-
-    def __init__(self, pipe: io.BufferedReader, mark: bytes):
-        self._pipe = pipe
-        self._mark = mark
-        self._texts: queue.Queue[bytes] = queue.Queue()
-        self._thread = threading.Thread(target=self._read, name="printed by a child process", daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
+    def _read_noise(self) -> None:
+        """Read what the child prints, in a thread, so that the child never waits for it."""
         text = bytearray()
         with contextlib.suppress(OSError, ValueError):
-            while data := self._pipe.read1(_MOST_PRINTED):
+            while data := self._noise.read1(_MOST_PRINTED):
                 text += data
                 while (end := text.find(self._mark)) >= 0:
                     self._texts.put(bytes(text[:end]))
@@ -219,18 +202,13 @@ class _Printed:
                 del text[:-_MOST_PRINTED]
         self._texts.put(bytes(text))
 
-    def text(self) -> str:
+    def _printed(self) -> str:
         """Return what was printed up to the mark that the child sets before it replies, or to the child's end."""
         try:
             printed = self._texts.get(timeout=_GRACE)
         except queue.Empty:  # a process that the child started has the pipe
             return ""
         return printed[-_MOST_PRINTED:].decode("utf-8", "replace").strip()
-
-    def close(self) -> None:
-        self._thread.join(_GRACE)
-        if not self._thread.is_alive():  # else a process that the child started has the pipe
-            self._pipe.close()
 
 
 def absolute_path() -> list[str]:
@@ -254,7 +232,7 @@ def _packed(content: Content, blobs: Sequence[bytes] = ()) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def _send(file: io.BufferedWriter, message: bytes, blobs: Sequence[bytes] = ()) -> None:
+def _send(file: IO[bytes], message: bytes, blobs: Sequence[bytes] = ()) -> None:
     for part in (message, *blobs):
         file.write(part)
     file.flush()
@@ -301,7 +279,10 @@ def _main(mark: bytes) -> None:
     here = os.path.realpath(os.curdir)
     # Where an installed package lies in the working directory (an editable install), that is in the path already.
     sys.path[:] = [entry for entry in setup["path"] if entry in sys.path or os.path.realpath(entry) != here]
-    script = _loaded(setup["script"])
+    spec = importlib.util.spec_from_file_location("numba_cuda_autolink_child", setup["script"])
+    assert spec is not None and spec.loader is not None
+    script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
     with contextlib.suppress(EOFError):
         while True:
             content, blobs = _receive(requests)
@@ -315,14 +296,6 @@ def _main(mark: bytes) -> None:
                     file.flush()
             _send(marks, mark)
             _send(replies, message, made)
-
-
-def _loaded(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("numba_cuda_autolink_child", path)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ _LONGEST_REPR = 120
 def safe_repr(obj: object) -> str:
     """Return ``repr(obj)``, shortened; if it raises, a text that says so."""
     try:
-        text = repr(obj)
+        text = " ".join(repr(obj).split())
     except Exception as error:
         text = f"<{type(obj).__qualname__} object whose repr raises {type(error).__name__}>"
-    text = " ".join(text.split())
+    text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be printed
     return text if len(text) <= _LONGEST_REPR else f"{text[: _LONGEST_REPR - 3]}..."

@@ -77,8 +77,7 @@ class ComputeCapability(tuple[Any, ...]):
                 raise type(error)(f"{value!r} is not a compute capability: {error}; {_EXPECTED}") from None
         if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
             raise TypeError(f"{type(value).__name__} {value!r} is not a compute capability: {_EXPECTED}")
-        text = value.strip() if isinstance(value, str) else str(operator.index(value))
-        match = _TEXT.fullmatch(text)
+        match = _TEXT.fullmatch(value.strip() if isinstance(value, str) else str(operator.index(value)))
         if match is None:
             raise ValueError(f"{value!r} is not a compute capability: {_EXPECTED}")
         major, minor = match.group(1, 2) if match[1] else match.group(3, 4)
@@ -87,14 +86,12 @@ class ComputeCapability(tuple[Any, ...]):
     @property
     def major(self) -> int:
         """The first number: 9 of 9.0."""
-        major: int = self[0]
-        return major
+        return int(self[0])
 
     @property
     def minor(self) -> int:
         """The second number: 0 of 9.0."""
-        minor: int = self[1]
-        return minor
+        return int(self[1])
 
     @property
     def suffix(self) -> str:

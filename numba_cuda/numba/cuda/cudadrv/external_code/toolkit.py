@@ -4,54 +4,44 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import os
-from collections.abc import Callable
+import struct
 
 from cuda import pathfinder
 
 Version = tuple[int, int]
 
 
-@functools.cache
 def nvrtc_version() -> Version | None:
     """Return ``(major, minor)`` of the NVRTC in this process; ``None`` where there is none."""
-    try:
-        from cuda.bindings import nvrtc
+    return _version("nvrtc", "nvrtcVersion")
 
-        _, major, minor = nvrtc.nvrtcVersion()
+
+def nvjitlink_version() -> Version | None:
+    """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
+    return _version("nvjitlink", "version")
+
+
+def nvvm_version() -> Version | None:
+    """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
+    return _version("nvvm", "version")
+
+
+@functools.cache
+def _version(module: str, function: str) -> Version | None:
+    try:
+        *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
     except Exception:  # each platform and version reports a missing library in its own way
         return None
     return major, minor
 
 
 @functools.cache
-def nvjitlink_version() -> Version | None:
-    """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
-    try:
-        from cuda.bindings import nvjitlink
-
-        major, minor = nvjitlink.version()
-    except Exception:
-        return None
-    return major, minor
-
-
-@functools.cache
-def nvvm_version() -> Version | None:
-    """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
-    try:
-        from cuda.bindings import nvvm
-
-        major, minor = nvvm.version()
-    except Exception:
-        return None
-    return major, minor
-
-
-@functools.cache
 def nvrtc_build() -> str:
-    """Return what identifies NVRTC's build. Libraries do not report patch levels; path, size and time of a file do."""
+    """Return what identifies NVRTC's build. Libraries do not report patch levels; their linker's build ID tells them
+    apart, wherever and whenever they were installed."""
     return f"{_shown(nvrtc_version())} {_library('nvrtc')}"
 
 
@@ -68,7 +58,8 @@ def nvvm_build() -> str:
     Not libNVVM's own file: loading it takes a tenth of a second, and a cached kernel does not need it.
     """
     try:
-        return _file(pathfinder.locate_bitcode_lib("device").abs_path)
+        with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
+            return f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
     except Exception:
         return _shown(nvvm_version())
 
@@ -85,9 +76,8 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     if the library is there."""
     module, version, purpose = _LIBRARIES[library]
     try:
-        load: Callable[[], object] = getattr(importlib.import_module(f"cuda.bindings.{module}"), version)
-        load()
-    except Exception as error:  # each platform and version reports it in its own way
+        getattr(importlib.import_module(f"cuda.bindings.{module}"), version)()
+    except Exception as error:
         return (
             f"{library}, which {purpose}, was not found\n"
             f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
@@ -110,14 +100,32 @@ def extra() -> str:
 
 def _library(name: str) -> str:
     try:
-        return _file(pathfinder.load_nvidia_dynamic_lib(name).abs_path)
+        path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
+        status = os.stat(path)
     except Exception:
         return "not found"
+    try:
+        return f"build {_build_id(path).hex()}, {status.st_size} bytes"
+    except (OSError, ValueError, struct.error):  # not an ELF file, or without a build ID
+        return f"{path} ({status.st_size} bytes of {status.st_mtime_ns})"
 
 
-def _file(path: str) -> str:
-    found = os.stat(path)
-    return f"{path} ({found.st_size} bytes of {found.st_mtime_ns})"
+def _build_id(path: str) -> bytes:
+    """Return the build ID in the notes of a 64-bit ELF file."""
+    with open(path, "rb") as file:
+        magic, program_headers, size, count = struct.unpack("<4sx27xQ14xHH", file.read(58))
+        if magic != b"\x7fELF":
+            raise ValueError("not an ELF file")
+        file.seek(program_headers)
+        table = file.read(size * count)
+        for number in range(count):
+            kind, offset, length = struct.unpack_from("<I4xQ16xQ", table, number * size)
+            if kind == 4:  # notes
+                file.seek(offset)
+                _, found, build_id = file.read(min(length, 1 << 16)).partition(b"\x14\0\0\0\3\0\0\0GNU\0")
+                if found and len(build_id) >= 20:
+                    return build_id[:20]
+    raise ValueError("there is no build ID")
 
 
 def _shown(version: Version | None) -> str:

@@ -28,6 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough", action="store_true", help="also run the long trials: every type, every size, all random draws"
     )
+    parser.addoption(
+        "--draws", type=int, help="how many random programs test_random_programs builds: 60, with --thorough 10,000"
+    )
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -12,11 +12,13 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .entry import DamagedEntryError, StoredEntry, describe, pack, unpack
+from .entry import DamagedEntryError, StoredEntry, describe, open_regular, pack, unpack
 from .guard import FileLock
 from .key import CacheKey
 from .settings import DIRECTORY, CacheSettings, CacheWarning
@@ -28,7 +30,13 @@ if TYPE_CHECKING:
 # takes 60 ms.
 _CAP_CHECKS = 256
 
-_ENTRIES, _TEMPORARY, _LOCKS, _MISMATCHES = "entries", "tmp", "locks", "mismatches"
+_ENTRIES, _TEMPORARY, _LOCKS = "entries", "tmp", "locks"
+# What verify mode found to differ, and sources that did not compile.
+MISMATCHES, FAILED_SOURCES = "mismatches", "failed-sources"
+
+_MOST_SAVED = 100  # files in one of these; one of more than so many bytes counts several times
+_MOST_SAVED_BYTES = 1 << 20
+_LONGEST_WRITE = 3600.0  # seconds; a temporary file that is older was left by a killed process
 
 
 class DiskEntries:
@@ -53,13 +61,17 @@ class DiskEntries:
         try:
             if not self._all_trusted(*self._folders(path), path):
                 return None
-            status = os.lstat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise DamagedEntryError("it is not a regular file")
-            if status.st_size > self._settings.max_bytes:
-                raise DamagedEntryError("it is larger than the whole cache may be")
-            return unpack(files[digest], digest)
-        except (KeyError, FileNotFoundError):
+            with open_regular(path) as file:
+                status = os.fstat(file.fileno())
+                if status.st_size > self._settings.max_bytes:
+                    raise DamagedEntryError("it is larger than the whole cache may be")
+                data = unpack(file.read(status.st_size), digest)
+                with contextlib.suppress(OSError):  # whose file system is read-only, for example
+                    os.utime(
+                        file.fileno() if os.utime in os.supports_fd else path, ns=(time.time_ns(), status.st_mtime_ns)
+                    )
+            return data
+        except FileNotFoundError:
             return None
         except DamagedEntryError as error:
             # It stays until the rebuilt one replaces it: to remove it here might remove one that was just written.
@@ -97,11 +109,12 @@ class DiskEntries:
     def entries(self) -> Iterator[StoredEntry]:
         """Yield the entries that can be read. Does not create the directory."""
         for path in self._paths():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, DamagedEntryError):
                 yield describe(path)
 
     def clear(self) -> int:
-        """Remove all entries, and the lock files that killed processes left. Return how many entries were removed.
+        """Remove all entries, the files of `save`, and the lock files that killed processes left. Return how many
+        entries were removed.
 
         Raises
         ------
@@ -113,10 +126,13 @@ class DiskEntries:
             return 0
         before = len(files)
         files.clear()
-        with contextlib.suppress(OSError), os.scandir(os.path.join(self._settings.directory, _LOCKS)) as locks:
-            for file in locks:
+        for file in self._files_in(_LOCKS):
+            with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
                     lock.release()
+        for folder in MISMATCHES, FAILED_SOURCES:
+            for file in self._files_in(folder):
+                os.unlink(file.path)
         return before - len(files)
 
     def remove(self, digest: bytes) -> None:
@@ -152,15 +168,23 @@ class DiskEntries:
 
     def lock_folder(self) -> str | None:
         """Return the folder for lock files of the processes that share this cache; ``None`` if there cannot be one."""
-        if self._open() is None:
-            return None
         return self._private_folder(_LOCKS)
 
-    def mismatch_folder(self) -> str | None:
-        """Return the folder for artefacts that verify mode found to differ; ``None`` if there cannot be one."""
-        if self._open() is None:
+    def save(self, folder: str, name: str, data: bytes) -> str | None:
+        """Save a file for the user to look at in *folder*, `MISMATCHES` or `FAILED_SOURCES`, and remove the oldest of
+        many. Return its path; ``None`` if it cannot be saved."""
+        if (root := self._private_folder(folder)) is None:
             return None
-        return self._private_folder(_MISMATCHES)
+        try:
+            path = write_file(root, name, data)
+            kept = 0
+            for file in sorted(self._files_in(folder), key=_modified, reverse=True):
+                kept += 1 if file.path == path else file.stat(follow_symlinks=False).st_size // _MOST_SAVED_BYTES + 1
+                if kept > _MOST_SAVED and file.path != path:
+                    os.unlink(file.path)
+        except OSError:
+            return None
+        return path
 
     def after_fork(self) -> None:
         """In a forked child, open the directory again: a thread of the parent may have been using the open one."""
@@ -196,13 +220,32 @@ class DiskEntries:
             files[digest] = entry
 
     def _evict(self, max_bytes: int) -> None:
-        from cuda.core.utils import FileStreamProgramCache
+        """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
+        that alone takes more."""
+        found = []
+        for path in self._paths():
+            with contextlib.suppress(OSError):
+                found.append((path, os.lstat(path)))
+        total = sum(status.st_size for _, status in found)
+        for path, status in sorted(found, key=lambda each: (each[1].st_size <= max_bytes, each[1].st_atime_ns)):
+            if total <= max_bytes:
+                break
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.lstat(path), status):  # else it was replaced meanwhile
+                    os.unlink(path)
+            total -= status.st_size
+        for file in self._files_in(_TEMPORARY):
+            with contextlib.suppress(OSError):
+                if _modified(file) < time.time() - _LONGEST_WRITE:
+                    os.unlink(file.path)
 
-        # A cache with a cap reads all sizes when it is opened, and evicts when it is written to.
-        capped = FileStreamProgramCache(self._settings.directory, max_size_bytes=max_bytes)
-        capped[b"evict"] = b""
-        with contextlib.suppress(KeyError):
-            del capped[b"evict"]
+    def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
+        """The files, pipes, links and so on in a folder of this directory."""
+        try:
+            with os.scandir(os.path.join(self._settings.directory, folder)) as found:
+                return [file for file in found if not file.is_dir(follow_symlinks=False)]
+        except OSError:
+            return []
 
     def _folders(self, path: str) -> tuple[str, str, str]:
         """The directories whose owners and modes decide who can write an entry."""
@@ -218,6 +261,8 @@ class DiskEntries:
 
     def _private_folder(self, name: str) -> str | None:
         folder = os.path.join(self._settings.directory, name)
+        if self._open() is None:
+            return None
         try:
             _make_private(folder)
         except OSError:
@@ -244,6 +289,25 @@ class DiskEntries:
 def entry_path(files: FileStreamProgramCache, digest: bytes) -> str:
     """Return the path of an entry's file, which differs between versions of cuda.core and is not public there."""
     return str(files._path_for_key(digest))
+
+
+def write_file(folder: str, name: str, data: bytes) -> str:
+    """Write *data* to the file *name* in *folder* in one step, whatever is there; return its path."""
+    path = os.path.join(folder, name)
+    handle, temporary = tempfile.mkstemp(dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return path
+
+
+def _modified(file: os.DirEntry[str]) -> float:
+    return file.stat(follow_symlinks=False).st_mtime
 
 
 def _make_private(folder: str) -> None:

@@ -9,11 +9,14 @@ The header is JSON. To read an entry executes and unpickles nothing.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import stat
 import struct
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from .key import CacheKey, PartsTable
 
@@ -88,10 +91,10 @@ def describe(path: str) -> StoredEntry:
 
     Raises
     ------
-    OSError
-        If the file cannot be read.
+    OSError, DamagedEntryError
+        If it is not a file that can be read.
     """
-    with open(path, "rb", opener=_open_unused) as file:
+    with open_regular(path, getattr(os, "O_NOATIME", 0)) as file:
         status = os.fstat(file.fileno())
         where = (path, status.st_size, status.st_mtime, status.st_atime)
         try:
@@ -106,12 +109,31 @@ def describe(path: str) -> StoredEntry:
             return StoredEntry(*where)
 
 
-def _open_unused(path: str, flags: int) -> int:
-    """Open without changing the file's time of last use, where that is possible."""
+def open_regular(path: str, flags: int = 0) -> BinaryIO:
+    """Open the regular file at *path*, with *flags* if the system permits: nothing waits for a pipe or a device, and no
+    link is followed.
+
+    Raises
+    ------
+    DamagedEntryError
+        If it is something else.
+    OSError
+        If it cannot be opened.
+    """
+    safe = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
-        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
-    except PermissionError:  # not the owner
-        return os.open(path, flags)
+        try:
+            descriptor = os.open(path, safe | flags)
+        except PermissionError:  # O_NOATIME is for the owner
+            descriptor = os.open(path, safe)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            raise DamagedEntryError("it is not a regular file") from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DamagedEntryError("it is not a regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 def _checksum(*pieces: bytes | memoryview) -> bytes:

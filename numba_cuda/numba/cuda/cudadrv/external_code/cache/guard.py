@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 import threading
 import time
@@ -19,6 +20,9 @@ from typing import Generic, TypeVar
 
 # In seconds; longer than any build. Reached only if the builder hangs, or waits for a lock that a waiting thread holds.
 LONGEST_WAIT = 120.0
+
+# Nothing waits for a pipe or a device, and no link is followed.
+_SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 
@@ -42,8 +46,10 @@ class FileLock:
             If files cannot be locked there.
         """
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, 0o600)
             try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(f"{path} is not a regular file")
                 if not _lock(descriptor):
                     os.close(descriptor)
                     return None

@@ -35,10 +35,8 @@ class CacheKey:
 
     Raises
     ------
-    ValueError
-        If the kind is empty or not text, or two parts have the same label.
-    TypeError
-        If the name or a label is not text, or a value is neither text nor bytes.
+    TypeError, ValueError
+        If a part is not of these types, the kind is empty, or a label is used twice.
     """
 
     kind: str

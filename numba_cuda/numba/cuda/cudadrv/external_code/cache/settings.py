@@ -104,8 +104,4 @@ def _max_bytes(text: str) -> int:
 
 
 def _warn_invalid(variable: str, value: str, expected: str) -> None:
-    warnings.warn(
-        f"{variable}={value!r} has no effect: expected {expected}.",
-        CacheWarning,
-        stacklevel=2,
-    )
+    warnings.warn(f"{variable}={value!r} has no effect: expected {expected}.", CacheWarning, stacklevel=2)

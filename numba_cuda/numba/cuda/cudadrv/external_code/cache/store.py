@@ -18,13 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from .disk import DiskEntries
+from .disk import MISMATCHES, DiskEntries, write_file
 from .guard import BuildGuard
 from .key import CacheKey, PartsTable, differences
 from .log import logger, print_log
 from .settings import CacheSettings
 
 _MEMORY_BYTES = 256 << 20
+_PREFIX = "numba-cuda-autolink-"  # of temporary directories
 
 Origin = Literal["memory", "disk", "built"]
 
@@ -132,6 +133,11 @@ class CacheStore:
         self.disk.write(key, _checked(key, data))
         self._note(key)
 
+    def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
+        """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
+        logger.info("%s %r is not cached: %s: %s", kind, name, where, why)
+        self.disk.write(CacheKey("not cached", name, (("kind", kind), (where, why))), b"")
+
     def verify(self, key: CacheKey, cached: bytes, origin: Origin, build: Callable[[], bytes]) -> None:
         """Compare what is *cached* under *key* with what *build* returns now.
 
@@ -143,11 +149,10 @@ class CacheStore:
         rebuilt = _built(key, build)
         if rebuilt != cached:
             stem = re.sub(r"[^\w.-]+", "_", f"{key.kind}-{key.name}")[:80] + f"-{key.digest.hex()[:16]}"
-            both = {f"{stem}.cached": cached, f"{stem}.rebuilt": rebuilt}
-            try:
-                files = _saved(self.disk.mismatch_folder(), both)
-            except OSError:
-                files = _saved(None, both)
+            files = [
+                self.disk.save(MISMATCHES, name, data) or write_file(tempfile.mkdtemp(prefix=_PREFIX), name, data)
+                for name, data in ((f"{stem}.cached", cached), (f"{stem}.rebuilt", rebuilt))
+            ]
             raise CacheMismatchError(key, origin, *files)
 
     def clear(self) -> int:
@@ -223,14 +228,6 @@ class CacheStore:
             return "there is no earlier entry of this name"
         nearest = min((differences(table, key) for table in tables), key=len)
         return f"differs from the nearest earlier one in {', '.join(map(str, nearest))}"
-
-
-def _saved(folder: str | None, contents: dict[str, bytes]) -> list[str]:
-    folder = folder or tempfile.mkdtemp(prefix="numba-cuda-autolink-")
-    for name, data in contents.items():
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(data)
-    return [os.path.join(folder, name) for name in contents]
 
 
 def _built(key: CacheKey, build: Callable[[], bytes]) -> bytes:

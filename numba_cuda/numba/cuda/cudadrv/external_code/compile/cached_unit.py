@@ -57,6 +57,8 @@ class CachedUnit:
         self._lock = threading.Lock()
         self._watch: HeaderWatch | None = None
         self._known: KnownHeaders | None = None
+        self._is_unclear = False
+        self._why_not_cached = ""
 
     def known(self) -> KnownHeaders | None:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers."""
@@ -81,11 +83,15 @@ class CachedUnit:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
         try:
             fetched = current_store().fetch(
-                _reproducible(known.key), functools.partial(self._compiled, compile_, known.manifest)
+                _reproducible(self.unit, known.key), functools.partial(self._compiled, compile_, known.manifest)
             )
         except _HeaderEditedError as edited:
             return Fetched(edited.data, "built", time.perf_counter() - start)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
+
+    @property
+    def _has_lines(self) -> bool:
+        return bool(self.unit.option("lineinfo") or self.unit.option("debug"))
 
     @functools.cached_property
     def _is_cacheable(self) -> bool:
@@ -97,7 +103,8 @@ class CachedUnit:
         manifest = self._watch.manifest
         if self._known is None or self._known.manifest is not manifest:
             headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
-            key = CacheKey("program", self.unit.name, (*self.base_key.parts, ("headers", headers)))
+            parts = self.base_key.parts if manifest.has_path or self._has_lines else _parts(self.unit, with_paths=False)
+            key = CacheKey("program", self.unit.name, (*parts, ("headers", headers)))
             self._known = KnownHeaders(key, manifest)
         return self._known
 
@@ -106,7 +113,7 @@ class CachedUnit:
         if self._watch is None and (data := current_store().get(self.base_key)) is not None:
             try:
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
-            except (ValueError, KeyError, TypeError, IndexError):
+            except (ValueError, TypeError):
                 return False
         if self._watch is None:
             return False
@@ -122,9 +129,14 @@ class CachedUnit:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
         began = time.time_ns()
         found = self._text.scan(traced)
-        if found.clocks or found.computed_probes or (found.computed_includes and not traced):
+        if found.unclear or (found.computed and not traced):
+            self._is_unclear = found.unclear is not None
+            where, why = found.unclear or (found.computed[0] or "the source", "it includes a header that a macro names")
+            if why != self._why_not_cached and (found.unclear or not _reports_headers()):
+                current_store().note_not_cached("program", self.unit.name, where, why)
+                self._why_not_cached = why
             return False
-        manifest = HeaderManifest.of(found, began, traced=bool(traced))
+        manifest = HeaderManifest.of(found, self._text, began)
         if manifest is None:
             return False
         self._watch = HeaderWatch(manifest, fixed_include_paths())
@@ -140,7 +152,8 @@ class CachedUnit:
         before = unit.option("pre_include") or ()
         folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
         preincluded = (before,) if isinstance(before, str) else tuple(before)
-        return SourceText(unit.code.encode(), folder, search, preincluded, tuple(unit.option("define_macro") or ()))
+        defined = tuple(unit.option("define_macro") or ())
+        return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
 
     def _compiled(self, compile_: Compile, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*.
@@ -157,7 +170,7 @@ class CachedUnit:
 
     def _compiled_and_recorded(self, compile_: Compile) -> bytes:
         """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
-        if not self._is_cacheable or (nvrtc_version() or (0, 0)) < _REPORTS_HEADERS:
+        if not self._is_cacheable or self._is_unclear or not _reports_headers():
             return _packed(compile_(self.unit))
         began = time.time_ns()
         from . import jobs
@@ -191,25 +204,34 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
     return data[end:], data[8:end].decode()
 
 
+def _reports_headers() -> bool:
+    return (nvrtc_version() or (0, 0)) >= _REPORTS_HEADERS
+
+
 def _base_key(unit: TranslationUnit) -> CacheKey:
     """Return the key of what a program depends on besides its headers."""
-    parts = [
-        ("source", unit.code),
-        ("name", unit.name),
-        ("output", unit.output),
-        *((f"option {name}", repr(value)) for name, value in unit.options),
-        ("NVRTC", nvrtc_build()),
-        ("cuda.core", cuda.core.__version__),
-        ("record of headers", MANIFEST_FORMAT),
-    ]
+    parts = _parts(unit, with_paths=True)
     # NVRTC writes the working directory into LTO-IR. Only debuggers and profilers use it, to find sources.
     if unit.option("lineinfo") or unit.option("debug"):
-        parts.append(("working directory", working_directory()))
-    return CacheKey("headers", unit.name, tuple(parts))
+        parts = (*parts, ("working directory", working_directory()))
+    return CacheKey("headers", unit.name, (*parts, ("record of headers", MANIFEST_FORMAT)))
 
 
-def _reproducible(key: CacheKey) -> CacheKey:
+def _parts(unit: TranslationUnit, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
+    """Return what NVRTC gets; without paths, only the name of the source's file: the rest is in the headers' digest."""
+    return (
+        ("source", unit.code),
+        ("name", unit.name if with_paths else os.path.basename(unit.name)),
+        ("output", unit.output),
+        *((f"option {name}", repr(value)) for name, value in unit.options if with_paths or name != "include_path"),
+        ("NVRTC", nvrtc_build()),
+        ("cuda.core", cuda.core.__version__),
+    )
+
+
+def _reproducible(unit: TranslationUnit, key: CacheKey) -> CacheKey:
     """Return, in verify mode, the key of what is identical to the byte when it is compiled again."""
-    if not current_store().settings.verify or "working directory" in dict(key.parts):
+    if not current_store().settings.verify:
         return key
-    return dataclasses.replace(key, parts=(*key.parts, ("working directory", working_directory())))
+    places = repr((unit.name, unit.option("include_path"), working_directory()))
+    return dataclasses.replace(key, parts=(*key.parts, ("places", places)))

@@ -10,12 +10,13 @@ import re
 import tempfile
 from collections.abc import Sequence
 
+from ..cache.disk import FAILED_SOURCES, write_file
 from ..cache.store import current_store
+from ..inputs.regular_file import read_regular_file
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
-_FOLDER = "failed-sources"
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 _UNDEFINED_MACRO = re.compile(
     r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
@@ -101,34 +102,13 @@ def _cxx_header(name: str) -> str:
 def saved(code: bytes, name: str) -> str | None:
     """Return the path of a file with the source *code*: *name* if it is one, else a file written now to the cache's
     directory or to one for temporary files; ``None`` if nothing can be written."""
-    with contextlib.suppress(OSError, ValueError), open(name, "rb") as file:
-        if file.read() == code:
+    with contextlib.suppress(OSError, ValueError):
+        if read_regular_file(name, len(code)) == code:
             return os.path.abspath(name)
     stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
     file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
-    settings = current_store().settings
-    folders = [os.path.join(settings.directory, _FOLDER)] if settings.on_disk else []
-    for folder in (*folders, os.path.join(tempfile.gettempdir(), f"numba-cuda-autolink-{_FOLDER}-{_user()}")):
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            path = os.path.join(folder, file_name)
-            _write(path, code)
-            return path
+    if path := current_store().disk.save(FAILED_SOURCES, file_name, code):
+        return path
+    with contextlib.suppress(OSError):
+        return write_file(tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{FAILED_SOURCES}-"), file_name, code)
     return None
-
-
-def _write(path: str, code: bytes) -> None:
-    """Write *code* to *path* in one step: others may write the same file."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(code)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else "user"

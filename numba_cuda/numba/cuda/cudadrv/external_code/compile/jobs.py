@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -56,14 +57,10 @@ def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled
     CompileError
         If the code does not compile, or NVRTC crashes.
     """
-    content = {
-        "code": unit.code,
-        "name": unit.name,
-        "options": dict(unit.options),
-        "output": unit.output,
-        "traces": traces,
-    }
-    if not _is_json(content):
+    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces}
+    try:
+        json.dumps(content)
+    except TypeError:  # an option may be any object
         return compile_unit(unit)
     try:
         with ChildProcess(nvrtc.__file__) as child:
@@ -74,12 +71,3 @@ def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled
         raise CompileError(unit.name, reply.content["error"])
     headers = reply.content["headers"]
     return Compiled(reply.blobs[0], reply.content["log"], None if headers is None else tuple(headers))
-
-
-def _is_json(content: object) -> bool:
-    """Whether *content* has only values that JSON can express; an option may be any object."""
-    try:
-        json.dumps(content)
-    except TypeError:
-        return False
-    return True

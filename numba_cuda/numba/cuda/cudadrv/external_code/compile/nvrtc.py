@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
@@ -52,7 +53,7 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
         If the code does not compile.
     """
     options = {option: list(map(_pair, value)) if _is_sequence(value) else value for option, value in options.items()}
-    log = _Log()
+    log = io.StringIO()
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-") as folder:
         if traces:
             options["fdevice_time_trace"] = os.path.join(folder, "trace.json")
@@ -61,7 +62,7 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
             result = bytes(program.compile(output, logs=log).code)
         except Exception as error:
             raise CompileError(name, str(error)) from error
-        return Compiled(result, log.text.replace("\0", ""), _traced_headers(folder) if traces else None)
+        return Compiled(result, log.getvalue().replace("\0", ""), _traced_headers(folder) if traces else None)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -70,16 +71,6 @@ def _is_sequence(value: Any) -> bool:
 
 def _pair(value: Any) -> Any:
     return tuple(value) if _is_sequence(value) else value  # JSON makes lists of tuples
-
-
-class _Log:
-    """The stream that `Program.compile` writes its log to."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def write(self, text: str) -> None:
-        self.text += text
 
 
 def _traced_headers(folder: str) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ def fingerprint(source: LinkInput, target: Target) -> bytes:
     """
     try:
         known = _units.of(source, target).known()
-    except Exception:  # a source that is not text, for example; compiling it reports that
+    except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
     return os.urandom(32) if known is None else known.key.digest
 
@@ -152,7 +152,8 @@ class _Units:
 
     def of(self, source: LinkInput, target: Target) -> CachedUnit:
         # Inputs that differ only in their names are equal, but compile to different code.
-        question = (source, source.name, target, toolkit_include_paths(), working_directory())
+        places = source.name, os.path.isfile(source.name), toolkit_include_paths(), working_directory()
+        question = source, target, places
         with self._lock:
             store = current_store()
             if store is not self._store:

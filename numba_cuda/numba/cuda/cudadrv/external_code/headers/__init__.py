@@ -2,8 +2,9 @@
 """Which headers a CUDA C++ source reads, and whether they have changed.
 
 ====================  ==============================================================================
+``directives``        what a text includes, probes for and defines, in every spelling
+``macros``            what macros stand for: names of headers, probes for headers, and paths
 ``scan``              find the headers that a source includes or probes for, in the texts
-``macros``            what a macro can stand for in ``#include MACRO``
 ``file_state``        what shows that a file is unchanged without reading it
 ``manifest``          the record of the headers that a compile read, and of those that must not appear
 ``watch``             whether the headers of a manifest have changed since the last look

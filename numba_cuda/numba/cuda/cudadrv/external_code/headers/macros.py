@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a macro can stand for in ``#include MACRO``: every text that any of its definitions gives it.
+"""What macros stand for: names of headers, probes for headers, and paths.
 
 Definitions are taken from all texts, under whatever condition: more is found than a compile includes, never less.
 """
@@ -7,36 +7,49 @@ Definitions are taken from all texts, under whatever condition: more is found th
 from __future__ import annotations
 
 import itertools
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-_COMMENT = re.compile(rb"//.*|/\*(?:[^*]|\*(?!/))*(?:\*/|$)")
+from .directives import Definition, is_guarded
+
+_WORD = re.compile(rb"(?:[A-Za-z_$\x80-\xff]|\\[uU])[\w$\\\x80-\xff]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _PATH = re.compile(rb"[\w./+-]*")
+_ARGUMENT = re.compile(rb'\s*\(\s*(?:"([^"\n]+)"|<([^<>\s]+)>|(\w+))\s*([,)])')
 _MOST = 1000
+_PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
+# What puts the path of the file that it stands in into the code.
+_PATHS = frozenset(
+    b"assert source_location __FILE__ __BASE_FILE__ __FILE_NAME__ __builtin_FILE __builtin_FILE_NAME"
+    b" __builtin_source_location".split()
+)
 
 
 class UnknownTextError(Exception):
-    """A macro's text alone does not show what it stands for."""
+    """The definitions alone do not show what a macro stands for."""
 
 
 class Macros:
-    """The macros that *texts* define, and those that options define (*defined*: names and values)."""
+    """The macros that all texts of a program define."""
 
-    def __init__(self, texts: Sequence[bytes], defined: Iterable[tuple[str, str]] = ()):
-        self._texts = texts
-        self._known: dict[bytes, list[bytes]] = {}
-        self._options = {name.encode(): value.encode() for name, value in defined}
+    def __init__(self, definitions: Iterable[Definition]):
+        self._known: dict[bytes, list[Definition]] = {}
+        for definition in definitions:
+            known = self._known.setdefault(definition.name, [])
+            if definition not in known:
+                known.append(definition)
 
     def includes(self, name: bytes) -> set[bytes]:
-        """Return what ``#include name`` may include: names with their quotes or angle brackets. A macro that is
-        defined nowhere includes nothing.
+        """Return what ``#include name`` may include: names with their quotes or angle brackets.
 
         Raises
         ------
         UnknownTextError
-            If the text of a definition is not enough: if it calls another macro, for example.
+            If the definitions are not enough: there is none, or one calls another macro, for example.
         """
+        if not _NAME.fullmatch(name) or name not in self._known:
+            raise UnknownTextError(name.decode(errors="replace"))
         return set(itertools.islice(self._includes(name, ()), _MOST))
 
     def _includes(self, name: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
@@ -46,7 +59,7 @@ class Macros:
             elif body[:1] == b"<" and body.find(b">") == len(body) - 1:
                 for path in self._expanded(body[1:-1], (*outer, name)):
                     yield b"<" + path + b">"
-            elif _NAME.fullmatch(body):
+            elif body in self._known:
                 if body not in outer:
                     yield from self._includes(body, (*outer, name))
             elif body:
@@ -56,9 +69,9 @@ class Macros:
         """Yield *text* with each macro in it replaced by each of its definitions."""
         for found in _NAME.finditer(text):
             name = found[0]
-            if name in outer or not (bodies := self._bodies(name)):
+            if name in outer or name not in self._known:
                 continue
-            for body in bodies:
+            for body in self._bodies(name):
                 if not _PATH.fullmatch(body):
                     raise UnknownTextError(body.decode(errors="replace"))
                 for inner in self._expanded(body, (*outer, name)):
@@ -68,14 +81,85 @@ class Macros:
         yield text
 
     def _bodies(self, name: bytes) -> list[bytes]:
-        """Return every definition of *name*."""
-        if name not in self._known:
-            define = re.compile(rb"#[ \t]*define[ \t]+" + name + rb"(?!\w)([^\n]*)")
-            found = [found[1] for text in self._texts if name in text for found in define.finditer(text)]
-            if any(body.startswith(b"(") for body in found):
-                raise UnknownTextError(f"{name.decode()}(...)")
-            bodies = [_COMMENT.sub(b" ", body).strip() for body in found]
-            if name in self._options:
-                bodies.append(self._options[name].strip())
-            self._known[name] = list(dict.fromkeys(bodies))
-        return self._known[name]
+        definitions = self._known[name]
+        if any(definition.parameters is not None for definition in definitions):
+            raise UnknownTextError(f"{name.decode()}(...)")
+        return [definition.body for definition in definitions]
+
+    def probing(self) -> frozenset[bytes]:
+        """Return the macros that pass on the name of a header to ``__has_include``: their first argument.
+
+        Raises
+        ------
+        UnknownTextError
+            If one does anything else with it.
+        """
+        found = set(_PROBES)
+        while True:
+            mention = _mention(found)
+            further = set()
+            for each in itertools.chain.from_iterable(self._known.values()):
+                for use in mention.finditer(each.body) if any(name in each.body for name in found) else ():
+                    argument = _ARGUMENT.match(each.body, use.end())
+                    if argument and not argument[3]:
+                        self._check_name(argument[2], each)
+                    elif self._is_passed_on(each, each.body[use.end() :]):
+                        further.add(each.name)
+                    else:
+                        raise UnknownTextError(each.name.decode(errors="replace"))
+            if further <= found:
+                return frozenset(found - _PROBES)
+            found |= further
+
+    def _check_name(self, angled: bytes | None, definition: Definition) -> None:
+        """Raise if a macro or a parameter is part of an *angled* name in the body of *definition*."""
+        for word in _WORD.findall(angled or b""):
+            if word in self._known or word in (definition.parameters or ()):
+                raise UnknownTextError(definition.name.decode(errors="replace"))
+
+    @staticmethod
+    def _is_passed_on(definition: Definition, rest: bytes) -> bool:
+        """Return whether the *rest* of a body, after a probe, is its macro's first parameter alone, or empty."""
+        if not rest.strip():
+            return definition.parameters is None
+        argument = _ARGUMENT.match(rest)
+        first = (definition.parameters or (b"",))[0].replace(b"...", b"__VA_ARGS__")
+        return argument is not None and argument[3] == first and argument[4] == b")"
+
+    def probed(self, text: bytes, macros: frozenset[bytes]) -> Iterator[str]:
+        """Yield the name of each header that *text* probes for through *macros*, those of `probing`.
+
+        Raises
+        ------
+        UnknownTextError
+            If one is used otherwise.
+        """
+        mention = _mention(macros)
+        for use in mention.finditer(text):
+            argument = _ARGUMENT.match(text, use.end())
+            if argument and not argument[3]:
+                self._check_name(argument[2], Definition(use[0], None, b""))
+                yield os.fsdecode(argument[1] or argument[2])
+            elif not is_guarded(text, use.start()) and not _in_definition(text, use.start()):
+                raise UnknownTextError(use[0].decode(errors="replace"))
+
+    def contain_path(self, text: bytes) -> bool:
+        """Return whether what *text* says may put the path of its file into the code, through macros too."""
+        seen: set[bytes] = set()
+        pending = set(_WORD.findall(text))
+        while pending:
+            if not _PATHS.isdisjoint(pending):
+                return True
+            seen |= pending
+            bodies = [each.body for word in pending for each in self._known.get(word, ())]
+            pending = {word for body in bodies for word in _WORD.findall(body)} - seen
+        return False
+
+
+def _mention(names: Iterable[bytes]) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![\w$])(?:" + b"|".join(map(re.escape, sorted(names))) + rb")(?![\w$])")
+
+
+def _in_definition(text: bytes, at: int) -> bool:
+    line = text[text.rfind(b"\n", 0, at) + 1 : at]
+    return re.match(rb"\s*(?:#|%:)\s*define\b", line) is not None  # `probing` has looked at it

@@ -8,24 +8,23 @@ As in ccache's direct mode, nothing is read while all states are the same; where
 
 from __future__ import annotations
 
-import binascii
 import dataclasses
 import functools
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from .file_state import FileState, Header, all_unchanged, file_state, is_settled, path_state
 
 if TYPE_CHECKING:
-    from .scan import Found
+    from .scan import Found, SourceText
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "2"
+MANIFEST_FORMAT = "3"
 
 
 @dataclass(frozen=True)
@@ -92,22 +91,32 @@ class HeaderManifest:
     ----------
     recorded:
         When recording began, in nanoseconds.
+    digest:
+        SHA-256 of the headers' contents, and of their paths relative to where they are looked up, as hexadecimal
+        digits; of their whole paths if `has_path`.
     headers:
         The headers, sorted by path; others than those that are really read do no harm.
     absences:
         What was looked for and not found.
-    traced:
-        Whether NVRTC reported headers that the texts do not show.
+    links:
+        Directories, and their real paths, on which it depends what else would have been read.
+    has_path:
+        Whether the code may contain a path of the user's.
     """
 
     recorded: int
-    headers: Sequence[Header]
+    digest: str
+    headers: tuple[Header, ...]
     absences: tuple[Absence, ...]
-    traced: bool = False
+    links: tuple[tuple[str, str], ...] = ()
+    has_path: bool = False
 
     @classmethod
-    def of(cls, found: Found, recorded: int, *, traced: bool = False) -> HeaderManifest | None:
-        """Record what was *found* by a scan that began at *recorded*; return ``None`` if files appeared meanwhile."""
+    def of(cls, found: Found, source: SourceText, recorded: int) -> HeaderManifest | None:
+        """Record what was *found* by a scan of *source* that began at *recorded*; return ``None`` if files appeared
+        meanwhile."""
+        from .scan import layout, moved
+
         absences = []
         for base, names in found.absent.items():
             absence = Absence.of(base, names)
@@ -115,22 +124,19 @@ class HeaderManifest:
                 return None
             absences.append(absence)
         headers = tuple(found.headers[path] for path in sorted(found.headers))
-        return cls(recorded, headers, tuple(absences), traced)
+        roots = () if found.has_path else source.roots
+        named = sorted((os.fsencode(moved(path, roots, source.packages)), path) for path in found.headers)
+        digest = hashlib.sha256(repr(layout(roots, source.packages)).encode("utf-8", "surrogatepass"))
+        same = _same_files([found.headers[path] for _, path in named])
+        for (name, path), first in zip(named, same, strict=True):
+            digest.update(b"%d %s %d %s" % (len(name), name, first, found.headers[path].sha256))
+        links = tuple(found.links.items())
+        return cls(recorded, digest.hexdigest(), headers, tuple(absences), links, found.has_path)
 
     @property
     def size(self) -> int:
         """The size of all headers in bytes."""
-        return sum(size for size, *_ in self.states)
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """The paths of all headers."""
-        return self.headers.paths if isinstance(self.headers, _UnpackedHeaders) else [h.path for h in self.headers]
-
-    @property
-    def states(self) -> Sequence[FileState]:
-        """The states of all headers."""
-        return self.headers.states if isinstance(self.headers, _UnpackedHeaders) else [h.state for h in self.headers]
+        return sum(header.state[0] for header in self.headers)
 
     @functools.cached_property
     def is_settled(self) -> bool:
@@ -140,14 +146,9 @@ class HeaderManifest:
             absence.is_settled(recorded) for absence in self.absences
         )
 
-    @functools.cached_property
-    def digest(self) -> str:
-        """SHA-256 of the headers' paths and contents, as hexadecimal digits."""
-        digest = hashlib.sha256()
-        for header in self.headers:
-            path = os.fsencode(header.path)
-            digest.update(b"%d %s %s" % (len(path), path, header.sha256))
-        return digest.hexdigest()
+    def links_unchanged(self) -> bool:
+        """Whether each directory in `links` still is where it was."""
+        return all(os.path.realpath(folder) == real for folder, real in self.links)
 
     def refreshed(self) -> HeaderManifest | None:
         """Return the same headers with their current states; ``None`` if one changed, is gone or has appeared.
@@ -157,6 +158,8 @@ class HeaderManifest:
         from .scan import read_header
 
         now = time.time_ns()
+        if not self.links_unchanged():
+            return None
         headers = []
         for header in self.headers:
             state = file_state(header.path)
@@ -169,6 +172,8 @@ class HeaderManifest:
                     return None
                 header = again
             headers.append(header)
+        if _same_files(headers) != _same_files(self.headers):
+            return None
         absences = []
         for absence in self.absences:
             still = absence.refreshed(self.recorded)
@@ -178,25 +183,10 @@ class HeaderManifest:
         return dataclasses.replace(self, recorded=now, headers=tuple(headers), absences=tuple(absences))
 
     def packed(self) -> bytes:
-        """Return the manifest as JSON that is read quickly: paths split and shared, numbers and digests in one row."""
-        folders, names = _Table(), _Table()
-        split = [_split(header.path) for header in self.headers]
-        content = {
-            "digest": self.digest,
-            "settled": self.is_settled,
-            "recorded": self.recorded,
-            "traced": self.traced,
-            "in": [folders[folder] for folder, _ in split],
-            "headers": [name for _, name in split],
-            "states": _flat(header.state for header in self.headers),
-            "sha256": binascii.b2a_base64(b"".join(header.sha256 for header in self.headers), newline=False).decode(),
-            "absent": [
-                [a.base, [names[name] for name in a.names], a.watched, _flat(a.states), a.unwatched]
-                for a in self.absences
-            ],
-            "folders": list(folders),
-            "names": list(names),
-        }
+        """Return the manifest as JSON that is read quickly."""
+        headers = [(header.path, header.state, header.sha256.hex()) for header in self.headers]
+        absences = [(a.base, a.names, a.watched, a.states, a.unwatched) for a in self.absences]
+        content = (self.recorded, self.digest, headers, absences, self.links, self.has_path, self.is_settled)
         return json.dumps(content, separators=(",", ":")).encode()
 
     @classmethod
@@ -205,72 +195,27 @@ class HeaderManifest:
 
         Raises
         ------
-        ValueError, KeyError, TypeError, IndexError
+        ValueError, TypeError
             If *data* is not a packed manifest.
         """
-        content = json.loads(data)
-        folders, names = content["folders"], content["names"]
-        paths = [folders[number] + name for number, name in zip(content["in"], content["headers"], strict=True)]
-        headers = _UnpackedHeaders(paths, list(_states(content["states"])), content["sha256"])
-        absences = [
-            Absence(base, tuple([names[n] for n in numbers]), tuple(watched), tuple(_states(states)), tuple(unwatched))
-            for base, numbers, watched, states, unwatched in content["absent"]
-        ]
-        manifest = cls(content["recorded"], headers, tuple(absences), content["traced"])
-        vars(manifest).update(digest=content["digest"], is_settled=content["settled"])  # as if computed before
+        recorded, digest, headers, absences, links, has_path, settled = json.loads(data)
+        from_hex = bytes.fromhex
+        manifest = cls(
+            recorded,
+            digest,
+            tuple([Header(path, tuple(state), from_hex(sha256)) for path, state, sha256 in headers]),
+            tuple(
+                Absence(base, tuple(names), tuple(watched), tuple(map(tuple, states)), tuple(unwatched))
+                for base, names, watched, states, unwatched in absences
+            ),
+            tuple(map(tuple, links)),
+            has_path,
+        )
+        vars(manifest)["is_settled"] = settled  # as if computed before
         return manifest
 
 
-class _UnpackedHeaders(Sequence[Header]):
-    """Headers whose digests are decoded when they are needed."""
-
-    def __init__(self, paths: list[str], states: list[FileState], sha256: str):
-        if len(paths) != len(states):
-            raise ValueError("a manifest has as many paths as states")
-        self.paths = paths
-        self.states = states
-        self._sha256 = sha256
-
-    @functools.cached_property
-    def _headers(self) -> tuple[Header, ...]:
-        rows = binascii.a2b_base64(self._sha256)
-        digests = [rows[start : start + 32] for start in range(0, len(rows), 32)]
-        return tuple(map(Header._make, zip(self.paths, self.states, digests, strict=True)))
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    @overload
-    def __getitem__(self, index: int) -> Header: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Header]: ...
-    def __getitem__(self, index: int | slice) -> Header | Sequence[Header]:
-        return self._headers[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._headers == tuple(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class _Table(dict[str, int]):
-    """Numbers for texts, in order of their first use."""
-
-    def __missing__(self, text: str) -> int:
-        number = self[text] = len(self)
-        return number
-
-
-def _split(path: str) -> tuple[str, str]:
-    """Return directory and name, which together are exactly *path*."""
-    start = max(path.rfind("/"), path.rfind(os.sep)) + 1
-    return path[:start], path[start:]
-
-
-def _flat(states: Iterable[FileState]) -> list[int]:
-    return [number for state in states for number in state]
-
-
-def _states(numbers: list[int]) -> Iterator[FileState]:
-    fours = iter(numbers)
-    return zip(fours, fours, fours, fours, strict=True)
+def _same_files(headers: Sequence[Header]) -> list[int]:
+    """Return, for each header, the number of the first that is the same file: ``#pragma once`` takes links for one."""
+    first: dict[tuple[int, bytes], int] = {}
+    return [first.setdefault((header.state[3], header.sha256), number) for number, header in enumerate(headers)]

@@ -7,11 +7,12 @@ no linker accepts.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..safe_repr import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
+from .regular_file import read_regular_file
 
 
 class LinkInputError(ValueError):
@@ -69,6 +71,20 @@ class LinkInput:
     nrt: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise LinkInputError(f"the name of the {self.kind} is {safe_repr(self.name)}, expected a str")
+        for text in (self.name, *_texts(dataclasses.astuple(self.options))):
+            if "\0" in text or _text_fault(text):
+                fault = _text_fault(text) or "a NUL"
+                raise LinkInputError(f"the name or an option of the {self.kind} is {safe_repr(text)}: it has {fault}")
+        if self.kind in (CUDA, PTX):
+            try:
+                fault = _text_fault(self.code.decode())
+            except UnicodeDecodeError as error:
+                line = self.code.count(b"\n", 0, error.start) + 1
+                fault = f"the byte 0x{self.code[error.start]:02x} in line {line}, which is not UTF-8"
+            if fault:
+                raise LinkInputError(f"the {self.kind} {safe_repr(self.name)} has {fault}")
         # An empty source is a valid translation unit; it may be there for its callbacks.
         if self.kind is not CUDA and not self.code.strip(b"\0 \t\r\n"):
             raise LinkInputError(f"the {self.kind} {self.name!r} is empty")
@@ -172,17 +188,40 @@ def _from_path(path: str | bytes) -> LinkInput:
 
 def _read(path: str) -> bytes:
     try:
-        return pathlib.Path(path).read_bytes()
+        return read_regular_file(path)
     except FileNotFoundError:
         raise LinkInputError(f"{path} not found") from None
     except OSError as error:
         raise LinkInputError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise LinkInputError(f"{path!r} is not a path: {error}") from None
+
+
+def _text_fault(text: str) -> str:
+    """Return what *text* has that no compiler takes, else an empty text: a lone surrogate, or a NUL before its end."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"the lone surrogate {text[error.start]!r} at character {error.start}"
+    end = text.find("\0")
+    return "" if end < 0 or not text[end:].strip("\0") else f"a NUL at character {end}, which would end it"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in the fields of compile options."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 def _bytes(data: Any, name: str) -> bytes:
     if isinstance(data, (io.StringIO, io.BytesIO)):
         data = data.getvalue()
     if isinstance(data, str):
+        if fault := _text_fault(data):
+            raise LinkInputError(f"{safe_repr(name)} is not text that can be compiled: it has {fault}")
         return data.encode()
     try:
         return bytes(memoryview(data))

@@ -86,10 +86,10 @@ def prototype_of_llvm(function_type: str) -> Prototype:
     """Return the prototype of an LLVM function type, such as ``i32 (i32*, float)``."""
     returns, _, rest = function_type.partition(" (")
     result = _parameter(returns)
-    return Prototype(None if result.size == 0 else result, tuple(map(_parameter, _split(rest.rpartition(")")[0]))))
+    return Prototype(None if result.size == 0 else result, tuple(map(_parameter, split_types(rest.rpartition(")")[0]))))
 
 
-def _split(parameters: str) -> list[str]:
+def split_types(parameters: str) -> list[str]:
     """Return the parameters, which are separated by the commas outside of brackets."""
     found, depth, current = [], 0, ""
     for character in parameters:

@@ -9,9 +9,8 @@ import sys
 from autolink_support import Linked
 from numba.cuda import dispatcher, jit, types
 from numba.cuda.autolink.compilation import without_device
-from numba.cuda.autolink.compiling.call_graph import call_graph
+from numba.cuda.autolink.compiling.call_graph import call_graph, callees_first
 from numba.cuda.autolink.compiling.code_library import LinkingCodeLibrary
-from numba.cuda.autolink.compiling.library_walk import callees_first
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.reports.facts import facts_of

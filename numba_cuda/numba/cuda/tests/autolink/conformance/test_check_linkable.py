@@ -274,6 +274,62 @@ class TestRejects:
         assert name == "defines the symbols that the call references"
         assert 'add.cu(1): error: identifier "retrun" is undefined' in message
 
+    @pytest.mark.parametrize(
+        ("argtype", "definition", "wrong"),
+        [
+            ("float32", "float called(int x)", "parameter 1 of called is not a floating-point number of 4 bytes"),
+            ("int32", "int called(float x)", "parameter 1 of called is not an integer of 4 bytes"),
+            ("float32", "int called(float x)", "the result of called is not a floating-point number of 4 bytes"),
+            ("int64", "long long called(double x)", "parameter 1 of called is not an integer of 8 bytes"),
+            ("int32", "unsigned called(unsigned x)", None),
+            ("int32", "int called(const int x) noexcept", None),
+            ("int64", "long called(long x)", None),
+            ("uint8", "bool called(bool x)", None),
+            ("int32", "E called(E x)", None),
+            ("float32[::1]", "float *called(float *x)", None),
+        ],
+    )
+    def test_types_that_only_the_source_tells_apart(self, argtype, definition, wrong):
+        class Called(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("called", returns=types.voidptr if isinstance(x, types.Array) else x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(f'enum E {{ A }}; extern "C" __device__ {definition} {{ return x; }}')
+
+        if wrong is None:
+            quick(Called(), argtype)
+            return
+        name, message = what_is_wrong(Called(), argtype)
+        assert name == "the parameters match the call"
+        assert f"got: {wrong}\n" in message
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            'namespace mine { extern "C" __device__ float called(float x) { return x; } }',
+            '#define NAME(x) cal##x\nextern "C" __device__ float NAME(led)(float x) { return x; }',
+            'extern "C" __device__ float called(float x) { return x; }\n__device__ int called(int x) { return x; }',
+        ],
+        ids=["namespace", "macro", "overload"],
+    )
+    def test_a_function_that_cannot_be_named_is_not_refused(self, source):
+        class Called(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("called", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(source)
+
+        quick(Called())
+
+    def test_a_declared_function_with_another_type(self):
+        source = 'extern "C" __device__ int declared(int *out, int x) { *out = x; return 0; }'
+        spy = Linked("declared", autolink.CUDASource(source), "int32(float32)")
+        name, message = what_is_wrong(spy.function, "float32")
+        assert name == "the parameters match the call"
+        assert "got: parameter 2 of declared is not a floating-point number of 4 bytes" in message
+
     @pytest.mark.parametrize("kind", ["source", "ltoir", "ptx"])
     @pytest.mark.parametrize(
         ("argtype", "definition", "defined", "called"),

@@ -6,7 +6,7 @@ import pickle
 import pytest
 from autolink_support import Linked, adder, build
 from numba.cuda import autolink, types
-from numba.cuda.autolink.protocol.asked_call import AskedCall, with_answer
+from numba.cuda.autolink.protocol.asking import AskedCall, with_answer
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.protocol.errors import CallError
@@ -33,7 +33,7 @@ def site(obj, line=1):
 
 def test_a_call_with_the_answer_for_a_target_is_not_asked_again(monkeypatch):
     call = with_answer(site(Counting()), TARGET)
-    monkeypatch.setattr("numba.cuda.autolink.protocol.asked_call.ask", None)
+    monkeypatch.setattr("numba.cuda.autolink.protocol.asking.ask", None)
     assert with_answer(call, TARGET) is call
 
 
@@ -77,7 +77,7 @@ def test_a_build_asks_nothing_after_lowering(monkeypatch):
     plan = LinkingCodeLibrary.plan
 
     def plan_without_asking(self, cc=None):
-        monkeypatch.setattr("numba.cuda.autolink.protocol.asked_call.ask", None)
+        monkeypatch.setattr("numba.cuda.autolink.protocol.asking.ask", None)
         assert all(isinstance(call, AskedCall) for call in self.call_sites)
         return plan(self, cc)
 

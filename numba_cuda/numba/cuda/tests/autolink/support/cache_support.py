@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 
@@ -88,3 +90,13 @@ def as_ordinary_user(directory, function):
         function()
 
     assert wait(fork(unprivileged)) == 0, "see the traceback of the child in the captured output"
+
+
+def wait_for(function, seconds=60):
+    """Run *function* in a forked child, which is killed if it hangs; raise if it raises or hangs."""
+    child = fork(function)
+    timer = threading.Timer(seconds, os.kill, (child, signal.SIGKILL))
+    timer.start()
+    status = wait(child)
+    timer.cancel()
+    assert status == 0, "see the traceback of the child in the captured output"

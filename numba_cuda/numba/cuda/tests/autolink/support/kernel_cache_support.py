@@ -85,6 +85,7 @@ def run(folder, names, signature, cc, before):
                     status=status,
                     cubin=hashlib.sha256(code).hexdigest(),
                     has_entry=library._entry_name.encode() in code,
+                    cooperative=kernel.cooperative,
                     setup=[callback.__name__ for callback in library._setup_functions],
                     teardown=[callback.__name__ for callback in library._teardown_functions],
                     said=list(getattr(sys.modules.get("parts"), "said", ())),
@@ -106,6 +107,7 @@ def answer(request):
 if __name__ == "__main__":
     cuda.jit(lambda: None).targetctx.refresh()
     toolkit.nvrtc_version()
+    exec(sys.argv[1])
     out = sys.stdout
     for line in sys.stdin:
         reader, writer = os.pipe()
@@ -154,6 +156,7 @@ class Run:
     status: str
     cubin: str
     has_entry: bool
+    cooperative: bool
     setup: list[str]
     teardown: list[str]
     said: list[str]
@@ -208,14 +211,14 @@ class Program:
         return sorted(path for path in (self.folder / "numba").rglob("*") if path.is_file())
 
 
-def start_servers() -> Iterator[list[Any]]:
-    """Two, which order sets differently and take turns; ended when the generator is."""
+def start_servers(first: str = "") -> Iterator[list[Any]]:
+    """Two, which order sets differently and take turns; ended when the generator is. Each runs the code *first*."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CUDA_AUTOLINK_LOG": "cache"}
     for name in ("NUMBA_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_CACHE"):
         environment.pop(name, None)
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", SERVER],
+            [sys.executable, "-c", SERVER, first],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

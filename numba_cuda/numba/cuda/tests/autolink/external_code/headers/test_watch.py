@@ -33,8 +33,9 @@ def now(monkeypatch):
 
 def watched(folders, package):
     code = b'#include "own.h"\n#include "package.h"\n'
-    found = SourceText(code, None, tuple(folders)).scan()
-    manifest = HeaderManifest.of(found, time.time_ns() + 10**10)
+    source = SourceText(code, None, tuple(folders))
+    found = source.scan()
+    manifest = HeaderManifest.of(found, source, time.time_ns() + 10**10)
     assert manifest is not None and manifest.is_settled
     return HeaderWatch(manifest, [package])
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Bodies: Python functions that are compiled into a kernel although it does not reach them by name.
+
+Those are the bodies of overloads and intrinsics, and plain functions that these call. Each is found again through the
+global of a module in which it is defined, whose fingerprint counts.
+"""
+
+from __future__ import annotations
+
+import sys
+import types as pytypes
+from dataclasses import dataclass
+from typing import Any
+
+from ..compiling.call_graph import callees_first, calls_of
+from ..value_fingerprint import UnknownValueError, codes, fingerprint, origin_of
+from .reachable import Reached
+from .references import NotCacheableError, is_numba_cuda_file
+
+
+@dataclass(frozen=True)
+class Body:
+    """The global *name* of *module*, in which a function is defined that is compiled into the kernel."""
+
+    module: str
+    name: str
+    digest: bytes
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another function now, or leads to other values."""
+        found = _global(self.module, self.name)
+        try:
+            return found is None or fingerprint(found) != self.digest
+        except UnknownValueError:
+            return True
+
+
+def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> tuple[Body, ...]:
+    """Return the bodies that are compiled into *kernel*, whose code is *library*, besides what it *reached* by name.
+
+    Raises
+    ------
+    NotCacheableError
+        If one cannot be found again, or leads to a value that cannot be told apart from others.
+    """
+    reached_functions = [function for thing in (kernel, *reached.things) if (function := _function(thing)) is not None]
+    called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]
+    generators = {id(function): function for each in called for function in each.generators.values()}
+    compiled = {id(function): function for each in called for function in each.functions.values()} | generators
+    for function in reached_functions:
+        compiled.pop(id(function), None)
+    bodies = [
+        _body(function, generators)
+        for function in compiled.values()
+        if origin_of(function.__globals__.get("__name__")) is None
+    ]
+    files = {function.__code__.co_filename for function in (*reached_functions, *generators.values())}
+    for filename, line in (place for each in called for place in each.inlined.items()):
+        if filename not in files and not is_numba_cuda_file(filename):
+            raise NotCacheableError(f"the code at {filename}:{line}, which is inlined, is not reached by name")
+    return tuple(dict.fromkeys(bodies))
+
+
+def _body(function: pytypes.FunctionType, generators: dict[int, Any]) -> Body:
+    module = function.__globals__.get("__name__", "")
+    label = f"{module}.{function.__qualname__}, which is compiled into the kernel,"
+    name, *nested = function.__qualname__.split(".<locals>.")
+    found = _global(module, name)
+    is_intrinsic = hasattr(getattr(sys.modules.get(module), name, None), "_defn")
+    if found is None or function.__code__ not in codes(found.__code__):
+        raise NotCacheableError(f"{label} is not defined by a global of its module")
+    # What an overload or an intrinsic returns depends on its own code and the types of the arguments alone.
+    if function.__closure__ and (len(nested) != 1 or not (id(found) in generators or is_intrinsic)):
+        raise NotCacheableError(f"{label} has closure variables that another process cannot find")
+    try:
+        return Body(module, name, fingerprint(found))
+    except UnknownValueError as error:
+        raise NotCacheableError(f"{label} leads to more: {error}") from error
+
+
+def _global(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return _function(found)
+
+
+def _function(obj: Any) -> Any:
+    """Return the Python function that *obj* is, or is made of, or None."""
+    for attribute in ("py_func", "_defn", "__func__"):
+        obj = getattr(obj, attribute, obj)
+    return obj if isinstance(obj, pytypes.FunctionType) else None

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files, texts and iterables that no linker can use: an error at the call, at once, and never a hang."""
+
+import itertools
+import os
+
+import pytest
+from autolink_support import Linked, adder, build
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.autolink.testing import try_link
+from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.inputs import regular_file
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.inputs.regular_file import read_regular_file
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+
+SURROGATE = "\udc80"
+
+
+def fifo(path):
+    os.mkfifo(path)
+    return path
+
+
+def link_to(target):
+    def make(path):
+        path.symlink_to(target)
+        return path
+
+    return make
+
+
+def directory(path):
+    path.mkdir()
+    return path
+
+
+FILES = {
+    "FIFO": (fifo, "is a FIFO"),
+    "device": (link_to("/dev/zero"), "is a device"),
+    "terminal": (link_to("/dev/tty"), "is a device|cannot be read"),
+    "directory": (directory, "is a directory"),
+    "dangling link": (link_to("nowhere"), "not found"),
+    "link to itself": (lambda path: link_to(path)(path), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("suffix", [".cu", ".ptx", ".ltoir", ".cubin", ".a", ".bc"])
+@pytest.mark.parametrize(("make", "message"), FILES.values(), ids=FILES)
+def test_what_is_not_a_regular_file_is_refused_without_waiting(make, message, suffix, tmp_path):
+    path = make(tmp_path / f"code{suffix}")
+    with pytest.raises(LinkInputError, match=message) as caught:
+        from_item(path)
+    assert str(path) in str(caught.value)
+
+
+def test_the_error_is_at_the_call(tmp_path):
+    function = Linked("from_fifo", str(fifo(tmp_path / "code.cu"))).function
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(TypingError, match=f"is a FIFO, expected a regular file(.|\n)*called at: {__file__}"):
+        build(kernel)
+
+
+def test_a_file_without_end_is_read_up_to_the_limit(tmp_path, monkeypatch):
+    path = tmp_path / "code.bin"
+    path.write_bytes(b"x" * 101)
+    assert len(read_regular_file(path, 101)) == 101
+    with pytest.raises(OSError, match="more than 100 bytes"):
+        read_regular_file(path, 100)
+    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result([0] * 10))  # as files of procfs tell their size
+    with pytest.raises(OSError, match="more than 100 bytes"):
+        read_regular_file(path, 100)
+
+
+def test_a_huge_sparse_file_is_not_read(tmp_path):
+    path = tmp_path / "code.cubin"
+    with path.open("wb") as file:
+        file.truncate(regular_file.LARGEST_FILE + 1)
+    with pytest.raises(LinkInputError, match=f"more than {regular_file.LARGEST_FILE} bytes"):
+        from_item(path)
+
+
+TEXTS = {
+    "NUL in a source": (lambda: autolink.CUDASource(adder("f") + "\0" + adder("g")), "a NUL at character"),
+    "NUL in PTX": (lambda: cuda.PTXSource(b".version 8.0\0.target sm_90"), "a NUL at character 12"),
+    "NUL in a path": (lambda: "code\0.cu", "is not a path: embedded null"),
+    "NUL in a name": (lambda: autolink.CUDASource(adder("f"), name="a\0b.cu"), "a NUL"),
+    "NUL in a macro": (lambda: autolink.CUDASource(adder("f"), defines={"A": "1\0"}), "a NUL"),
+    "NUL in an include path": (lambda: autolink.CUDASource(adder("f"), include_paths=["a\0b"]), "a NUL"),
+    "NUL in an option": (lambda: autolink.CUDASource(adder("f"), options={"std": "c++17\0"}), "a NUL"),
+    "not UTF-8": (lambda: cuda.CUSource(b"// one\n// \xe9\n"), "the byte 0xe9 in line 2, which is not UTF-8"),
+    "surrogate in a source": (lambda: autolink.CUDASource(f"// {SURROGATE}"), "the lone surrogate .* at character 3"),
+    "surrogate in a name": (lambda: autolink.CUDASource("", name=f"{SURROGATE}.cu"), "the lone surrogate"),
+    "surrogate in a macro": (lambda: autolink.CUDASource("", defines={SURROGATE: 1}), "the lone surrogate"),
+    "surrogate in a unit": (lambda: autolink.CUDASource("", unit=SURROGATE), "the lone surrogate"),
+    "surrogate in a path": (lambda: "\ud800.cu", "is not a path: .*surrogates not allowed"),
+    "a name that is not text": (lambda: cuda.CUSource("", name=5), "the name of the CUDA C.* is 5, expected a str"),
+}
+
+
+@pytest.mark.parametrize(("answer", "message"), TEXTS.values(), ids=TEXTS)
+def test_text_that_no_compiler_takes_is_refused_at_the_call(answer, message):
+    function = Linked("bad_text", answer).function
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(TypingError, match=message) as caught:
+        build(kernel)
+    assert f"called at: {__file__}" in str(caught.value)
+    str(caught.value).encode()  # it can be printed
+
+
+def test_a_nul_at_the_end_is_harmless():
+    """NVRTC's PTX ends with one."""
+    assert from_item(cuda.CUSource(adder("f") + "\0")).code.endswith(b"\0")
+
+
+def test_an_iterable_without_end_is_refused_at_the_call():
+    source = autolink.CUDASource(adder("endless"))
+    function = Linked("endless", lambda: itertools.repeat(source)).function
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(TypingError, match="with more than 100000 items, expected an iterable that ends"):
+        build(kernel)
+
+
+def test_try_link_takes_no_fifo_either(tmp_path):
+    with pytest.raises(LinkInputError, match="is a FIFO"):
+        try_link([fifo(tmp_path / "code.cubin")], "9.0")
+
+
+def test_a_repr_with_surrogates_can_be_printed():
+    class Odd:
+        def __repr__(self):
+            return f"<{SURROGATE}>"
+
+    assert safe_repr(Odd()) == r"<\udc80>"

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is compiled into a kernel, or decides what a hook answers, without being reached by name: a change is always
+seen, and what cannot be found again is not cached. What changes nothing hits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+
+import pytest
+from kernel_cache_support import KERNEL, Program, start_servers
+
+
+@pytest.fixture(scope="module")
+def servers():
+    yield from start_servers()
+
+
+@pytest.fixture
+def program(tmp_path, servers):
+    return Program(tmp_path / "program", servers)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path):
+    (tmp_path / "program").mkdir()
+
+
+BODIES = {
+    "an overload": '@overload(more, target="cuda")\ndef ol_more(x): return lambda x: x + AMOUNT',
+    "what an overload closes over": (
+        '@overload(more, target="cuda")\ndef ol_more(x):\n    amount = AMOUNT\n    return lambda x: x + amount'
+    ),
+    "a global that an overload reads": (
+        'amount = AMOUNT\n@overload(more, target="cuda")\ndef ol_more(x): return lambda x: x + amount'
+    ),
+    "a function that an overload calls": (
+        "@register_jitable\ndef helper(x): return x + AMOUNT\n"
+        '@overload(more, target="cuda")\ndef ol_more(x): return lambda x: helper(x)'
+    ),
+    "an overload that is inlined": (
+        '@overload(more, target="cuda", inline="always")\ndef ol_more(x): return lambda x: x + AMOUNT'
+    ),
+    "an intrinsic": (
+        "@intrinsic\ndef raw(typing, x):\n"
+        "    def codegen(context, builder, signature, arguments):\n"
+        "        return builder.add(arguments[0], context.get_constant(types.int32, AMOUNT))\n"
+        "    return types.int32(x), codegen\n"
+        '@overload(more, target="cuda")\ndef ol_more(x): return lambda x: raw(x)'
+    ),
+}
+ELSEWHERE = """
+from numba.cuda import types
+from numba.cuda.extending import intrinsic, overload, register_jitable
+def more(x): pass
+"""
+
+
+@pytest.mark.parametrize("text", BODIES.values(), ids=BODIES)
+def test_a_body_in_another_module_counts(program, text):
+    file = program.folder / "elsewhere.py"
+    program.write("from elsewhere import more\nadd = Add(3)", KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])"))
+    for amount, expected in (1, ["built", "loaded"]), (2, ["built", "loaded"]):
+        file.write_text(ELSEWHERE + text.replace("AMOUNT", str(amount)))
+        os.utime(file, (amount, amount))
+        assert [program.run().status for _ in expected] == expected
+
+
+def test_a_body_that_cannot_be_found_again_is_not_cached(program):
+    program.write(
+        """
+        from numba.cuda.extending import overload
+        def more(x): pass
+        def declare(amount):
+            @overload(more, target="cuda")
+            def ol_more(x): return lambda x: x + amount
+        declare(1)
+        add = Add(3)
+        """,
+        KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])"),
+    )
+    for _ in range(2):
+        run = program.run()
+        assert run.status == "built"
+        assert "is not cached: parts.declare.<locals>.ol_more" in run.log
+        assert "has closure variables that another process cannot find" in run.log
+
+
+HOOKED = """
+    class Hooked(Add):
+        AMOUNT = "in the class"
+        def __numba_cuda_link_key__(self, x):
+            return 1
+"""
+HOOKS = {
+    "its source": "def link(self, x): return autolink.CUDASource(code('add', AMOUNT))",
+    "its default": "def link(self, x, amount=AMOUNT): return autolink.CUDASource(code('add', amount))",
+    "a function that it calls": (
+        "def helper(): return AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', helper()))"
+    ),
+    "a global that it reads": (
+        "amount = [AMOUNT]\ndef link(self, x): return autolink.CUDASource(code('add', amount[0]))"
+    ),
+    "a partial method": (
+        "def by(self, amount, x): return autolink.CUDASource(code('add', amount))\n"
+        "link = functools.partialmethod(by, AMOUNT)"
+    ),
+    "a text that is executed": (
+        "exec(\"def link(self, x): return autolink.CUDASource(code('add', AMOUNT))\", globals())"
+    ),
+    "its decorator": (
+        "def decorate(amount):\n    return lambda function: lambda self, x: autolink.CUDASource(code('add', amount))\n"
+        "@decorate(AMOUNT)\ndef link(self, x): pass"
+    ),
+    "a class attribute": (
+        "Hooked.size = AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', self.size))"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", HOOKS.values(), ids=HOOKS)
+def test_the_code_of_a_hook_counts_beside_the_link_key(program, text):
+    """By its content alone: all files have one time."""
+    cubins = []
+    for amount in 1, 2, 1:
+        hooked = textwrap.dedent(HOOKED) + text.replace("AMOUNT", str(amount))
+        program.write(hooked + "\nHooked.__numba_cuda_link__ = link\nadd = Hooked(0)")
+        for file in program.folder.glob("*.py"):
+            os.utime(file, (1, 1))
+        cubins.append([program.run().cubin, program.run().cubin])
+    (first, again), (second, _), back = cubins
+    assert first == again == back[0]
+    assert first != second
+
+
+def test_a_stored_answer_is_asked_again_where_its_file_was_edited(program):
+    program.write(
+        """
+        class Filed(Add):
+            def __numba_cuda_link_key__(self, x):
+                return 1
+            def __numba_cuda_link__(self, x):
+                said.append("asked")
+                path = os.path.join(os.path.dirname(__file__), "made.cu")
+                open(path, "w").write(code("add", 3))
+                return path
+        add = Filed(3)
+        """
+    )
+    assert program.run().said == ["asked"]
+    assert program.run().said == []
+    (program.folder / "made.cu").write_text("damaged")
+    run = program.run()
+    assert (run.status, run.said) == ("loaded", ["asked"])
+
+
+def test_whether_a_call_is_cooperative_counts_beside_the_link_key(program):
+    text = """
+    class Synchronised(Add):
+        def __numba_cuda_link_key__(self, x):
+            return 1
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("add", returns=types.int32, cooperative=BOOL)
+    add = Synchronised(3)
+    """
+    program.write(text.replace("BOOL", "False"))
+    assert program.run().status == "built"
+    run = program.run()
+    assert run.status == "loaded", run.log
+    program.write(text.replace("BOOL", "True"))
+    assert program.run().status == "built"
+
+
+PTX = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .align 4 .u32 more = 1;\n"
+
+
+@pytest.mark.parametrize("option, expected", [("", "loaded"), ("lineinfo=True, ", "built")])
+def test_another_checkout_of_the_same_sources_hits_where_no_path_is_in_the_code(program, servers, option, expected):
+    (program.folder / "more.ptx").write_text(PTX)
+    kernels = KERNEL.replace("cache=True", f"{option}cache=True, link=[os.path.join(HERE, 'more.ptx')]")
+    program.write("HERE = os.path.dirname(__file__)\nadd = Add(3)", kernels)
+    assert program.run().status == "built"
+    other = Program(program.folder.parent / "other", servers)
+    shutil.copytree(program.folder, other.folder)
+    shared = f"os.environ['NUMBA_CUDA_AUTOLINK_CACHE_DIR'] = {str(program.folder / 'cache')!r}"
+    run = other.run(before=shared)
+    assert run.status == expected, run.log
+    (other.folder / "more.ptx").write_text(PTX.replace("= 1", "= 2"))
+    assert other.run(before=shared).status == "built"
+
+
+def test_values_of_python_numba_and_numpy_are_known(program):
+    program.write(
+        """
+        import math, decimal
+        add = Add(3, a=math.pi, b=np.float32, c=types.int32, d=math, e=np.add, f=cuda.grid, g=decimal.Decimal(1), h=len)
+        """,
+        KERNEL.replace("add(x[1])", "add(x[1]) + int(math.sqrt(x[1]))").replace("@cuda", "import math\n@cuda"),
+    )
+    assert program.run().status == "built"
+    run = program.run()
+    assert run.status == "loaded", run.log

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cached kernel is never stale, whatever changes: programs and changes that are drawn at random.
+
+See `random_programs` for what they are made of. ``--draws N`` sets how many there are.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from kernel_cache_support import start_servers
+from program_features import FEATURES
+from random_programs import WARM_UP, Draw, Trial, draws
+
+# Each has a fixed seed and processes of its own, so that workers share them.
+_PARTS = 4
+
+
+@pytest.fixture(scope="module")
+def servers():
+    yield from start_servers(WARM_UP)
+
+
+def drawn(part, count):
+    """Decorator: call a function with *count* draws, those of the seed *part*."""
+
+    def decorate(function):
+        fixed = settings(
+            max_examples=count,
+            database=None,
+            deadline=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )
+        return seed(part)(fixed(given(draws(FEATURES))(function)))
+
+    return decorate
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_a_kernel_is_never_stale(part, request, servers, tmp_path):
+    count = request.config.getoption("--draws") or (10_000 if request.config.getoption("--thorough") else 60)
+    trial = Trial(tmp_path, servers)
+
+    @drawn(part, -(-count // _PARTS))
+    def check(draw):
+        faults = list(trial.faults(draw))
+        assert not faults, "\n".join([*faults, draw.report()])
+
+    check()
+    print(f"{trial.saved} of {trial.saved + trial.unsaved} kernels were cached")
+    assert trial.saved > trial.unsaved
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+@pytest.mark.parametrize("has_times", [True, False], ids=["times", "one time"])
+def test_a_change_of_one_feature_is_seen(feature, has_times, servers, tmp_path):
+    trial = Trial(tmp_path, servers)
+    draw = Draw((feature,), (0,), (1,), has_times)
+    faults = list(trial.faults(draw))
+    assert not faults, "\n".join([*faults, draw.report()])
+    assert trial.changed == 1
+
+
+_ENCODE = """
+from numba.cuda.autolink import value_fingerprint
+def encode(changed, encoder):
+    value_fingerprint._ENCODERS = tuple(
+        (kind, label, encoder if label == changed else old) for kind, label, old in value_fingerprint._ENCODERS
+    )
+    value_fingerprint._encoder.cache_clear()
+"""
+_OF_MANIFESTS = "from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest\n"
+
+# Code that takes back one of the things which keep kernels from being stale, and names of features that need it.
+TAKEN_BACK = {
+    "the flags and argument counts of code": (
+        _ENCODE + "encode('code', lambda value: (value.co_code, value.co_consts, value.co_names))",
+        ("the argument count of a function",),
+    ),
+    "the exact bits of numbers": (
+        "from numba.cuda.autolink import value_fingerprint\n"
+        "value_fingerprint._primitive = lambda value: repr(value).encode()",
+        ("the sign of a NaN",),
+    ),
+    "the metadata of dtypes": (
+        _ENCODE + "encode('dtype', lambda value: (str(value), value.itemsize, value.isalignedstruct))",
+        ("the metadata of a dtype",),
+    ),
+    "the order of arrays": (
+        _ENCODE + "encode('array', lambda value: (value.dtype, value.shape, value.tobytes()))",
+        ("an array's order",),
+    ),
+    "the attributes of subclasses of built-in types": (
+        "from numba.cuda.autolink import value_fingerprint\nvalue_fingerprint._attributes = lambda value: None",
+        (
+            "a subclass of int",
+            "a subclass of list",
+            "a subclass of dict with slots",
+        ),
+    ),
+    "which of two objects a name means": (
+        """
+from numba.cuda.autolink.kernel_cache.reachable import Reached
+show = Reached._show
+Reached._show = lambda self, label, shown: None if shown.startswith("the same as") else show(self, label, shown)
+""",
+        (
+            "an alias",
+            "the order of a tuple",
+            "a closure",
+            "the order of closures",
+            "an attribute of an object",
+            "the field of a named tuple",
+            "a global of a device function",
+        ),
+    ),
+    "the code of hooks": (
+        "from numba.cuda.autolink.protocol.callee import Callee\nCallee.code_digest = lambda self: b''",
+        (
+            "the source of a hook",
+            "a hook that is a partial method",
+            "a decorated hook",
+            "a base class of a hook",
+            "a hook with a closure",
+        ),
+    ),
+    "the bodies of overloads": (
+        "from numba.cuda.autolink.kernel_cache import stored_kernel\nstored_kernel.bodies_of = lambda *args: ()",
+        (
+            "an overload",
+            "an overload in another module",
+            "an overloaded method",
+            "an overloaded attribute",
+            "an intrinsic",
+        ),
+    ),
+    "the contents of headers": (
+        _OF_MANIFESTS + "HeaderManifest.digest = property(lambda self: '', lambda self, digest: None)",
+        (
+            "a header",
+            "a header of a header",
+            "a header in angle brackets",
+            "a directive with a digraph",
+            "comments in a directive",
+        ),
+    ),
+    "where headers are missing": (
+        _OF_MANIFESTS
+        + """
+import dataclasses
+of = HeaderManifest.of.__func__
+HeaderManifest.of = classmethod(
+    lambda cls, found, *args, **named: of(cls, dataclasses.replace(found, absent={}), *args, **named)
+)
+""",
+        (
+            "whether a header exists",
+            "whether a macro finds a header",
+            "whether a macro of a header finds a header",
+            "a header that takes the place of another",
+        ),
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("code, names", TAKEN_BACK.values(), ids=TAKEN_BACK)
+def test_it_bites(code, names, servers, tmp_path):
+    """Without any one of these, 300 draws find a stale kernel. Those that change none of the features are left out."""
+    found: list[Draw] = []
+
+    def collect(draw):
+        found.append(draw)
+
+    for part in range(_PARTS):
+        drawn(part, 75)(collect)()
+    trial = Trial(tmp_path, servers, before=code)
+    telling = [draw for draw in found if any(feature.name in names for feature in draw.changed)]
+    assert any("is stale" in fault for draw in telling for fault in trial.faults(draw))

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""SECURITY.md: each sentence about what runs and what the caches trust is here, with the tests that show it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+import warnings
+
+import pytest
+from autolink_support import build
+from cache_support import file_of, fresh, make_key, not_built
+from numba.cuda import autolink
+from numba.cuda.autolink.commands.command_line import main
+from numba.cuda.cudadrv.external_code.cache import disk
+from numba.cuda.cudadrv.external_code.cache.entry import pack
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
+from repository import PROJECT, TESTS
+
+FAULTS = "external_code/cache/test_cache_faults.py"
+STORE = "external_code/cache/test_cache_store.py"
+KERNELS = "kernel_cache/test_kernel_cache.py"
+INSTALL = "packaging/test_install.py"
+HERE = "test_security.py"
+ADVICE: tuple[str, ...] = ()  # to the reader: nothing to test
+
+SENTENCES = {
+    "Code that you link runs with the rights of your process:": ADVICE,
+    "Hooks (`__numba_cuda_link__`, `__numba_cuda_link_key__`, `__numba_cuda_call__`) are Python code of the objects"
+    " that your kernels call.": (f"{HERE}::test_hooks_run_in_this_process",),
+    "`numba-cuda-autolink explain` and `build` import the file that you name.": (
+        f"{HERE}::test_the_commands_import_the_file_that_is_named",
+    ),
+    "`numba_cuda_autolink.pth` imports `numba_cuda_autolink.import_hook` at each start of Python in an environment with"
+    " this package.": (f"{INSTALL}::test_importing_numba_cuda_activates",),
+    "It does nothing until `numba.cuda` is imported, and `NUMBA_CUDA_AUTOLINK=0` keeps the rest out.": (
+        f"{HERE}::test_the_import_hook_imports_nothing",
+        f"{INSTALL}::test_the_environment_variable_turns_this_project_off",
+    ),
+    "Device code that a hook returns runs on your GPU and can read and write all memory of your process's"
+    " CUDA context.": ("test_on_gpu.py::test_all_ways_of_linking_work_in_one_kernel",),
+    "CUDA C++ is compiled with the include paths that it names, and reads any file that it includes.": (
+        f"{HERE}::test_a_source_reads_any_file_that_it_includes",
+    ),
+    "Cubins, objects, fatbins, archives, LTO-IR and bitcode are parsed by NVIDIA's libraries.": (
+        "external_code/inputs/test_link_inputs.py::test_each_kind_links",
+    ),
+    "Their headers and tables are checked first, and what shows a fault is refused; that makes damage harmless in most"
+    " cases, not malice.": ("external_code/formats/test_structure.py::test_the_error_names_the_fault",),
+    "Link only code that you would also run.": ADVICE,
+    "The cache directory (`NUMBA_CUDA_AUTOLINK_CACHE_DIR`; by default a folder of the user's own) holds machine code"
+    " and compiled kernels.": (f"{STORE}::test_the_directory", f"{STORE}::test_settings"),
+    "Whoever can write to it can run code in your process.": (
+        f"{HERE}::test_the_checksum_does_not_protect_from_someone_who_can_write",
+    ),
+    "Therefore:": ADVICE,
+    "Directories are created with mode 700.": (f"{FAULTS}::test_directories_and_entries_are_private_under_any_umask",),
+    "An entry is read only if its file and every cache directory above it belong to this user or to root, and neither"
+    " the group nor others may write to them.": (
+        f"{FAULTS}::test_a_directory_that_others_can_write_to_is_refused",
+        f"{FAULTS}::test_what_others_can_write_to_while_running_is_refused",
+        f"{FAULTS}::test_what_belongs_to_someone_else_is_refused",
+        f"{FAULTS}::test_what_belongs_to_root_is_used",
+    ),
+    "Anything else is a warning and a rebuild.": (f"{FAULTS}::test_what_others_can_write_to_while_running_is_refused",),
+    "On Windows, where the mode does not say who may write, only the folder's own access rights protect it.": (
+        f"{HERE}::test_on_windows_the_mode_is_not_looked_at",
+    ),
+    "An entry begins with a checksum over all of it and the digest of its key.": (
+        f"{FAULTS}::test_no_bit_of_an_entry_can_flip_unnoticed",
+        f"{FAULTS}::test_no_end_of_an_entry_can_be_missing_unnoticed",
+    ),
+    "A damaged or exchanged entry is a warning and a rebuild.": (
+        f"{FAULTS}::test_a_damaged_entry_is_built_again_and_replaced",
+        f"{HERE}::test_an_exchanged_entry_is_rebuilt",
+    ),
+    "The checksum protects from accidents: it is not a signature, and does not protect from someone who can write to"
+    " the directory.": (f"{HERE}::test_the_checksum_does_not_protect_from_someone_who_can_write",),
+    "Reading an entry executes nothing: it is bytes and JSON.": (f"{HERE}::test_reading_an_entry_unpickles_nothing",),
+    "The exception are kernels of `@cuda.jit(cache=True)`, pickles inside an entry that are unpickled only after these"
+    " checks.": (f"{KERNELS}::test_nothing_is_unpickled_that_another_user_could_have_written",),
+    "Kernels without external code are in numba-cuda's own files, pickles too, of which numba-cuda checks neither owner"
+    " nor mode.": (f"{KERNELS}::test_a_plain_kernel_is_in_numba_cudas_own_files",),
+    "Lock files only save work.": (f"{STORE}::test_where_nothing_can_be_locked_it_builds",),
+    "No result depends on them.": (f"{STORE}::test_where_nothing_can_be_locked_it_builds",),
+    "Do not copy a cache directory from someone whom you would not let run code, and do not share one between users who"
+    " do not trust each other.": ADVICE,
+    "`NUMBA_CUDA_AUTOLINK_CACHE=0` keeps nothing on disk.": (f"{HERE}::test_without_a_cache_nothing_is_on_disk",),
+}
+
+
+def sentences() -> list[str]:
+    """The sentences of the trust model, each on one line."""
+    page = (PROJECT / "SECURITY.md").read_text(encoding="utf-8")
+    model = page[page.index("## What runs") : page.index("## Supported versions")]
+    paragraphs = re.split(r"\n\n(?:- )?|\n- ", re.sub(r"^## .*$", "", model, flags=re.M))
+    lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
+    return [sentence for line in lines if line for sentence in re.split(r"(?<=\.) (?=[A-Z`])", line)]
+
+
+def test_each_sentence_is_listed_here():
+    assert sentences() == list(SENTENCES)
+
+
+@pytest.mark.parametrize("test", sorted({test for tests in SENTENCES.values() for test in tests}))
+def test_each_test_that_is_named_exists(test):
+    file, _, name = test.partition("::")
+    assert f"def {name}(" in (TESTS / file).read_text(encoding="utf-8")
+
+
+# What runs
+
+
+def test_hooks_run_in_this_process():
+    processes = {}
+
+    class Noting(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            processes["call"] = os.getpid()
+            return autolink.Extern("noting", returns=x)
+
+        def __numba_cuda_link_key__(self, x):
+            processes["key"] = os.getpid()
+
+        def __numba_cuda_link__(self, x):
+            processes["link"] = os.getpid()
+            return autolink.CUDASource('extern "C" __device__ int noting(int x) { return x; }')
+
+    noting = Noting()
+
+    def kernel(x):
+        x[0] = noting(x[1])
+
+    build(kernel)
+    assert processes == {"call": os.getpid(), "key": os.getpid(), "link": os.getpid()}
+
+
+@pytest.mark.parametrize("command", ["explain", "build"])
+def test_the_commands_import_the_file_that_is_named(command, tmp_path, capsys):
+    file = tmp_path / "kernels.py"
+    file.write_text("import pathlib\npathlib.Path(__file__).with_name('imported').touch()\n")
+    options = ["--cc", "9.0"] if command == "explain" else ["--cc", "9.0", "--sig", "()", "-o", str(tmp_path / "out")]
+    assert main([command, f"{file}:nothing", *options]) == 1
+    assert (tmp_path / "imported").exists()
+
+
+def test_the_import_hook_imports_nothing():
+    """Python imports it in each process, so it must cost nothing and run nothing."""
+    script = (
+        "import sys, warnings, os\nbefore = set(sys.modules)\nimport numba_cuda_autolink.import_hook\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    # Without site there is no .pth file, so that this import is the first.
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(PROJECT)!r})\n{script}"],
+                         capture_output=True, text=True, check=True)  # fmt: skip
+    assert run.stdout.strip() == "['numba_cuda_autolink', 'numba_cuda_autolink.import_hook']"
+
+
+def test_a_source_reads_any_file_that_it_includes(tmp_path):
+    outside = tmp_path / "anything.txt"
+    outside.write_text("42")
+
+    class Reads(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("reads", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(
+                f'extern "C" __device__ int reads(int x) {{ return x +\n#include "{outside}"\n; }}'
+            )
+
+    reads = Reads()
+
+    def kernel(x):
+        x[0] = reads(x[1])
+
+    first = build(kernel).code
+    outside.write_text("43")
+    assert build(kernel).code != first
+
+
+# What the caches trust
+
+
+def test_on_windows_the_mode_is_not_looked_at(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "platform", "win32")
+    spec = importlib.util.spec_from_file_location(disk.__name__, disk.__file__)
+    on_windows = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(on_windows)
+    tmp_path.chmod(0o777)
+    assert disk._why_not_trusted(str(tmp_path)) == "can be written to by any user"
+    assert on_windows._why_not_trusted(str(tmp_path)) == ""
+
+
+def test_an_exchanged_entry_is_rebuilt(tmp_path):
+    one, other = make_key("one"), make_key("other")
+    fresh(tmp_path).fetch(one, lambda: b"one")
+    fresh(tmp_path).fetch(other, lambda: b"other")
+    os.replace(file_of(tmp_path, other), file_of(tmp_path, one))
+    with pytest.warns(Warning, match="it belongs to another key"):
+        fetched = fresh(tmp_path).fetch(one, lambda: b"one")
+    assert fetched.data == b"one"
+
+
+def test_the_checksum_does_not_protect_from_someone_who_can_write(tmp_path):
+    """Anyone can compute it: only owner and mode of files and directories protect."""
+    key = make_key("kernel")
+    fresh(tmp_path).fetch(key, lambda: b"code")
+    with open(file_of(tmp_path, key), "wb") as file:
+        file.write(pack(key, b"code of someone else"))
+    fetched = fresh(tmp_path).fetch(key, not_built)
+    assert fetched.data == b"code of someone else"
+
+
+class Bomb:
+    """Unpickling it raises."""
+
+    def __reduce__(self):
+        return exec, ("raise AssertionError('was unpickled')",)
+
+
+def test_reading_an_entry_unpickles_nothing(tmp_path, monkeypatch):
+    key = make_key("kernel", source=pickle.dumps(Bomb()).hex())
+    data = pickle.dumps(Bomb())
+    fresh(tmp_path).fetch(key, lambda: data)
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, lambda *_, **__: pytest.fail("an entry was unpickled"))
+    store = fresh(tmp_path)
+    assert store.fetch(key, not_built).data == data
+    (entry,) = store.disk.entries()
+    json.dumps(entry.parts)
+
+
+def test_without_a_cache_nothing_is_on_disk(tmp_path):
+    settings = CacheSettings.from_environment(
+        {"NUMBA_CUDA_AUTOLINK_CACHE": "0", "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache")}
+    )
+    assert not settings.on_disk
+    store = fresh(settings.directory, on_disk=settings.on_disk)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        store.fetch(make_key("f"), lambda: b"code")
+    assert not (tmp_path / "cache").exists()
