@@ -143,7 +143,7 @@ def run_trials(
     inputs: Sequence[tuple[Kind, bytes, str]],
     trials: Sequence[Iterable[int]],
     options: Sequence[str],
-    timeout: float = TIMEOUT,
+    timeout: float | None = None,
 ) -> list[Outcome]:
     """Run each of *trials*, a link of some of *inputs* (kind, code and name) given by index, in a child process.
 
@@ -151,7 +151,7 @@ def run_trials(
     """
     helper = _Helper()
     try:
-        return helper.run(inputs, trials, {"options": list(options), "output": "cubin"}, timeout)
+        return helper.run(inputs, trials, {"options": list(options), "output": "cubin"}, timeout or TIMEOUT)
     finally:
         helper.close()
 
