@@ -32,6 +32,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``ahead_of_time``      building finished kernels without a GPU
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
+``python_code``        names that Python code uses, and what identifies the code of a module
 ``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``testing``            helpers for tests of objects with linkable code
 ``conformance``        the checks of `testing.check_linkable`

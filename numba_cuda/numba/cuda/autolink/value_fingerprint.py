@@ -11,15 +11,12 @@ from __future__ import annotations
 import array
 import builtins
 import collections
-import contextlib
 import ctypes
 import datetime
 import decimal
-import dis
 import enum
 import functools
 import hashlib
-import importlib.metadata
 import inspect
 import io
 import logging
@@ -29,7 +26,6 @@ import pathlib
 import re
 import struct
 import sys
-import sysconfig
 import threading
 import types as pytypes
 from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +36,8 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from .python_code import globals_used, imports_of, is_versioned, names_used, origin_of
+
 # An object that refers to half of the program is unknown: so many values, nested so deeply, are looked at.
 _MOST_VALUES = 10_000
 _DEEPEST = 120
@@ -47,9 +45,6 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBERS = (bool, int, float, complex, str, bytes)
 _PRIMITIVES = (*_NUMBERS, type(None), type(Ellipsis), type(NotImplemented))
 _POINTER_SIZE = struct.calcsize("P")
-_LOAD_GLOBAL, _EXTENDED_ARG = dis.opmap["LOAD_GLOBAL"], dis.EXTENDED_ARG
-# Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says whether the global is about to be called.
-_NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 
 
 class UnknownValueError(Exception):
@@ -321,105 +316,6 @@ def _object(value: Any) -> Iterable[Any]:
     if isinstance(found, type):
         raise UnknownValueError.of(value)
     return type(value), found
-
-
-# What identifies the code of a module
-
-_FOLDERS = sysconfig.get_paths()
-
-
-def origin_of(module: Any) -> Any:
-    """Return what identifies the code of *module* (its name) besides the versions in each key; None: its content.
-
-    Python, Numba and NumPy are identified by their versions, another installed package by its own and by the digest of
-    the module's file.
-    """
-    if not isinstance(module, str) or module.startswith("numba.cuda.tests") or module == "__main__":
-        return None
-    return "versioned" if is_versioned(module) else _installed(module)
-
-
-@functools.lru_cache(maxsize=512)
-def is_versioned(module: str) -> bool:
-    """Return whether the *module* of this name is part of Python, Numba or NumPy: their versions identify it."""
-    package = module.partition(".")[0]
-    if package in ("numba", "numpy"):
-        return not module.startswith("numba.cuda.tests")
-    if package == "builtins":
-        return True
-    if package not in sys.stdlib_module_names:
-        return False
-    # A user's own module may have the name of one of Python's.
-    file = getattr(sys.modules.get(package), "__file__", None)
-    return file is None or os.path.realpath(file).startswith(
-        tuple(os.path.realpath(_FOLDERS[name]) + os.sep for name in ("stdlib", "platstdlib"))
-    )
-
-
-@functools.lru_cache(maxsize=512)
-def _installed(module: str) -> Any:
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file is None or not file.startswith(tuple(_FOLDERS[name] + os.sep for name in ("purelib", "platlib"))):
-        return None
-    version = _version(module)
-    return None if version is None else (version, file_digest(file))
-
-
-def file_digest(path: str | os.PathLike[str]) -> str | None:
-    """Return the SHA-256 of the file at *path*; ``None`` if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except (OSError, ValueError):
-        return None
-
-
-@functools.cache
-def _version(module: str) -> tuple[str, str] | None:
-    """Return name and version of the distribution that *module* is part of: that of ``cuda.core`` is ``cuda-core``."""
-    parts = module.split(".")
-    for length in range(len(parts), 0, -1):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
-            return "-".join(parts[:length]), importlib.metadata.version("-".join(parts[:length]))
-    version = getattr(sys.modules.get(parts[0]), "__version__", None)
-    return (parts[0], version) if isinstance(version, str) else None
-
-
-def codes(code: pytypes.CodeType) -> Iterator[pytypes.CodeType]:
-    """Yield *code* and the code of the functions that are defined in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, pytypes.CodeType):
-            yield from codes(constant)
-
-
-def names_used(code: pytypes.CodeType) -> tuple[str, ...]:
-    """Return the names of the globals and attributes that *code* uses, in order."""
-    return tuple(dict.fromkeys(name for each in codes(code) for name in each.co_names))
-
-
-def imports_of(code: pytypes.CodeType) -> dict[str, None]:
-    """Return the names of the modules that *code* imports while it runs."""
-    return {
-        name: None
-        for each in codes(code)
-        for instruction in dis.get_instructions(each)
-        if instruction.opname == "IMPORT_NAME" and (name := instruction.argval) is not None
-    }
-
-
-def globals_used(code: pytypes.CodeType) -> dict[str, None]:
-    """Return the names of the globals that *code* reads, in order. ``co_names`` also has those of attributes."""
-    used: dict[str, None] = {}
-    for each in codes(code):
-        bytecode = each.co_code
-        extended = 0
-        for offset in range(0, len(bytecode), 2):
-            opcode, argument = bytecode[offset], bytecode[offset + 1] | extended
-            if opcode == _LOAD_GLOBAL:
-                used[each.co_names[argument >> _NAME_SHIFT]] = None
-            extended = argument << 8 if opcode == _EXTENDED_ARG else 0
-    return used
 
 
 _NAMED_FIELD = type(vars(collections.namedtuple("_", "x"))["x"])

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..compiling.call_graph import callees_first, calls_of
-from ..value_fingerprint import UnknownValueError, codes, fingerprint, origin_of
+from ..python_code import codes, origin_of
+from ..value_fingerprint import UnknownValueError, fingerprint
 from .reachable import Reached
 from .references import NotCacheableError, is_numba_cuda_file
 

@@ -12,7 +12,8 @@ from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 
 from ..compilation import tool_versions
-from ..value_fingerprint import file_digest, fingerprint
+from ..python_code import file_digest
+from ..value_fingerprint import fingerprint
 
 # Increased when what is pickled or recorded of a kernel changes.
 _SCHEMA = 4

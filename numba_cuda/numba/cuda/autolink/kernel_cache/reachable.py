@@ -22,16 +22,8 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from ..compiling.declared_functions import declaration
 from ..protocol.callee import find_callee, identity
-from ..value_fingerprint import (
-    UnknownValueError,
-    file_digest,
-    fingerprint,
-    globals_used,
-    names_used,
-    origin_of,
-    plain,
-    state,
-)
+from ..python_code import file_digest, globals_used, names_used, origin_of
+from ..value_fingerprint import UnknownValueError, fingerprint, plain, state
 
 # A property that makes an object with the same property leads on for ever.
 _MOST_THINGS = 1000

@@ -24,7 +24,8 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import tool_versions
-from ..value_fingerprint import UnknownValueError, file_digest, fingerprint
+from ..python_code import file_digest
+from ..value_fingerprint import UnknownValueError, fingerprint
 
 if TYPE_CHECKING:
     from .answers import Item
