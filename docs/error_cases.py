@@ -200,7 +200,7 @@ CASES = (
     ),
     Case(
         _ASKING,
-        "The hook compiles a call of itself",
+        "The hook compiles a call to itself",
         "A hook may compile kernels and device functions. If these call the object itself with the same types, the"
         " hook's answer depends on itself.",
         'autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).code',

@@ -80,12 +80,12 @@ class Calls:
                     self.note_implementation(cell.cell_contents)
 
     def add(self, library: Any) -> None:
-        """Note a call of the function with *library*."""
+        """Note a call to the function with *library*."""
         if library not in self.lines:
             self.lines[library] = getattr(getattr(self._lowering, "loc", None), "line", None)
 
     def add_site(self, site: CallSite) -> None:
-        """Note a call of an object."""
+        """Note a call to an object."""
         self.sites.add(site)
 
 

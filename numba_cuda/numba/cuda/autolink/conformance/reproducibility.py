@@ -124,6 +124,6 @@ def answer_question(pickled: bytes) -> dict[str, Any]:
         answer = ask_here(callee, argtypes, targets)
         return {"code": [list(map(astuple, each)) for each in answer.code], "key": answer.key}
     except HookError as error:
-        return {"error": f"{HOOK} {error}\nraised at: {error.raised_at or 'the call of the hook'}"}
+        return {"error": f"{HOOK} {error}\nraised at: {error.raised_at or 'the call to the hook'}"}
     except Exception:
         return {"error": traceback.format_exc()}

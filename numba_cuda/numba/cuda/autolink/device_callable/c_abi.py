@@ -138,7 +138,7 @@ def ctype(numba_type: Any) -> CType:
 
 _ADVICE = {
     types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
-    types.UnicodeType: ": only strings that are constants can be arguments; they are not passed",
+    types.UnicodeType: ": strings must be constants; they are not passed to the C function",
 }
 
 

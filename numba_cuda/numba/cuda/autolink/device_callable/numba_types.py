@@ -174,7 +174,7 @@ def _target() -> Target | None:
 def _typeof(obj: Any, context: Any) -> DeviceCallableType:
     if context.purpose is Purpose.argument:
         raise TypeError(
-            f"{type_name(obj)} cannot be an argument of a kernel: it is a constant of the kernels that call it\n"
+            f"{type_name(obj)} cannot be an argument of a kernel: kernels treat it as a constant\n"
             f"  object: {safe_repr(obj)}\n"
             "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
         )

@@ -115,7 +115,7 @@ def _meaning(site: CallSite, target: Target) -> Any:
     if says is None:
         return None
     parameters = inspect.signature(says).parameters.values()
-    # A call of one of the object's methods has other parameters. The method's own meaning follows from the attributes
+    # A call to one of the object's methods has other parameters. The method's own meaning follows from the attributes
     # and the code of the object, which are parts of the kernel's key.
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     split = len(site.argtypes) - len(by_name)

@@ -66,7 +66,7 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     Raises
     ------
     HookError
-        If the object raises, returns what cannot be linked, or compiles a call of itself; where the cache is verified,
+        If the object raises, returns what cannot be linked, or compiles a call to itself; where the cache is verified,
         also if it answers otherwise than before. It does not name the call site, which the caller knows.
     """
     answers = _memory.of(callee)
@@ -190,7 +190,7 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
     except Exception as error:
         if isinstance(error, CallError) and isinstance(error.hook_error, AskedAgainError):
             message = (
-                "compiles a call of itself with the same types, and so can never answer\n"
+                "compiles a call to itself with the same types, and so can never answer\n"
                 f"  compiled call at: {error.call_site.place}\n"
                 "  what to do: let the code that it compiles call something else, or return CUDA C++"
             )

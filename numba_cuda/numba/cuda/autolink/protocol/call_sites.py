@@ -131,7 +131,7 @@ class CallSites:
 
 
 def callees_of_type(func_type: types.Type) -> list[Callee]:
-    """Return the objects with linkable code that a call of a value of *func_type* may reach."""
+    """Return the objects with linkable code that a call to a value of *func_type* may reach."""
     receiver = func_type.this if isinstance(func_type, types.BoundFunction) else func_type
     objects = [getattr(func_type, "numba_cuda_link_object", None)]
     in_progress = compilation()

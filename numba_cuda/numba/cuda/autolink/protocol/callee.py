@@ -110,7 +110,7 @@ def identity(obj: Any) -> Identity:
 
 
 def find_callee(obj: Any) -> Callee | None:
-    """Return the object that answers for a call of *obj*, or None if there is none.
+    """Return the object that answers for a call to *obj*, or None if there is none.
 
     For a bound method that is the method itself, else its owner; for a dispatcher the dispatcher, else its Python
     function.

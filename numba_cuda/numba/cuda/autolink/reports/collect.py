@@ -74,7 +74,7 @@ def _lto_reason(target: Target, lto: bool, inputs: Iterable[CodeReport]) -> str:
             return reason
         needing = _names([code for code in inputs if code.linked_kind == kinds.LTO_IR.name])
         return f"{needing} cannot be linked without it; the kernel itself takes no part ({reason})"
-    text = "the default of cuda.jit without lto=False and debug=True"
+    text = "the default of cuda.jit: neither lto=False nor debug=True was given"
     apart = [code for code in inputs if code.linked_kind != kinds.LTO_IR.name]
     if apart:
         text += f"; {_names(apart)} cannot take part, and {'is' if len(apart) == 1 else 'are'} called without inlining"

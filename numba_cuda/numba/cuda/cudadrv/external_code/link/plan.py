@@ -19,7 +19,7 @@ from ..target import Target
 NAMED_EXPLICITLY = "link="
 COOPERATIVE_LAUNCH = "cooperative launch"
 NRT = "numba-cuda's runtime"
-DEVICE_RUNTIME = "a call of the device runtime"
+DEVICE_RUNTIME = "a call to the device runtime"
 _RUNTIMES = frozenset({COOPERATIVE_LAUNCH, NRT, DEVICE_RUNTIME})
 
 

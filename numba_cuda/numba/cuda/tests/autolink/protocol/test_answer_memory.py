@@ -112,7 +112,7 @@ def test_an_object_that_cannot_be_referred_to_weakly_is_kept_alive():
 
 @pytest.mark.counted
 def test_an_object_can_be_asked_on_two_threads_at_the_same_time():
-    """A hook that is still answering on one thread does not look like a call of itself on another."""
+    """A hook that is still answering on one thread does not look like a call to itself on another."""
     inside, errors = threading.Barrier(2, timeout=60), []
 
     class Slow:

@@ -135,7 +135,7 @@ def test_a_hook_that_compiles_a_call_of_itself_is_refused():
         return build(kernel_calling(spy.function)).code
 
     spy = Linked("recursive", answer)
-    with pytest.raises(TypingError, match="compiles a call of itself with the same types, and so can never answer"):
+    with pytest.raises(TypingError, match="compiles a call to itself with the same types, and so can never answer"):
         build(kernel_calling(spy.function))
 
 

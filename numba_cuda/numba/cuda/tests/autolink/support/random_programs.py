@@ -40,7 +40,7 @@ def code(symbol, amount):
     return f'extern "C" __device__ int {symbol}(int x) {{ return x + {amount}; }}\\n'
 """
 
-# Each program has one call of external code, without which the kernel would be numba-cuda's own to cache.
+# Each program has one call to external code, without which the kernel would be numba-cuda's own to cache.
 PARTS = f"""{IMPORTS}
 class Base(autolink.DeviceCallable):
     def __numba_cuda_call__(self, x):

@@ -79,7 +79,7 @@ def link_input(data, name="code.bc"):
 
 
 class Calls(autolink.DeviceCallable):
-    """A call of *symbol*, whose hook returns *answer*."""
+    """A call to *symbol*, whose hook returns *answer*."""
 
     def __init__(self, symbol, answer, returns=int32):
         self.symbol = symbol

@@ -14,7 +14,11 @@ ARCHITECTURES = ["sm_80", "sm_90a", "sm_120"]
 def test_sections_are_those_that_pyelftools_reads(arch):
     code = compiled(READS_WRITES, "cubin", arch)
     ours = [(section.name, content(code, section)) for section in read_elf(code).sections]
-    assert ours == [(section.name, section.data()) for section in elf(code).iter_sections()]
+    theirs = [(section.name, section.data()) for section in elf(code).iter_sections()]
+    # pyelftools does not know the type of sections that describe shared memory and have no content in the file.
+    shared = {".nv_debug.shared"}
+    assert [name for name, _ in ours] == [name for name, _ in theirs]
+    assert [each for each in ours if each[0] not in shared] == [each for each in theirs if each[0] not in shared]
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

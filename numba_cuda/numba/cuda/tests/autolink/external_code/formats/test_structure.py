@@ -67,7 +67,6 @@ FAULTS = [
     ("PTX", lambda: compiled(adder("f"), "ptx")[:-20], "1 '{' too many: it is truncated"),
     ("PTX", lambda: b"int main() { return 0; }", "PTX begins with .version"),
     ("PTX", lambda: b".version 8.0\n.func f", "'.target sm_90'"),
-    ("PTX", lambda: b".version 8.0\n\0\1\2", "it is not text: byte 13 is 0"),
     ("fatbin", lambda: fatbin()[:200], "its content ends at byte"),
     ("fatbin", lambda: fatbin()[:10], "a fatbin's header takes 16 bytes"),
     ("archive", lambda: archive({"a.o": b"x" * 100})[:120], "member 'a.o/' ends at byte 168 of 120"),

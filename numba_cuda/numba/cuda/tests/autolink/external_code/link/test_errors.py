@@ -83,7 +83,11 @@ def test_a_source_file_that_does_not_compile_is_named_where_it_is(tmp_path):
 
 
 def test_an_unwritable_cache_does_not_hide_the_error(monkeypatch):
-    monkeypatch.setattr(compile_failure, "_write", lambda path, code: (_ for _ in ()).throw(OSError("full")))
+    def refuse(*args):
+        raise OSError("full")
+
+    monkeypatch.setattr(compile_failure, "write_file", refuse)
+    monkeypatch.setattr(type(current_store().disk), "save", lambda *args: None)
     error = failure_of(Linked("broken", cuda.CUSource("SYNTAX")))
     assert error.source_path is None
     assert "source: could not be saved" in str(error)
@@ -264,7 +268,7 @@ def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
 def test_a_hook_that_compiles_itself_names_both_calls():
     spy = Linked("f", lambda: build(kernel_calling(spy.function)).code)
     text = str(failure_of(spy, error=TypingError))
-    assert "compiles a call of itself with the same types, and so can never answer\n  compiled call at: " in text
+    assert "compiles a call to itself with the same types, and so can never answer\n  compiled call at: " in text
     assert text.count(f"{__file__}:") == 2
     assert "asked again" not in text
 
