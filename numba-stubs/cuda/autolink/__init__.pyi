@@ -227,6 +227,7 @@ class LinkedKernel:
     output: str
     call_sites: tuple[Any, ...]
     inputs: tuple[Any, ...]
+    prototypes: Mapping[str, str]
     @property
     def report(self) -> Report: ...
 

@@ -52,6 +52,8 @@ class LinkedCode:
     name: str
     size: int
     digest: str
+    @classmethod
+    def of(cls, item: LinkInput) -> LinkedCode: ...
 
 class Linkable:
     call: str
