@@ -145,12 +145,10 @@ class ResultReport:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """The kernel built for one architecture.
+    """The kernel built for one architecture, ``arch`` (``"sm_90a"``); in the code it is called ``entry_name``.
 
     Attributes
     ----------
-    arch, entry_name:
-        The architecture (``"sm_90a"``), and the kernel's name in the code.
     restored:
         Whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins are then
         those of the process that built it.

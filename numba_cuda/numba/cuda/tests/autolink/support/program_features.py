@@ -1391,7 +1391,6 @@ options["link"] = [*options.get("link", ()), os.path.join(HERE, "f$n.cu")]
 OPTIONS = (
     _option("fast mathematics", "fastmath=False", "fastmath=True"),
     _option("the number of registers", "max_registers=32", "max_registers=64"),
-    _option("line information", "lineinfo=False", "lineinfo=True"),
     _option("launch bounds", "launch_bounds=64", "launch_bounds=128"),
 )
 
