@@ -39,6 +39,7 @@ with target.without_device((9, 0, "a")):
 """
 
 
+@pytest.mark.thorough
 def test_a_kernel_can_be_pickled_to_another_process(tmp_path):
     printed = run_script(tmp_path, PICKLED_KERNEL, "write", str(tmp_path / "kernel.pickle"))
     assert "['loaded']" in printed and printed.startswith("True")
@@ -90,6 +91,7 @@ print(len(autolink.build(kernel, "void(int32[::1])", cc=(9, 0)).inputs))
 """
 
 
+@pytest.mark.thorough
 def test_a_dispatcher_can_be_sent_by_cloudpickle(tmp_path):
     assert run_script(tmp_path, CLOUDPICKLED, "write", str(tmp_path / "kernel.pickle")) == "2\n"
     assert run_script(tmp_path, CLOUDPICKLED, "read", str(tmp_path / "kernel.pickle")) == "2\n"

@@ -14,7 +14,11 @@ from repository import DOCS
 
 GENERATED = {"errors.md"}  # made by running its code, which test_errors.py does
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED)
-LONG = {"ahead_of_time.md", "caching.md", "tutorial_library_authors.md"}  # .ci/run runs them in its documentation step
+# .ci/run runs them in its documentation step.
+LONG = {
+    f"{name}.md"
+    for name in ("ahead_of_time", "caching", "faq", "porting", "tutorial_kernel_authors", "tutorial_library_authors")
+}
 
 
 def named(path):

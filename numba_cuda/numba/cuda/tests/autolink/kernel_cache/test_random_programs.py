@@ -39,7 +39,7 @@ def drawn(part, count):
 
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_a_kernel_is_never_stale(part, request, servers, tmp_path):
-    count = request.config.getoption("--draws") or (10_000 if request.config.getoption("--thorough") else 60)
+    count = request.config.getoption("--draws") or (10_000 if request.config.getoption("--thorough") else 24)
     trial = Trial(tmp_path, servers)
 
     @drawn(part, -(-count // _PARTS))

@@ -523,7 +523,10 @@ def cub_sources(count):
     ]
 
 
-@pytest.mark.parametrize(("most", "in_children"), [("2", 1), pytest.param("1", 0, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("most", "in_children"),
+    [pytest.param("2", 1, marks=pytest.mark.thorough), pytest.param("1", 0, marks=pytest.mark.thorough)],
+)
 @pytest.mark.counted
 def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most, in_children):
     monkeypatch.setenv(jobs.JOBS, most)

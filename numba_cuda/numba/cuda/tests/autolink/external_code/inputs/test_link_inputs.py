@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every kind of linkable code, alone and mixed, in memory and from files."""
 
+import itertools
+
 import pytest
 from autolink_support import CC, Linked, adder, build, compiled, elf, from_nvcc, have_nvcc, symbols
 from cuda.core import ObjectCode
@@ -11,10 +13,9 @@ from numba.cuda.cudadrv.driver import LinkerError
 
 needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
 
-KINDS = [
-    pytest.param(kind, marks=needs_nvcc) if kind in ("fatbin", "object", "archive") else kind
-    for kind in ("source", "ltoir", "ptx", "cubin", "fatbin", "object", "archive")
-]
+NAMES = ("source", "ltoir", "ptx", "cubin", "fatbin", "object", "archive")
+FROM_NVCC = ("fatbin", "object", "archive")
+KINDS = [pytest.param(kind, marks=needs_nvcc) if kind in FROM_NVCC else kind for kind in NAMES]
 LINKABLE = {
     "source": cuda.CUSource,
     "ltoir": cuda.LTOIR,
@@ -80,11 +81,21 @@ def test_object_code_links(kind):
     build(kernel_calling(Linked("add_one", make(compiled(adder("add_one"), kind))).function))
 
 
-@pytest.mark.parametrize("first", KINDS)
-@pytest.mark.parametrize("second", KINDS)
+# Each kind before and after source; all other pairs are in the whole form.
+PAIRS = [
+    pytest.param(
+        *pair,
+        marks=[
+            *([] if "source" in pair else [pytest.mark.thorough]),
+            *([needs_nvcc] if {*pair} & {*FROM_NVCC} else []),
+        ],
+    )
+    for pair in itertools.permutations(NAMES, 2)
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_kinds_mix(first, second):
-    if first == second:
-        pytest.skip("the same kind twice is no mix")
     one = Linked("one", LINKABLE[first](code_of_kind(first, adder("one"))))
     two = Linked("two", LINKABLE[second](code_of_kind(second, adder("two", 2))))
     linked = build(kernel_calling(one.function, two.function))

@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.formats.elf import read_elf
 from numba.cuda.cudadrv.external_code.link import trial
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
-SHORT, WHOLE = 3, 3300  # draws for each kind of code
+SHORT, WHOLE = 1, 3300  # draws for each kind of code
 
 
 def damaged(kind, code, draw):
