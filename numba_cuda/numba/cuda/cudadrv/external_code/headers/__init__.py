@@ -6,7 +6,7 @@
 ``macros``            what macros stand for: names of headers, probes for headers, and paths
 ``scan``              find the headers that a source includes or probes for, in the texts
 ``file_state``        what shows that a file is unchanged without reading it
-``manifest``          the record of the headers that a compile read, and of those that must not appear
-``watch``             whether the headers of a manifest have changed since the last look
+``changes``           whether the headers that a compile read have changed, or others have appeared
+``recheck``           when to look again whether they have changed
 ====================  ==============================================================================
 """

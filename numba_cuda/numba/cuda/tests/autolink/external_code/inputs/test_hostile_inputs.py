@@ -87,7 +87,7 @@ def test_a_huge_sparse_file_is_not_read(tmp_path):
 TEXTS = {
     "NUL in a source": (lambda: autolink.CUDASource(adder("f") + "\0" + adder("g")), "a NUL at character"),
     "NUL in PTX": (lambda: cuda.PTXSource(b".version 8.0\0.target sm_90"), "a NUL at character 12"),
-    "NUL in a path": (lambda: "code\0.cu", "is not a path: embedded null"),
+    "NUL in a path": (lambda: "code\0.cu", "is not a path: (stat: )?embedded null"),
     "NUL in a name": (lambda: autolink.CUDASource(adder("f"), name="a\0b.cu"), "a NUL"),
     "NUL in a macro": (lambda: autolink.CUDASource(adder("f"), defines={"A": "1\0"}), "a NUL"),
     "NUL in an include path": (lambda: autolink.CUDASource(adder("f"), include_paths=["a\0b"]), "a NUL"),

@@ -7,8 +7,8 @@ import os
 import time
 from collections.abc import Sequence
 
+from .changes import HeaderManifest
 from .file_state import FileState, all_unchanged, path_state
-from .manifest import HeaderManifest
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
