@@ -549,7 +549,7 @@ class TestEveryExample:
         if importlib.util.find_spec("nvmath") is None:
             pytest.skip("needs nvmath-python")
         script = f"""
-            import sys; sys.path.insert(0, {str(SUPPORT)!r})
+            import sys; sys.path[:0] = [{os.path.dirname(__file__)!r}, {str(SUPPORT)!r}]
             from test_check_linkable import check_linkable, example
             check_linkable({call}, lto=True, other_process=False)
         """
