@@ -35,10 +35,9 @@ def file_state(path: str) -> FileState | None:
 def path_state(path: str) -> FileState:
     """Return the state of the file or directory at *path*, a state of its own if there is none."""
     try:
-        status = os.stat(path)
+        return state_of(os.stat(path))
     except (OSError, ValueError):
         return _GONE
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def all_unchanged(paths: Sequence[str], states: Sequence[FileState]) -> bool:
