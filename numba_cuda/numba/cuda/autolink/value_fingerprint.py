@@ -170,6 +170,10 @@ def _number(value: Any) -> Iterable[Any]:
     return type(value), base.__new__(base, value), _attributes(value)
 
 
+def _attributes_of_member(value: enum.Enum) -> dict[str, Any]:
+    return {name: each for name, each in vars(value).items() if not (name.startswith("_") and name.endswith("_"))}
+
+
 def _sequence(value: tuple[Any, ...] | list[Any]) -> Iterable[Any]:
     base: Any = tuple if isinstance(value, tuple) else list
     return type(value), getattr(type(value), "_fields", None), _attributes(value), *base.__iter__(value)
@@ -428,7 +432,7 @@ _C_POINTERS = (ctypes._Pointer, _C_FUNCTION, ctypes.c_void_p, ctypes.c_char_p, c
 
 # The first one that fits a value's class encodes it: a label, and what tells a value of the class apart.
 _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
-    (enum.Enum, "enum", lambda value: (type(value), value.name, value.value)),
+    (enum.Enum, "enum", lambda value: (type(value), value.name, value.value, _attributes_of_member(value))),
     ((tuple, list), "sequence", _sequence),
     ((set, frozenset), "set", lambda value: _Unordered(value, _attributes(value))),
     (

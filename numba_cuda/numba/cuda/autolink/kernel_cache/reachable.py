@@ -38,6 +38,8 @@ class Reached:
         The kernel's Python function.
     link:
         What the kernel names with ``link=``.
+    registered:
+        What counts although nothing names it: labels and values.
 
     Attributes
     ----------
@@ -55,7 +57,9 @@ class Reached:
         The first thing that cannot be told apart from others, in words, so that nothing says whether it changed.
     """
 
-    def __init__(self, function: Callable[..., Any], link: Iterable[Any] = ()):
+    def __init__(
+        self, function: Callable[..., Any], link: Iterable[Any] = (), registered: Iterable[tuple[str, Any]] = ()
+    ):
         self.things: list[Any] = []
         self.parts: dict[str, str] = {}
         self.linked: list[Any] = []
@@ -73,6 +77,8 @@ class Reached:
             self._linked(f"link[{number}]", item)
         while self._work:
             self._work.popleft()()
+        for label, value in registered:
+            self._add(label, value)
 
     def number(self, thing: Any) -> int | None:
         """Return the place of *thing* in ``things``; ``None`` if it is not reached."""

@@ -98,8 +98,10 @@ def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> F
     key, code = b"", None
     if link_key is not None:
         with asking(target):
-            code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
-            key = fingerprint(link_key(*site.argtypes), code)
+            value = link_key(*site.argtypes)
+            if value is not None:
+                code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
+            key = fingerprint(value, code)
     if subject is None:
         by_key = link_key is not None and code is not None and with_answer(site, target).answer.in_memory
         subject = "key" if by_key else "content"
