@@ -260,6 +260,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
             from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
 
             before = plan.fingerprints()
@@ -267,7 +268,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
             linked = link(plan, self._kernel_code(plan.target), LinkOptions(drop_unused_variables=drop))
             self._cubin_cache[cc] = linked.code
-            self._linked[cc] = before
+            self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self.link_records[cc, "cubin"] = linked.record
             self._linkerinfo_cache[cc] = linked.log
         return self._cubin_cache[cc]

@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 from ..compilation import asking
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
-from ..value_fingerprint import fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint
 from .bodies import Body
 from .references import code_label, is_numba_cuda_global
 
@@ -94,21 +94,28 @@ def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
 
 
 def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> Fact:
-    link_key = site.callee.link_key
-    key, code = b"", None
-    if link_key is not None:
-        with asking(target):
-            value = link_key(*site.argtypes)
-            if value is not None:
-                code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
-            key = fingerprint(value, code)
-    if subject is None:
-        by_key = link_key is not None and code is not None and with_answer(site, target).answer.in_memory
-        subject = "key" if by_key else "content"
+    if subject != "content" and (key := _key(site, target, is_new=subject is None)) is not None:
+        return Fact(str(site), "key", fingerprint(key, _meaning(site, target)))
     if subject == "key":
-        return Fact(str(site), subject, fingerprint(link_key is None, key, _meaning(site, target)))
+        return Fact(str(site), "key")  # it has no key now
     answer = with_answer(site, target).answer
-    return Fact(str(site), subject, fingerprint(key, _content(answer.inputs(), target), _meaning(site, target)))
+    return Fact(str(site), "content", fingerprint(_content(answer.inputs(), target), _meaning(site, target)))
+
+
+def _key(site: CallSite, target: Target, *, is_new: bool) -> bytes | None:
+    """Return the digest of the link key and of the code of the hook, if they stand for the content of the answer."""
+    link_key = site.callee.link_key
+    if link_key is None:
+        return None
+    with asking(target):
+        value = link_key(*site.argtypes)
+    if value is None or (is_new and not with_answer(site, target).answer.in_memory):
+        return None
+    code = with_answer(site, target).answer.code if is_new else site.callee.code_digest()
+    try:
+        return None if code is None else fingerprint(value, code)
+    except UnknownValueError:
+        return None
 
 
 def _meaning(site: CallSite, target: Target) -> Any:

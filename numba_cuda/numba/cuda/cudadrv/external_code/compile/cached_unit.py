@@ -22,7 +22,7 @@ from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest
 from ..headers.recheck import HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
-from .nvrtc import Compiled
+from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
@@ -49,7 +49,13 @@ class KnownHeaders(NamedTuple):
 
 
 class CachedUnit:
-    """A translation unit, and what is known of its headers."""
+    """A translation unit, and what is known of its headers.
+
+    Attributes
+    ----------
+    found:
+        The digest of its key, if only the last compile could find its headers, and they are the ones that were read.
+    """
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
@@ -59,9 +65,16 @@ class CachedUnit:
         self._known: KnownHeaders | None = None
         self._is_unclear = False
         self._why_not_cached = ""
+        self.found: bytes | None = None
 
     def known(self) -> KnownHeaders | None:
-        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers."""
+        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers.
+
+        Raises
+        ------
+        OSError
+            If a header cannot be read, or is not a regular file.
+        """
         with self._lock:
             if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
                 return None
@@ -69,16 +82,23 @@ class CachedUnit:
 
     def is_slow(self) -> bool:
         """Whether it is not compiled yet, and has many headers."""
-        known = self.known()
+        try:
+            known = self.known()
+        except OSError:  # which `fetched` reports
+            return False
         if known is None:
             return True
         store = current_store()
         return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not store.has(known.key)
 
     def fetched(self, compile_: Compile) -> Fetched:
-        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*."""
+        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*. Raise
+        `CompileError` if it does not compile."""
         start = time.perf_counter()
-        known = self.known()
+        try:
+            known = self.known()
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
         if known is None:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
         try:
@@ -178,10 +198,18 @@ class CachedUnit:
         compiled = jobs.compile_in_child(self.unit, traces=True)
         data = _packed(compiled)
         with self._lock:
-            if compiled.headers and self._find_headers(compiled.headers):
-                known = self._current()
-                if known is not None and dataclasses.replace(known.manifest, recorded=began).is_settled:
-                    current_store().put(known.key, data)
+            has_found = compiled.headers and self._find_headers(compiled.headers)
+            known = self._current() if has_found else None
+        if known is None:
+            return data
+        try:
+            if not dataclasses.replace(known.manifest, recorded=began).is_settled:
+                # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
+                data = self._compiled(compile_, known.manifest)
+        except _HeaderEditedError as edited:
+            return edited.data
+        current_store().put(known.key, data)
+        self.found = known.key.digest
         return data
 
 

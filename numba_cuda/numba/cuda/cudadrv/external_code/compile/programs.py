@@ -52,6 +52,10 @@ class Program:
     seconds: float
 
 
+# The units whose headers were unknown, by the random digest that stood for them.
+_unknown: collections.OrderedDict[bytes, CachedUnit] = collections.OrderedDict()
+
+
 class SourceError(Exception):
     """One of several sources does not compile: ``error`` is the `CompileError`, ``number`` that source's index."""
 
@@ -135,11 +139,26 @@ def fingerprint(source: LinkInput, target: Target) -> bytes:
 
     It is random for what can be compiled but not cached.
     """
+    unit = _units.of(source, target)
     try:
-        known = _units.of(source, target).known()
+        known = unit.known()
     except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
-    return os.urandom(32) if known is None else known.key.digest
+    if known is not None:
+        return known.key.digest
+    unit.found = None
+    digest = os.urandom(32)
+    _unknown[digest] = unit
+    if len(_unknown) > _MOST_WATCHED:
+        _unknown.popitem(last=False)
+    return digest
+
+
+def fingerprint_after_compiling(digest: bytes) -> bytes:
+    """Return what `fingerprint` would have returned in place of *digest* if it had known what the compile since then
+    has found."""
+    unit = _unknown.pop(digest, None)
+    return digest if unit is None or unit.found is None else unit.found
 
 
 class _Units:

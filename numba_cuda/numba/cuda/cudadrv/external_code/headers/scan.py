@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..inputs.regular_file import refuse_special_file
 from .directives import ANGLED, EVERY, QUOTED, Directives, without_comments
 from .file_state import Header, file_state, is_settled, state_of
 from .macros import Macros, UnknownTextError
@@ -184,7 +185,8 @@ class _Scan:
                 return
 
     def _take_file(self, base: str, name: str) -> bool:
-        """Read the header *name* below *base* if there is one, else note its absence; return whether there is."""
+        """Read the header *name* below *base* if there is one, else note its absence; return whether there is. Raise
+        `OSError` if it is a FIFO or a device, which NVRTC would wait for."""
         path = os.path.join(base, name)
         known = self._is_file.get(path)
         if known is None:
@@ -192,6 +194,7 @@ class _Scan:
         if known:
             self._read(path)
         else:
+            refuse_special_file(path)
             self.found.absent.setdefault(base, {})[name] = None
         return known
 
