@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from .changes import HeaderManifest
-from .file_state import FileState, all_unchanged, path_state
+from .file_state import FileState, all_unchanged, state_of
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -25,9 +25,8 @@ class HeaderWatch:
     each time.
     """
 
-    def __init__(self, manifest: HeaderManifest, packages: Sequence[str] = ()):
+    def __init__(self, manifest: HeaderManifest, packages: Sequence[str]):
         self._packages = tuple(os.path.join(folder, "") for folder in packages)
-        self._package_folders = frozenset(packages)
         self._set(manifest)
 
     def unchanged(self) -> bool:
@@ -36,46 +35,40 @@ class HeaderWatch:
         It takes about 1 ms for CUB's 400 headers, and next to nothing when it is asked again soon.
         """
         manifest = self.manifest
-        if (
+        if not (
             manifest.is_settled
             and manifest.links_unchanged()
-            and all_unchanged(*self._own)
+            and all_unchanged(self._own)
             and self._packages_unchanged()
         ):
-            return True
-        refreshed = self.manifest.refreshed()
-        if refreshed is None:
-            return False
-        self._set(refreshed)
+            refreshed = manifest.refreshed()
+            if refreshed is None:
+                return False
+            self._set(refreshed)
         return True
 
     def _set(self, manifest: HeaderManifest) -> None:
         self.manifest = manifest
-        self._own: tuple[list[str], list[FileState]] = [], []
-        self._packaged: tuple[list[str], list[FileState]] = [], []
+        self._own: list[tuple[str, FileState]] = []
+        self._packaged: list[tuple[str, FileState]] = []
         self._packages_until = 0.0
-        folders, prefixes = self._package_folders, self._packages
-        for paths, states in (
-            ([header.path for header in manifest.headers], [header.state for header in manifest.headers]),
-            *((absence.watched, absence.states) for absence in manifest.absences),
-        ):
-            for path, state in zip(paths, states, strict=True):
-                group = self._packaged if path.startswith(prefixes) or path in folders else self._own
-                group[0].append(path)
-                group[1].append(state)
+        known = [(header.path, header.state) for header in manifest.headers]
+        for absence in manifest.absences:
+            known += zip(absence.watched, absence.states, strict=True)
+        for each in known:
+            (self._packaged if (each[0] + os.sep).startswith(self._packages) else self._own).append(each)
 
     def _packages_unchanged(self) -> bool:
         now = time.monotonic()
         if now < self._packages_until:
             return True
         until = later = now + PACKAGES_INTERVAL
-        for path, state in zip(*self._packaged, strict=True):
+        for path, state in self._packaged:
             seen = _seen_packaged.get(path)
             if seen is None or seen[0] <= now:
-                seen = _seen_packaged[path] = later, path_state(path)
+                seen = _seen_packaged[path] = later, state_of(path)
             if seen[1] != state:
                 return False
-            if seen[0] < until:
-                until = seen[0]
+            until = min(until, seen[0])
         self._packages_until = until
         return True
