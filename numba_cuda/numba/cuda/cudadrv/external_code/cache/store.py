@@ -75,7 +75,7 @@ class CacheStore:
         self.disk = DiskEntries(settings)
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
-        self._seen: dict[bytes, CacheKey] = {}
+        self._seen: dict[bytes, CacheKey] = {}  # that a later miss is compared with, while misses are logged
 
     def fetch(self, key: CacheKey, build: Callable[[], bytes]) -> Fetched:
         """Return what is cached under *key*, or call *build* and cache what it returns.
@@ -115,7 +115,8 @@ class CacheStore:
     def put(self, key: CacheKey, data: bytes, *, memory: bool = True) -> None:
         """Cache *data* under *key*, replacing what is there. What a process loads once needs no room in *memory*."""
         self._keep(key, data, memory)
-        self._note(key)
+        if logger.isEnabledFor(logging.DEBUG):
+            self._seen[key.digest] = key
 
     def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
@@ -164,11 +165,6 @@ class CacheStore:
         with _lock:
             self._memory[digest] = data
 
-    def _note(self, key: CacheKey) -> None:
-        """Remember *key*, so that a later miss can be compared with it."""
-        if logger.isEnabledFor(logging.DEBUG):
-            self._seen[key.digest] = key
-
     def _log(self, key: CacheKey, origin: Origin | None, start: float) -> None:
         if not logger.isEnabledFor(logging.DEBUG):
             return  # to explain a miss means reading every entry on disk
@@ -178,7 +174,7 @@ class CacheStore:
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
             logger.debug("%s %s; %s", key, what, self._why_missed(key))
-        self._note(key)
+        self._seen[key.digest] = key
 
     def _why_missed(self, key: CacheKey) -> str:
         """Return how *key* differs from the nearest earlier one of its kind and name, on disk or in this process."""

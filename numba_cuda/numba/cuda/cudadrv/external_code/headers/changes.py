@@ -244,6 +244,7 @@ class HeaderWatch:
                 seen = _seen_packaged[path] = later, state_of(path)
             if seen[1] != state:
                 return False
-            until = min(until, seen[0])
+            if seen[0] < until:
+                until = seen[0]
         self._packages_until = until
         return True

@@ -225,8 +225,7 @@ def read_header(path: str) -> tuple[Header, Directives]:
         state = state_of(file.fileno())  # before reading, so that a change during it shows later
         content = file.read()
     header = Header(path, state, hashlib.sha256(content).hexdigest())
-    same = known is not None and known[1].sha256 == header.sha256
-    directives = known[2] if known is not None and same else Directives.of(content)
+    directives = known[2] if known is not None and known[1].sha256 == header.sha256 else Directives.of(content)
     if len(_read_before) >= _MOST_REMEMBERED:
         _read_before.clear()
     _read_before[path] = now, header, directives
