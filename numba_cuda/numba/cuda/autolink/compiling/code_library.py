@@ -260,16 +260,16 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
-            from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
+            from numba.cuda.cudadrv.external_code.link.run import link
 
             before = plan.fingerprints()
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
-            linked = link(plan, self._kernel_code(plan.target), LinkOptions(drop_unused_variables=drop))
+            linked = link(plan, self._kernel_code(plan.target), drop_unused_variables=drop)
             self._cubin_cache[cc] = linked.code
             self._linked[cc] = before
             self.link_records[cc, "cubin"] = linked.record
-            self._linkerinfo_cache[cc] = linked.log
+            self._linkerinfo_cache[cc] = linked.record.log
         return self._cubin_cache[cc]
 
     def get_lto_ptx(self, cc: Any = None) -> str:
@@ -284,9 +284,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             else:
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
         plan = dataclasses.replace(plan, inputs=tuple(optimizable))
-        from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
+        from numba.cuda.cudadrv.external_code.link.run import link
 
-        linked = link(plan, self._kernel_code(plan.target), LinkOptions("ptx"))
+        linked = link(plan, self._kernel_code(plan.target), "ptx")
         self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
         return bytes(linked.code.code).decode()
 

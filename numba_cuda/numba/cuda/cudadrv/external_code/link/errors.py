@@ -30,7 +30,7 @@ def _indented(log: str) -> str:
     return "\n    ".join(line for line in log.splitlines() if line.strip())
 
 
-def message(plan: LinkPlan, diagnosis: str, *details: str) -> str:
-    """Return the message of a failed link of *plan*: the diagnosis, and one line for each of *details*."""
+def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
+    """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
-    return "\n  ".join((f"{first}: {diagnosis}" if diagnosis else first, *details))
+    return LinkError("\n  ".join((f"{first}: {diagnosis}" if diagnosis else first, *details)), log, **source)

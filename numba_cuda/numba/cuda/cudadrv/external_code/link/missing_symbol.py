@@ -17,7 +17,7 @@ from ..inputs import kinds
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import probes
-from .errors import LinkError, message
+from .errors import LinkError, link_error
 from .parts import LinkJob, Part
 
 _UNDEFINED = re.compile(
@@ -58,15 +58,15 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     near, remedy = _similar_names(symbol, defined)
     if not near and symbol in job.kernel_code.sites:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
-    text = message(
+    return link_error(
         job.plan,
         f"{symbol!r} is called but nothing that is linked defines it",
         f"referenced by: {job.kernel_code.referenced_by(symbol)}",
         *(f"near miss: {line}" for line in near),
         *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),
         f"what to do: {remedy or _REMEDY}",
+        log=log,
     )
-    return LinkError(text, log)
 
 
 def _definitions(names: frozenset[str] | None) -> str:

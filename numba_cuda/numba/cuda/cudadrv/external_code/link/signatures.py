@@ -13,7 +13,7 @@ from ..formats.bounds import FormatError
 from ..formats.cubin_tables import cubin_prototypes
 from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
-from .errors import LinkError, message
+from .errors import LinkError, link_error
 from .parts import LinkJob, Part
 from .plan import NAMED_EXPLICITLY
 
@@ -39,17 +39,14 @@ def _wrong_signature(
     job: LinkJob, part: Part, symbol: str, prototypes: tuple[Prototype, Prototype], caller: str
 ) -> LinkError:
     called, defined = prototypes
-    return LinkError(
-        message(
-            job.plan,
-            f"{symbol!r} is called with the wrong signature",
-            f"defined by: {part.origin}",
-            f"got: a caller whose {symbol!r} {called}: {caller}",
-            f"expected: the function {defined}",
-            "what to do: make the function's parameters those of the call, or the other way round (Extern's args and"
-            " returns, or declare_device's signature, whose functions return a status and take a pointer to the"
-            " result)",
-        )
+    return link_error(
+        job.plan,
+        f"{symbol!r} is called with the wrong signature",
+        f"defined by: {part.origin}",
+        f"got: a caller whose {symbol!r} {called}: {caller}",
+        f"expected: the function {defined}",
+        "what to do: make the function's parameters those of the call, or the other way round (Extern's args and"
+        " returns, or declare_device's signature, whose functions return a status and take a pointer to the result)",
     )
 
 

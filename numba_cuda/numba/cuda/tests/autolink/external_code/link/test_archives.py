@@ -100,7 +100,7 @@ class TestDeviceRuntime:
     def test_a_second_build_links_nothing_again(self, lto, monkeypatch):
         kernel = cuda.jit(filled, lto=lto)
         first = build(kernel, "void(int32[::1], int32)")
-        monkeypatch.setattr(run, "Linker", None)
+        monkeypatch.setattr(run, "link_here", None)
         assert build(kernel, "void(int32[::1], int32)").code == first.code
 
     def test_without_one_the_error_names_the_missing_function(self, lto, monkeypatch):
