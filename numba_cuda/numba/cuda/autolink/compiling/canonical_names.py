@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Canonical names: the same functions get the same LLVM IR, whatever was compiled before them.
 
-Numba tells functions apart by a number that counts all functions of the process. Their mangled names contain it as an
-ABI tag (``B2v7``). Renumbering the functions of one kernel in the order in which they appear makes its code independent
-of what was compiled before.
+Mangled names contain, as an ABI tag (``B2v7``), a number that counts all functions of the process. The functions of one
+kernel are renumbered in the order in which they appear.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ class CanonicalNames:
         self._numbers: dict[str, int] = {}
 
     def modules(self, texts: Sequence[str]) -> list[str]:
-        """Return the *texts* of the kernel's LLVM modules, in the same order, with canonical names."""
+        """Return the *texts* of the kernel's LLVM modules with canonical names."""
         return [_MODULE_ID.sub('; ModuleID = "module"', self.name(text)) for text in texts]
 
     def name(self, name: str) -> str:
-        """Return *name*, or any text that contains names, with canonical names."""
+        """Return a name, or any text that contains names, with canonical ones."""
         return _UNIQUE_ID.sub(self._renumbered, name)
 
     def _renumbered(self, found: re.Match[str]) -> str:

@@ -37,7 +37,7 @@ def remember(function: Any, link: Any, use_cooperative: bool, abi: str) -> None:
 
 def reduce_function(function: Any) -> Any:
     """Return what pickles a declared function: it is declared again, which makes it known to Numba."""
-    declared = declaration(function)
+    declared = _declarations.get(function)
     if declared is None:
         return copyreg.__newobj__, (type(function),), vars(function)  # type: ignore[attr-defined]
     state = {name: value for name, value in vars(function).items() if name not in ("name", "sig")}
@@ -56,6 +56,6 @@ def declare_again(name: str, signature: Any, declared: Declaration) -> Any:
 class LinkingExternalLibrary(ExternalCodeLibrary):
     """The code library of a ``declare_device`` function, which keeps the order in which code was given."""
 
-    def __init__(self, codegen: Any, name: str):
-        super().__init__(codegen, name)
+    def __init__(self, *args: Any):
+        super().__init__(*args)
         self._linking_files = OrderedSet()
