@@ -20,14 +20,8 @@ _EXPECTED = "expected (9, 0), (9, 0, 'a'), '9.0', '9.0a', 'sm_90a' or 90"
 class ComputeCapability(tuple[Any, ...]):
     """A compute capability: that of a GPU, or what code is built for.
 
-    It is a tuple, equal to ``(9, 0)`` or, with a suffix, to ``(9, 0, "a")``. As text it is ``9.0a``.
-
-    Parameters
-    ----------
-    major, minor : int
-        For example 9 and 0.
-    suffix : str, optional
-        ``"a"`` (architecture-specific code), ``"f"`` (family-specific code) or ``""``.
+    It is a tuple, equal to ``(9, 0)`` or, with a suffix, to ``(9, 0, "a")``. As text it is ``9.0a``. The *suffix* is
+    ``"a"`` (architecture-specific code), ``"f"`` (family-specific code) or ``""``.
 
     Raises
     ------
@@ -51,13 +45,8 @@ class ComputeCapability(tuple[Any, ...]):
 
     @classmethod
     def parse(cls, value: ComputeCapabilityLike) -> ComputeCapability:
-        """Return the compute capability that *value* means.
-
-        Parameters
-        ----------
-        value : ComputeCapability, tuple, str or int
-            ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``, ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or
-            what numba-cuda and ``cuda.core`` return for a GPU.
+        """Return the compute capability that *value* means: ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``,
+        ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or what numba-cuda and ``cuda.core`` return for a GPU.
 
         Raises
         ------
@@ -178,8 +167,7 @@ class Target:
         if self.suffix and given.suffix not in ("", self.suffix):
             raise ValueError(f"the suffix {self.suffix!r} contradicts the compute capability {given}")
         whole = ComputeCapability(given.major, given.minor, self.suffix or given.suffix)
-        object.__setattr__(self, "compute_capability", whole.base)
-        object.__setattr__(self, "suffix", whole.suffix)
+        self.__dict__.update(compute_capability=whole.base, suffix=whole.suffix)
 
     @property
     def cc(self) -> tuple[int, int, str]:

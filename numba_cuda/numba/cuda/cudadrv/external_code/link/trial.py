@@ -9,6 +9,7 @@ starts in about a tenth of a second.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import re
 import sys
@@ -67,21 +68,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of `try_link`.
-
-    Attributes
-    ----------
-    ok:
-        Whether the link succeeded.
-    message:
-        What happened, in a sentence or more.
-    signal:
-        The signal that ended the process, such as ``"SIGSEGV"``; ``None`` if it survived.
-    culprit:
-        The input at fault, if there is one.
-    log:
-        nvJitLink's log, followed by what it printed.
-    """
+    """The result of `try_link`: whether the link succeeded, what happened in a sentence or more, the *signal* that
+    ended the process, such as ``"SIGSEGV"``, the input at fault (*culprit*), and nvJitLink's *log* followed by what it
+    printed. *signal* and *culprit* are ``None`` if there is none."""
 
     ok: bool
     message: str
@@ -95,13 +84,7 @@ def try_link(inputs: Iterable[LinkInput], target: Target, *, timeout: float | No
 
     CUDA C++ sources and bitcode are compiled here. If the link fails or crashes, each input is linked alone, and then
     the others are linked without it, to find the one at fault. *timeout* is in seconds, for each link; 60 by default.
-
-    Raises
-    ------
-    TrialError
-        If nothing could be tried.
-    CompileError
-        If an input does not compile.
+    Raises `TrialError` if nothing could be tried, `CompileError` if an input does not compile.
     """
     given = list(inputs)
     code = [_linkable(item, target) for item in given]
@@ -115,7 +98,7 @@ def try_link(inputs: Iterable[LinkInput], target: Target, *, timeout: float | No
         without = run_trials(code, others, target.arch, timeout)
         survived = [index for index, outcome in enumerate(without) if not outcome.is_faulty]
         at_fault = survived[0] if len(survived) == 1 else None
-    culprit = given[at_fault] if at_fault is not None else None
+    culprit = None if at_fault is None else given[at_fault]
     what = f"nvJitLink does not survive it ({whole.crash})" if whole.crash else "nvJitLink rejects it"
     message = f"linking {len(given)} inputs for {target.arch} fails: {what}"
     if culprit is not None:
@@ -149,23 +132,16 @@ def options_for(inputs: Iterable[Linkable], arch: str, **options: Any) -> tuple[
 def run_trials(
     inputs: Sequence[Linkable], trials: Iterable[Iterable[int]], arch: str, timeout: float | None = None
 ) -> list[Outcome]:
-    """Run each of *trials*, a link of some of *inputs* given by index, in a child process.
-
-    *timeout* is in seconds, for each link. Raises `TrialError` if nothing could be tried.
-    """
+    """Run each of *trials*, a link of some of *inputs* given by index, in a child process; *timeout* is in seconds, for
+    each link. Raises `TrialError` if nothing could be tried."""
     options = options_for(inputs, arch)
-    helper = _Helper()
-    try:
+    with contextlib.closing(_Helper()) as helper:
         return helper.run(inputs, [(list(trial), options, "cubin") for trial in trials], timeout or TIMEOUT)
-    finally:
-        helper.close()
 
 
 def link_in_helper(inputs: Sequence[Linkable], options: Sequence[str], output: str = "cubin") -> Outcome:
-    """Link *inputs* to *output* (``"cubin"`` or ``"ptx"``) in this process's helper process.
-
-    Raises `TrialError` if it could not be tried.
-    """
+    """Link *inputs* to *output* (``"cubin"`` or ``"ptx"``) in this process's helper process. Raises `TrialError` if it
+    could not be tried."""
     return _helper.run(inputs, [(list(range(len(inputs))), options, output)], LINK_TIMEOUT)[0]
 
 
@@ -183,10 +159,10 @@ class _Helper:
     """The child process of this process's links."""
 
     def __init__(self) -> None:
-        self.after_fork()
+        self.forget()
 
-    def after_fork(self) -> None:
-        """Forget the child, which is the parent process's."""
+    def forget(self) -> None:
+        """Have no child: after a fork, it is the parent process's."""
         self._lock = threading.Lock()
         self._child: ChildProcess | None = None
         self._command = ("", "")
@@ -236,4 +212,4 @@ class _Helper:
 _helper = _Helper()
 atexit.register(_helper.close)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helper.after_fork)
+    os.register_at_fork(after_in_child=_helper.forget)
