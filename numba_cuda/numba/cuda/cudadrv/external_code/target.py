@@ -23,12 +23,8 @@ class ComputeCapability(tuple[Any, ...]):
     It is a tuple, equal to ``(9, 0)`` or, with a suffix, to ``(9, 0, "a")``. As text it is ``9.0a``. The *suffix* is
     ``"a"`` (architecture-specific code), ``"f"`` (family-specific code) or ``""``.
 
-    Raises
-    ------
-    TypeError
-        If ``major`` or ``minor`` is not an integer.
-    ValueError
-        If ``minor`` is not one digit, ``major`` is negative or not below 100, or there is no such suffix.
+    Raises ``TypeError`` if ``major`` or ``minor`` is not an integer, ``ValueError`` if ``minor`` is not one digit,
+    ``major`` is negative or not below 100, or there is no such suffix.
     """
 
     __slots__ = ()
@@ -48,12 +44,8 @@ class ComputeCapability(tuple[Any, ...]):
         """Return the compute capability that *value* means: ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``,
         ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or what numba-cuda and ``cuda.core`` return for a GPU.
 
-        Raises
-        ------
-        TypeError
-            If *value* is of another type. A ``float`` is refused: 12.1 and 12.10 are the same one.
-        ValueError
-            If it is a tuple, text or number that does not mean a compute capability.
+        Raises ``TypeError`` if *value* is of another type (a ``float`` is refused: 12.1 and 12.10 are the same one),
+        ``ValueError`` if it is a tuple, text or number that does not mean a compute capability.
         """
         if isinstance(value, cls):
             return value
@@ -121,24 +113,12 @@ class ComputeCapability(tuple[Any, ...]):
 class Target:
     """What linkable code must fit. Equal targets can share code.
 
-    Attributes
-    ----------
-    compute_capability:
-        A `ComputeCapability` without suffix, equal to ``(9, 0)``. Anything that `ComputeCapability.parse` accepts can
-        be given for it, a suffix included.
-    suffix:
-        ``"a"`` (architecture-specific), ``"f"`` (family-specific) or ``""``.
-    lto:
-        Whether the kernel is linked with link-time optimisation: LTO-IR is then inlined into it.
-    debug, lineinfo, fastmath:
-        The kernel's options of the same names.
-    max_registers:
-        The kernel's register cap per thread, or ``None``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``compute_capability`` and ``suffix`` are not a compute capability.
+    ``compute_capability`` is a `ComputeCapability` without suffix, equal to ``(9, 0)``, for which anything can be given
+    that `ComputeCapability.parse` accepts, a suffix included. ``suffix`` is ``"a"`` (architecture-specific), ``"f"``
+    (family-specific) or ``""``; ``TypeError`` or ``ValueError`` is raised if the two are not a compute capability.
+    ``lto`` is whether the kernel is linked with link-time optimisation, in which LTO-IR is inlined into it. ``debug``,
+    ``lineinfo`` and ``fastmath`` are the kernel's options of these names; ``max_registers`` is its register cap per
+    thread, or ``None``.
     """
 
     compute_capability: ComputeCapability

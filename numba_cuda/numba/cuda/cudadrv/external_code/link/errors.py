@@ -11,12 +11,8 @@ from .plan import LinkPlan
 class LinkError(LinkerError):
     """A kernel's external code could not be compiled or linked.
 
-    Attributes
-    ----------
-    log:
-        All that the compiler or linker printed; its own exception is ``__cause__``.
-    source_path:
-        Of a CUDA C++ source that does not compile: the file that holds it, ``None`` if it could not be saved.
+    ``log`` is all that the compiler or linker printed; its own exception is ``__cause__``. ``source_path`` is the file
+    that holds a CUDA C++ source that does not compile, ``None`` if it could not be saved.
     """
 
     def __init__(self, message: str, log: str = "", *, source_path: str | None = None, shown: str | None = None):

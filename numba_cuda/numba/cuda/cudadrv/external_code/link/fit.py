@@ -22,11 +22,8 @@ def misfit(link_input: LinkInput, target: Target) -> str:
             return _cubin_misfit(read_elf(code).sm, sm, target.arch)
         if kind == "PTX":
             return _ptx_misfit(read_ptx(code), sm, target)
-        if kind == "LTO-IR":
-            made_for = read_lto_ir(code).sm or 0
-            return (
-                f"it is LTO-IR for sm_{made_for}, which is newer than {_remedy(target.arch)}" if made_for > sm else ""
-            )
+        if kind == "LTO-IR" and (made_for := read_lto_ir(code).sm or 0) > sm:
+            return f"it is LTO-IR for sm_{made_for}, which is newer than {_remedy(target.arch)}"
         if kind in ("fatbin", "object"):
             return _container_misfit(list(pieces(kind, code)), sm, target.arch)
     except FormatError as error:
@@ -35,7 +32,7 @@ def misfit(link_input: LinkInput, target: Target) -> str:
 
 
 def _runs_on(cubin_sm: int, target_sm: int) -> bool:
-    """Return whether machine code runs: on its own and on later minor versions of its major version."""
+    """Return whether machine code runs, as it does on its own and later minor versions of its major version."""
     return cubin_sm // 10 == target_sm // 10 and cubin_sm <= target_sm
 
 

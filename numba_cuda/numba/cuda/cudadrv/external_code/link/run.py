@@ -25,7 +25,7 @@ from .plan import DEVICE_RUNTIME, LinkPlan
 from .record import LinkRecord
 from .signatures import check_signatures
 from .survival import doubted, remember
-from .trial import Outcome, TrialError, link_here, link_in_helper, options_for, run_trials
+from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
 
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
@@ -114,7 +114,14 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     if not alone:  # else what two parts define may be the reason
         check_duplicates(job, isolated=tried is not None and not tried.ok)
     if tried is not None and tried.crash:
-        raise _crash_error(job, alone or doubts, tried)
+        raise link_error(
+            job.plan,
+            f"nvJitLink does not survive it ({tried.crash})",
+            *(f"at fault: {part.origin}" for part in alone or doubts),
+            "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
+            " process)",
+            log=tried.log,
+        )
     if tried is not None and tried.ok and _PRINTED_ERROR.search(tried.printed):
         raise link_error(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}", log=tried.log)
     outcome = tried or link_here(job.parts, options, output)
@@ -134,17 +141,6 @@ def _crashed_alone(job: LinkJob, doubts: list[Part]) -> list[Part]:
     """Return which of the doubted parts nvJitLink does not survive alone either."""
     alone = run_trials(doubts, [[index] for index in range(len(doubts))], job.plan.target.arch)
     return [part for part, outcome in zip(doubts, alone, strict=True) if outcome.crash]
-
-
-def _crash_error(job: LinkJob, at_fault: list[Part], outcome: Outcome) -> LinkError:
-    return link_error(
-        job.plan,
-        f"nvJitLink does not survive it ({outcome.crash})",
-        *(f"at fault: {part.origin}" for part in at_fault),
-        "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
-        " process)",
-        log=outcome.log,
-    )
 
 
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:

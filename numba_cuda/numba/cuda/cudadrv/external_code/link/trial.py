@@ -16,19 +16,21 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from cuda.core import LinkerOptions
 
 from ..child_process import ChildEndedError, ChildError, ChildProcess
 from ..compile.dispatch import compiled
-from ..inputs.kinds import LTO_IR, Kind
+from ..inputs.kinds import LTO_IR
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import trial_child
+from .parts import Part
 
 TIMEOUT = 60.0  # seconds for a link that is only tried
 LINK_TIMEOUT = 120.0  # seconds for a link whose result is used
+Linkable: TypeAlias = LinkInput | Part
 _Link: TypeAlias = tuple[list[int], Sequence[str], str]  # the indices of inputs, nvJitLink's options, the output
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
@@ -36,17 +38,6 @@ _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined sy
 
 class TrialError(RuntimeError):
     """No child process could be started, or it could not load nvJitLink: nothing was tried."""
-
-
-class Linkable(Protocol):
-    """Code as the linker takes it: a `LinkInput` or a `Part`."""
-
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def code(self) -> bytes: ...
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
