@@ -25,14 +25,13 @@ from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
+from .canonical_names import with_canonical_names
 from .linking_files import Entry, LinkingFiles, OrderedSet
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
     from cuda.core import ObjectCode
     from numba.cuda.cudadrv.external_code.link.record import LinkRecord
-
-    from .canonical_names import CanonicalNames
 
 _OPTIMIZABLE = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 _WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
@@ -43,9 +42,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     """A code library that links what called objects provide. Modules and libraries keep the order of first use, and
     each is contained once, so that the same program gives the same code."""
 
-    _canonical_names: CanonicalNames | None = None
+    _has_canonical_names = False
     _entry_name: str | None
-    _is_searched = False
+    # Set before numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked.
+    is_searched = False
     _llvm_strs: list[str] | None
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -77,17 +77,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._linking_files.add(call)
         self.calls.sites.add(call)
 
-    def expect_search(self) -> None:
-        """Prepare for numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked."""
-        self._is_searched = True
-
     def get_asm_str(self, cc: Any = None) -> str:
         """Return the PTX for *cc* (default: the current GPU).
 
         numba-cuda's search for undefined functions gets just their names: under LTO nothing else reads the PTX, which
         takes longer to make than the LTO-IR. Where NRT may be linked, the search needs the PTX itself.
         """
-        is_searched, self._is_searched = self._is_searched and cc is None, False
+        is_searched, self.is_searched = self.is_searched and cc is None, False
         needs_ptx = config.DUMP_ASSEMBLY or getattr(config, "CUDA_ENABLE_NRT", False)
         if is_searched and self._entry_name is not None and self._lto and not needs_ptx:
             functions = (function for module in self.modules for function in module.functions)
@@ -97,7 +93,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def add_linking_file(self, path_or_obj: Any) -> None:
         super().add_linking_file(path_or_obj)
-        if self._canonical_names is None:
+        if not self._has_canonical_names:
             # numba-cuda made the kernel's PTX before it read ``link=``, without the canonical names that links need.
             self._set_texts(None)
 
@@ -140,8 +136,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         functions that an earlier module called."""
         ordered: list[Any] = []
         for library in callees_first(self, _called_last_first):
-            own = isinstance(library, LinkingCodeLibrary)
-            ordered.extend([library._module] if own else reversed(list(library.modules)))
+            is_own = isinstance(library, LinkingCodeLibrary)
+            ordered.extend([library._module] if is_own else reversed(list(library.modules)))
         return ordered[::-1]
 
     @property
@@ -149,12 +145,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """The text of the modules; with canonical names if external code is linked, so that equal links are
         recognised."""
         if self._llvm_strs is None and self._entries:
-            from .canonical_names import CanonicalNames
-
-            self._canonical_names = CanonicalNames()
-            canonical = self._canonical_names.modules([str(module) for module in self.modules])
-            if self._entry_name is not None:
-                self._entry_name = self._canonical_names.name(self._entry_name)
+            own = [self._entry_name] if self._entry_name is not None else []
+            canonical = with_canonical_names([*map(str, self.modules), *own])
+            if own:
+                self._entry_name = canonical.pop()
+            self._has_canonical_names = True
             # With line information, Numba's modules and NVRTC's have different rules for merging the flag of the debug
             # information's version, which LTO takes for an error. The version is the same: the flag may be overridden.
             self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in canonical]
@@ -189,26 +184,21 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return LinkPlan.of(f"kernel {self.name!r}", target, self._provided(target))
 
     def _provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
-        needs_nrt = False
-        for entry in self._entries:
-            for origin, link_input in self._inputs_of(entry, target):
-                needs_nrt = needs_nrt or link_input.nrt
-                yield origin, link_input
-        if needs_nrt and getattr(config, "CUDA_ENABLE_NRT", False):
+        provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target)]
+        yield from provided
+        if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
             yield NRT, from_item(NRT_LIBRARY)
         if self.needs_cudadevrt:
             yield COOPERATIVE_LAUNCH, from_item(get_cudalib("cudadevrt", static=True))
 
-    def _inputs_of(self, entry: Entry, target: Target) -> Iterator[tuple[str, LinkInput]]:
+    def _inputs_of(self, entry: Entry, target: Target) -> list[tuple[str, LinkInput]]:
         if isinstance(entry, CallSite):
             try:
-                inputs = with_answer(entry, target).answer.inputs()
+                return [(str(entry), link_input) for link_input in with_answer(entry, target).answer.inputs()]
             except HookError as error:
                 raise LinkError(error.describe(entry)) from error
             except LinkInputError as error:  # of a file that was there when the object was asked
                 raise LinkError(f"{error}\n  returned by: {entry}") from error
-            yield from ((str(entry), link_input) for link_input in inputs)
-            return
         try:
             link_input = from_item(entry)
         except LinkInputError as error:
@@ -216,7 +206,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if link_input.kind is kinds.CUDA:
             # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
             link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
-        yield NAMED_EXPLICITLY, link_input
+        return [(NAMED_EXPLICITLY, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import difflib
 import re
@@ -14,7 +13,6 @@ from ..compile.nvrtc import CompileError
 from ..formats import cxx_names, symbols
 from ..formats.pieces import has_compressed_piece
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import probes
 from .errors import LinkError, link_error
@@ -79,22 +77,21 @@ def _definitions(names: frozenset[str] | None) -> str:
 
 def _names_in(part: Part, target: Target) -> frozenset[str] | None:
     """Return the symbols that *part* defines; ``None`` if they cannot be read."""
-    if part.planned is not None and part.planned.input.kind is kinds.BITCODE:
-        return frozenset(bitcode.defined(part.planned.input) or ()) or None
-    if part.kind is kinds.LTO_IR:
-        return None if part.planned is None else _names_in_source(part.planned.input, target)
-    names = symbols.defined_in(part.kind.name, part.code)
-    if has_compressed_piece(part.kind.name, part.code):
-        names |= symbols.host_functions(part.kind.name, part.code)
+    source = part.planned.input if part.planned is not None else None
+    if source is not None and source.kind is kinds.BITCODE:
+        return frozenset(bitcode.defined(source) or ()) or None
+    kind, code = part.kind.name, part.code
+    if part.kind is kinds.LTO_IR:  # only what its source becomes as machine code can be read
+        if source is None or source.kind is not kinds.CUDA:
+            return None
+        try:
+            kind, code = "cubin", programs.compiled(source, dataclasses.replace(target, lto=False)).code
+        except CompileError:
+            return None
+    names = symbols.defined_in(kind, code)
+    if has_compressed_piece(kind, code):
+        names |= symbols.host_functions(kind, code)
     return names or None
-
-
-def _names_in_source(source: LinkInput, target: Target) -> frozenset[str] | None:
-    """Return the symbols of a source that became LTO-IR: it is compiled to machine code, whose symbols can be read."""
-    if source.kind is kinds.CUDA:
-        with contextlib.suppress(CompileError):
-            return symbols.defined_in("cubin", programs.compiled(source, dataclasses.replace(target, lto=False)).code)
-    return None
 
 
 def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cuda import pathfinder
 from cuda.core import ObjectCode
 
 from .. import progress, toolkit
@@ -15,7 +16,7 @@ from ..cache.store import current_store
 from ..child_process import ChildStartError
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
-from . import device_runtime
+from ..inputs.link_input import LinkInput, from_item
 from .duplicates import check_duplicates
 from .errors import LinkError, link_error
 from .fit import misfit
@@ -27,6 +28,7 @@ from .signatures import check_signatures
 from .survival import doubted, remember
 from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
 
+_NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
@@ -65,13 +67,22 @@ def link(
         verbose=True,  # ptxas then reports what it spills, in no measurable time
     )
     code, record = _result(job, options, output)
-    if not code and (library := device_runtime.archive()) is not None:
+    if not code and (library := device_runtime()) is not None:
         job = job.with_runtime(library, DEVICE_RUNTIME)
         code, record = _result(job, options, output)
     if not code:
         raise _explained(job, record.log) from RuntimeError(record.log)
     make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
     return Linked(make(code, name=plan.kernel), record)
+
+
+def device_runtime() -> LinkInput | None:
+    """Return ``cudadevrt`` from the installed packages or the toolkit; ``None`` if there is none. As with nvcc, nobody
+    has to name it: it is linked if something calls it, as kernels that launch kernels do."""
+    try:
+        return from_item(pathfinder.find_static_lib("cudadevrt"))
+    except (pathfinder.StaticLibNotFoundError, RuntimeError):
+        return None
 
 
 def _result(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, LinkRecord]:
@@ -127,7 +138,7 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     outcome = tried or link_here(job.parts, options, output)
     log = outcome.log.replace("\0", "")
     if not outcome.ok:
-        if device_runtime.is_missing(log):
+        if _NEEDS_DEVICE_RUNTIME.search(log):
             return log.encode() + b"\0"
         raise _explained(job, log) from RuntimeError(log)
     remember(job, doubts)

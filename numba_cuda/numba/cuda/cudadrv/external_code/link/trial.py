@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import os
 import re
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -101,10 +100,8 @@ def try_link(inputs: Iterable[LinkInput], target: Target, *, timeout: float | No
 
 
 def _linkable(item: LinkInput, target: Target) -> LinkInput:
-    if not item.kind.is_compiled:
-        return item
-    program = compiled(item, target)
-    return LinkInput(program.kind, program.code, name=item.name)
+    program = compiled(item, target) if item.kind.is_compiled else None
+    return item if program is None else LinkInput(program.kind, program.code, name=item.name)
 
 
 def worst(alone: Sequence[Outcome]) -> int | None:
@@ -156,7 +153,6 @@ class _Helper:
         """Have no child: after a fork, it is the parent process's."""
         self._lock = threading.Lock()
         self._child: ChildProcess | None = None
-        self._command = ("", "")
 
     def run(self, inputs: Sequence[Linkable], links: Iterable[_Link], timeout: float) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -164,7 +160,7 @@ class _Helper:
         with self._lock:
             try:
                 for link in links:
-                    child = self._running()
+                    child = self._child = self._child or ChildProcess(trial_child.__file__)
                     if child is not sent_to:
                         names = [(_type(item), item.name) for item in inputs]
                         child.request({"inputs": names}, [item.code for item in inputs], timeout=TIMEOUT)
@@ -185,13 +181,6 @@ class _Helper:
             return Outcome(False, ended.printed, ended.how, ended.printed)
         log = "\n".join(text for text in (reply.content["log"], reply.printed) if text)
         return Outcome(reply.content["ok"], log, "", reply.printed, b"".join(reply.blobs))
-
-    def _running(self) -> ChildProcess:
-        command = (sys.executable, trial_child.__file__)
-        if self._child is None or self._command != command:
-            self.close()
-            self._child, self._command = ChildProcess(trial_child.__file__), command
-        return self._child
 
     def close(self) -> None:
         """End the child, if there is one."""

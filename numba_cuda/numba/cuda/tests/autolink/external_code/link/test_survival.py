@@ -101,6 +101,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
     call = "            nvjitlink.add_data("
     body = f"            if 'bad' in name:\n                {statement}\n"
     (tmp_path / "child.py").write_text(text.replace(call, body + call))
+    trial._helper.close()  # the next one runs the changed script
     monkeypatch.setattr(trial_child, "__file__", str(tmp_path / "child.py"))
     monkeypatch.setattr(trial, "LINK_TIMEOUT", 2.0)
     monkeypatch.setattr(trial, "TIMEOUT", 2.0)
