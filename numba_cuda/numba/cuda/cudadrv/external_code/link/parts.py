@@ -14,7 +14,7 @@ from ..compile.programs import Program, SourceError
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
-from .errors import link_error
+from .errors import LinkError, link_error
 from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
@@ -79,7 +79,8 @@ def listed(parts: Sequence[Part]) -> str:
 
 
 def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
-    from_sources, from_bitcode = _from_sources(plan), _from_bitcode(plan, kernel_code)
+    from_sources = iter(_from_sources(plan, [unit for unit in plan.units if unit.input.kind is kinds.CUDA]))
+    from_bitcode = _from_bitcode(plan, kernel_code)
     for number, planned in enumerate(plan.units, 1):
         kind, code, compiled = planned.input.kind, planned.input.code, None
         if kind.is_compiled:
@@ -90,25 +91,14 @@ def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
         yield Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
 
 
-def _from_sources(plan: LinkPlan) -> Iterator[Program]:
-    sources = [unit for unit in plan.units if unit.input.kind is kinds.CUDA]
+def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput]) -> list[Program]:
     try:
-        yield from programs.all_compiled([planned.input for planned in sources], plan.target)
+        return programs.all_compiled([planned.input for planned in sources], plan.target)
     except SourceError as error:
         planned = sources[error.number]
         if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
             raise error.error.__cause__ from None  # what numba-cuda raises for link=
-        log, code = error.error.log, planned.input
-        path = diagnostics.saved(code.code, code.name)
-        raise link_error(
-            plan,
-            f"the {planned} does not compile",
-            f"source: {path or 'could not be saved'}",
-            f"what to do: {diagnostics.remedy(log, code.options.include_paths)}",
-            log=log,
-            source_path=path,
-            shown=diagnostics.errors_in(log),
-        ) from error.error
+        raise _does_not_compile(plan, planned, error.error) from error.error
 
 
 def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
@@ -131,3 +121,16 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
                 " clang no newer than llvmlite's LLVM",
                 log=error.log,
             ) from error
+
+
+def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError) -> LinkError:
+    path = diagnostics.saved(planned.input.code, planned.input.name)
+    return link_error(
+        plan,
+        f"the {planned} does not compile",
+        f"source: {path or 'could not be saved'}",
+        f"what to do: {diagnostics.remedy(error.log, planned.input.options.include_paths)}",
+        log=error.log,
+        source_path=path,
+        shown=diagnostics.errors_in(error.log),
+    )

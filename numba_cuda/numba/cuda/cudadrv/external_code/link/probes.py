@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ..formats.ptx import ptx_symbols
 from ..formats.symbols import Symbols
 from ..inputs.kinds import LTO_IR, PTX
-from .parts import Part
+from ..inputs.link_input import LinkInput
 from .trial import Outcome, TrialError, link_here, link_in_helper, options_for
 
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
@@ -46,10 +46,10 @@ def definitions_of(names: tuple[str, ...], arch: str) -> bytes:
     return _module(names, arch, is_kernel=False)
 
 
-def reference_to(names: tuple[str, ...], arch: str) -> Part:
+def reference_to(names: tuple[str, ...], arch: str) -> LinkInput:
     """Return PTX of a kernel that references functions called *names*: a link with it shows which of them code
     defines."""
-    return Part(PTX, _module(names, arch, as_ptx=True), "probe")
+    return LinkInput(PTX, _module(names, arch, as_ptx=True), name="probe")
 
 
 # What LTO-IR is compiled to
@@ -80,7 +80,7 @@ def ptx_of_ltoir(code: bytes, names: tuple[str, ...], arch: str) -> bytes | None
 
 def _linked(modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True) -> Outcome:
     """Link LTO-IR *modules*, in a child process if *isolated*."""
-    inputs = [Part(LTO_IR, code, f"module {number}") for number, code in enumerate(modules)]
+    inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
     options = options_for(inputs, arch, ptx=(output == "ptx") or None)
     try:
         return (link_in_helper if isolated else link_here)(inputs, options, output)

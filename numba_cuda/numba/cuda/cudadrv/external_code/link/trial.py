@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cuda.core import LinkerOptions
 
@@ -25,11 +25,13 @@ from ..inputs.kinds import LTO_IR
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import trial_child
-from .parts import Part
+
+if TYPE_CHECKING:
+    from .parts import Part
 
 TIMEOUT = 60.0  # seconds for a link that is only tried
 LINK_TIMEOUT = 120.0  # seconds for a link whose result is used
-Linkable: TypeAlias = LinkInput | Part
+Linkable: TypeAlias = "LinkInput | Part"
 _Link: TypeAlias = tuple[list[int], Sequence[str], str]  # the indices of inputs, nvJitLink's options, the output
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
