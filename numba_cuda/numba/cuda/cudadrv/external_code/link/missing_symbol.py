@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import re
@@ -80,17 +81,15 @@ def _names_in(part: Part, target: Target) -> frozenset[str] | None:
     source = part.planned.input if part.planned is not None else None
     if source is not None and source.kind is kinds.BITCODE:
         return frozenset(bitcode.defined(source) or ()) or None
-    kind, code = part.kind.name, part.code
-    if part.kind is kinds.LTO_IR:  # only what its source becomes as machine code can be read
-        if source is None or source.kind is not kinds.CUDA:
-            return None
-        try:
-            kind, code = "cubin", programs.compiled(source, dataclasses.replace(target, lto=False)).code
-        except CompileError:
-            return None
-    names = symbols.defined_in(kind, code)
-    if has_compressed_piece(kind, code):
-        names |= symbols.host_functions(kind, code)
+    if part.kind is kinds.LTO_IR:
+        if source is not None and source.kind is kinds.CUDA:
+            with contextlib.suppress(CompileError):  # to machine code, whose symbols can be read
+                program = programs.compiled(source, dataclasses.replace(target, lto=False))
+                return symbols.defined_in("cubin", program.code)
+        return None
+    names = symbols.defined_in(part.kind.name, part.code)
+    if has_compressed_piece(part.kind.name, part.code):
+        names |= symbols.host_functions(part.kind.name, part.code)
     return names or None
 
 
