@@ -135,7 +135,12 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     def _limited(self, seconds: float | None) -> Iterator[None]:
         """Kill the child after *seconds*, and whenever the block fails; raise `ChildEndedError` if the child died."""
         expired = threading.Event()
-        timer = threading.Timer(threading.TIMEOUT_MAX if seconds is None else seconds, self._expire, [expired])
+
+        def expire() -> None:
+            expired.set()
+            self._kill()
+
+        timer = threading.Timer(threading.TIMEOUT_MAX if seconds is None else seconds, expire)
         timer.daemon = True
         timer.start()
         try:
@@ -155,17 +160,12 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
                 raise self._ended from None
             raise
 
-    def _expire(self, expired: threading.Event) -> None:
-        expired.set()
-        self._kill()
-
     def _kill(self) -> None:
-        if self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                if sys.platform == "win32":
-                    self._process.kill()
-                else:
-                    os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            elif self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _read_noise(self) -> None:
         """Read what the child prints, in a thread, so that the child never waits for it."""

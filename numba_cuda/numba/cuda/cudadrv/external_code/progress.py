@@ -48,6 +48,10 @@ class _Display:
     """The steps in progress and, after the first second, a line that shows them."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Show nothing: after a fork, the steps are the parent process's."""
         self._lock = threading.Lock()
         self._steps: dict[object, tuple[int, str]] = {}
         self._timer: threading.Timer | None = None
@@ -107,12 +111,5 @@ class _Display:
 
 
 _display = _Display()
-
-
-def _after_fork_in_child() -> None:
-    global _display
-    _display = _Display()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_display.forget)

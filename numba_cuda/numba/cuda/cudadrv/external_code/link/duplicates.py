@@ -32,14 +32,6 @@ class Duplicate(NamedTuple):
     second: Part
 
 
-def check_duplicates(job: LinkJob, *, isolated: bool) -> None:
-    """Look for a symbol that two parts define, runtime libraries aside; in another process if *isolated*, which a part
-    needs that has not survived a link. Raises `LinkError` if there is one."""
-    duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch, isolated=isolated)
-    if duplicate is not None:
-        raise duplicate_error(job, duplicate)
-
-
 def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
     """Return the error for a symbol that two parts define."""
     return link_error(
@@ -66,6 +58,7 @@ def find_duplicate(
     """Return a symbol that two of *parts* define, not both LTO-IR, of which the linker itself reports it; or ``None``.
 
     *called* are the symbols that calls in Python reference; where names cannot be read, only these are looked for.
+    If *isolated*, LTO-IR is linked in another process, which a part needs that has not survived a link.
     """
     defined: dict[str, Part] = {}
     for part in parts:

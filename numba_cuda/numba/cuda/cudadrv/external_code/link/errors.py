@@ -19,11 +19,8 @@ class LinkError(LinkerError):
         self.log = log.replace("\0", "").strip()
         self.source_path = source_path
         shown = self.log if shown is None else shown
-        super().__init__(f"{message}\n  log: {_indented(shown)}" if shown else message)
-
-
-def _indented(log: str) -> str:
-    return "\n    ".join(line for line in log.splitlines() if line.strip())
+        indented = "\n    ".join(line for line in shown.splitlines() if line.strip())
+        super().__init__(f"{message}\n  log: {indented}" if shown else message)
 
 
 def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:

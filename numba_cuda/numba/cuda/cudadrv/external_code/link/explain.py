@@ -45,26 +45,23 @@ def explained(job: LinkJob, log: str) -> LinkError:
     if _TOO_NEW.search(log):
         return _too_new(job, log)
     arch = job.plan.target.arch
+    at_fault = [part for part in job.parts if part.name and part.name in log]
     if version := _PTX_VERSION.search(log):
         why = f"its PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
         remedy = "compile the PTX with this toolkit or an older one, or update nvJitLink"
-        return _refused(job, why, remedy, _named(job, log), log)
+        return _refused(job, why, remedy, at_fault, log)
     if _PTX_TARGET.search(log):
         why = f"its PTX is for an architecture that {arch} does not run"
         remedy = f"compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
-        return _refused(job, why, remedy, _named(job, log), log)
+        return _refused(job, why, remedy, at_fault, log)
     if (symbol := symbol_in_parts(job)) is not None:
         return missing_symbol_error(job, symbol, log)
-    return _unexplained(job, log)
+    return _unexplained(job, at_fault, log)
 
 
 def _refused(job: LinkJob, why: str, remedy: str, at_fault: Sequence[Part], log: str) -> LinkError:
     fault = listed(at_fault) or f"one of: {listed(job.parts)}"
     return link_error(job.plan, why, f"at fault: {fault}", f"what to do: {remedy}", log=log)
-
-
-def _named(job: LinkJob, log: str) -> list[Part]:
-    return [part for part in job.parts if part.name and part.name in log]
 
 
 def _too_new(job: LinkJob, log: str) -> LinkError:
@@ -93,8 +90,7 @@ def _too_new(job: LinkJob, log: str) -> LinkError:
     )
 
 
-def _unexplained(job: LinkJob, log: str) -> LinkError:
-    at_fault = _named(job, log)
+def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
     if not at_fault:
         at_fault, tried = _found_by_trial(job)
         log += tried

@@ -17,11 +17,11 @@ from ..child_process import ChildStartError
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, from_item
-from .duplicates import check_duplicates
+from .duplicates import duplicate_error, find_duplicate
 from .errors import LinkError, link_error
 from .fit import misfit
 from .kernel_code import KernelCode
-from .parts import LinkJob, Part, listed
+from .parts import LinkJob, listed
 from .plan import DEVICE_RUNTIME, LinkPlan
 from .record import LinkRecord
 from .signatures import check_signatures
@@ -52,8 +52,7 @@ def link(
 
     Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
-    _check_libraries(plan)
-    _check_fit(plan)
+    _check(plan)
     job = LinkJob.of(plan, kernel_code)
     drop = job.has_ltoir and drop_unused_variables
     options = options_for(
@@ -113,7 +112,7 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
     check_signatures(job)
-    doubts = doubted(job)
+    doubts, arch = doubted(job), job.plan.target.arch
     try:
         tried = link_in_helper(job.parts, options, output) if doubts else None
     except TrialError as error:
@@ -121,9 +120,15 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
             raise link_error(job.plan, "the process that links external code fails", f"{error}") from error
         logger.warning("external code is linked without a trial: %s", error)
         tried = None
-    alone = _crashed_alone(job, doubts) if tried is not None and tried.crash else []
+    alone = []  # the doubted parts that nvJitLink does not survive alone either
+    if tried is not None and tried.crash:
+        outcomes = run_trials(doubts, [[index] for index in range(len(doubts))], arch)
+        alone = [part for part, outcome in zip(doubts, outcomes, strict=True) if outcome.crash]
     if not alone:  # else what two parts define may be the reason
-        check_duplicates(job, isolated=tried is not None and not tried.ok)
+        is_isolated = tried is not None and not tried.ok
+        duplicate = find_duplicate(job.provided, job.kernel_code.sites, arch, isolated=is_isolated)
+        if duplicate is not None:
+            raise duplicate_error(job, duplicate)
     if tried is not None and tried.crash:
         raise link_error(
             job.plan,
@@ -148,12 +153,6 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     return _TIMES.sub("", log).strip().encode() + b"\0" + outcome.code
 
 
-def _crashed_alone(job: LinkJob, doubts: list[Part]) -> list[Part]:
-    """Return which of the doubted parts nvJitLink does not survive alone either."""
-    alone = run_trials(doubts, [[index] for index in range(len(doubts))], job.plan.target.arch)
-    return [part for part, outcome in zip(doubts, alone, strict=True) if outcome.crash]
-
-
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
     """Return a symbol that a call in Python references and the linked *cubin* lacks, or ``None``. After ptxas has
     failed once in a process, nvJitLink (at least 12.9 to 13.5) can let that pass."""
@@ -167,7 +166,9 @@ def _explained(job: LinkJob, log: str) -> LinkError:
     return explained(job, log)
 
 
-def _check_libraries(plan: LinkPlan) -> None:
+def _check(plan: LinkPlan) -> None:
+    """Check that the libraries are there, and that the inputs fit the target: those that hooks returned were checked
+    then, those named explicitly were not."""
     needed = {"nvJitLink": "the link itself"}
     for planned in plan.inputs:
         if planned.input.kind is kinds.CUDA:
@@ -176,10 +177,6 @@ def _check_libraries(plan: LinkPlan) -> None:
         if missing := toolkit.why_missing(library):
             text, error = missing
             raise link_error(plan, text, f"needed for: {what}", log=str(error)) from error
-
-
-def _check_fit(plan: LinkPlan) -> None:
-    """Check every input: those of hooks were checked when the hooks returned them, those named explicitly were not."""
     for planned in plan.inputs:
         if why := misfit(planned.input, plan.target):
             raise link_error(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")
