@@ -150,10 +150,7 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
     return CallGraph(functions, tuple(edges)), sites
 
 
-_NONE = Calls()
-
-
 def calls_of(library: Any) -> Calls:
     """Return what the function with *library* calls: nothing if that is not known."""
-    calls = getattr(library, "calls", _NONE)
-    return calls if isinstance(calls, Calls) else _NONE
+    calls = getattr(library, "calls", None)
+    return calls if isinstance(calls, Calls) else Calls()

@@ -56,11 +56,8 @@ def reference_to(names: tuple[str, ...], arch: str) -> LinkInput:
 
 
 def symbols_of_ltoir(code: bytes, candidates: Collection[str], arch: str) -> Symbols | None:
-    """Return which functions among *candidates* LTO-IR defines, and what these reference; ``None`` if it does not link.
-
-    It is linked to PTX with a kernel that takes the address of each candidate, in which those that it defines have a
-    body.
-    """
+    """Return which functions among *candidates* LTO-IR defines, and what these reference; ``None`` without a link."""
+    # In the PTX of a link with a kernel that takes the address of each candidate, those that it defines have a body.
     names = tuple(sorted(set(candidates)))
     first = ptx_of_ltoir(code, names, arch) if names else None
     if first is None:

@@ -102,9 +102,8 @@ def _result(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes,
     with progress.step(f"linking {job.plan.kernel} for {arch}"):
         fetched = current_store().fetch(key, lambda: _run(job, options, output))
     log, _, code = fetched.data.partition(b"\0")
-    inputs = tuple(part.record for part in job.parts)
-    done = fetched.origin, fetched.seconds
-    return code, LinkRecord(arch, output, job.has_ltoir, options, inputs, log.decode(), *done)
+    how = log.decode(), fetched.origin, fetched.seconds
+    return code, LinkRecord(arch, output, job.has_ltoir, options, tuple(part.record for part in job.parts), *how)
 
 
 def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
