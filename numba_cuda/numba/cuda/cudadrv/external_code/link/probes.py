@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ..formats.ptx import ptx_symbols
 from ..formats.symbols import Symbols
 from ..inputs.kinds import LTO_IR, PTX
-from ..inputs.link_input import LinkInput
+from ..inputs.link_input import LinkInput, LinkInputError
 from .trial import Outcome, TrialError, link_here, link_in_helper, options_for
 
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
@@ -77,11 +77,11 @@ def ptx_of_ltoir(code: bytes, names: tuple[str, ...], arch: str) -> bytes | None
 
 def _linked(modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True) -> Outcome:
     """Link LTO-IR *modules*, in a child process if *isolated*."""
-    inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
-    options = options_for(inputs, arch, ptx=(output == "ptx") or None)
     try:
+        inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
+        options = options_for(inputs, arch, ptx=(output == "ptx") or None)
         return (link_in_helper if isolated else link_here)(inputs, options, output)
-    except TrialError:
+    except (TrialError, LinkInputError):
         return Outcome(False)
 
 
