@@ -18,10 +18,13 @@ from .kernel_arguments import CommandError, add_kernel, compute_capabilities, ex
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.fatbin
+  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.kernels
 
-OUT.json, written next to OUT, lists its contents: entry name, architectures, linked code and library versions.
+numba_cuda_autolink.load() reads files with the suffix .kernels. Next to others, OUT.json lists their
+contents: entry name, architectures, linked code and library versions.
 """
-_OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin")
+_OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
+_FOR_SEVERAL = ("fatbin", "kernels")
 MANIFEST_FORMAT = 1
 
 
@@ -54,21 +57,29 @@ def _run(options: argparse.Namespace) -> int:
     output = options.output or options.out.suffix.lstrip(".")
     if output not in _OUTPUTS:
         output = "cubin" if len(options.cc) == 1 else "fatbin"
-    if output != "fatbin" and len(options.cc) > 1:
+    if output not in _FOR_SEVERAL and len(options.cc) > 1:
         raise CommandError(f"a {output} is for one compute capability: pass --output fatbin for several", 2)
     kernel = load(options.kernel)
     with explained_errors():
         # One name for all architectures: programs load a fatbin without knowing which of them the driver takes.
         name = options.name or getattr(getattr(kernel, "py_func", kernel), "__name__", None)
-        how = {"output": "cubin" if output == "fatbin" else output, "entry_name": name}
-        built = [autolink.build(kernel, options.sig, cc=cc, **how) for cc in options.cc]
+        how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": name}
+        built = autolink.build(kernel, options.sig, cc=options.cc, **how)
+        if output == "kernels":
+            autolink.save(options.out, built)
+    if output == "kernels":
+        print(f"{options.out}: {options.out.stat().st_size} bytes, {name} for {_arches(built)}")
+        return 0
     code = built[0].code if output != "fatbin" else _fatbin(built)
     options.out.write_bytes(code)
     manifest = options.out.with_name(options.out.name + ".json")
     manifest.write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
-    arches = ", ".join(each.cc.arch for each in built)
-    print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {arches}")
+    print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {_arches(built)}")
     return 0
+
+
+def _arches(built: list[Any]) -> str:
+    return ", ".join(each.cc.arch for each in built)
 
 
 def _fatbin(built: list[Any]) -> bytes:
