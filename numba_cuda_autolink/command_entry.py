@@ -9,7 +9,7 @@ import sys
 def main():
     """Run the command line and return the exit code."""
     try:
-        from numba.cuda.autolink.commands.command_line import main as run
+        from numba.cuda.autolink.commands.main_command import main as run
     except Exception as error:
         doctor = _doctor()
         if sys.argv[1:2] == ["doctor"] and doctor is not None:

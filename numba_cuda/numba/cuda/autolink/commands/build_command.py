@@ -12,8 +12,8 @@ from typing import Any
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 
+from .argument_parsing import CommandError, add_kernel, compute_capabilities, explained_errors, load
 from .doctor_command import versions
-from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin

@@ -9,7 +9,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
-from .kernel_arguments import CommandError
+from .argument_parsing import CommandError
 
 
 def add_to(commands: Any) -> None:

@@ -7,7 +7,7 @@ import argparse
 import contextlib
 from typing import Any
 
-from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
+from .argument_parsing import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --cc 9.0

@@ -6,7 +6,7 @@
 ``collect``        makes the report of one build from its facts
 ``records``        the frozen records that a report consists of
 ``report_class``   `Report`: the records in every form
-``words``          sizes, times and names as people read them
+``formatting``     sizes, times and names as people read them
 ``outline``        what a report says, in order: plain text, and text in colour
 ``html``           a page, and a fragment for notebooks
 ``graph``          kernel, functions, objects, code and result as nodes and edges, also for Graphviz

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from . import words
+from . import formatting
 from .records import BuildReport, CodeReport, KernelReport
 
 # The columns, and their shapes in Graphviz.
@@ -45,8 +45,8 @@ def graph(report: KernelReport) -> Graph:
     depths = _depths(report)
     for index, function in enumerate(report.graph.functions):
         role = "device functions" if index else "kernel"
-        title = words.function(function.name)
-        place = f"{words.file(function.filename)}:{function.line}" if function.filename else ""
+        title = formatting.function(function.name)
+        place = f"{formatting.file(function.filename)}:{function.line}" if function.filename else ""
         hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
         drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint)
     for call in report.graph.calls:
@@ -62,7 +62,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
         key = f"object {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
         drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call))
-        drawn.connect(f"function {call.function}", key, f"{words.file(call.filename)}:{call.line}")
+        drawn.connect(f"function {call.function}", key, f"{formatting.file(call.filename)}:{call.line}")
         for code in call.returned:
             drawn.connect(key, _add_code(drawn, code, layer + 1))
     sites = {call.site for call in build.calls}
@@ -77,7 +77,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
         drawn.connect(key, result, f"compiled in {code.unit}" if code.unit else "")
     made = build.result
     title = f"{made.kind} for {build.arch}"
-    detail = words.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
+    detail = formatting.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
     hint = f"{made.kind} of {build.entry_name}, sha256 {made.sha256[:12]}"
     drawn.nodes[result] = Node("result", layer + 2, title, detail, "", hint)
     if not any(head == result for _, head in drawn.edges):
@@ -97,15 +97,15 @@ def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
     """Add the node of *code*, unless it is there, and return its key."""
     key = f"code {code.kind} {code.sha256} {code.name}"
     if key not in drawn.nodes:
-        detail = f"{code.kind}, {words.size(code.size)}"
+        detail = f"{code.kind}, {formatting.size(code.size)}"
         hint = f"{code.name}\n{detail}\nsha256 {code.sha256}"
         if code.compiled is not None:
-            hint += f"\ncompiled to {words.compiled(code.compiled)}"
+            hint += f"\ncompiled to {formatting.compiled(code.compiled)}"
         for label, names in (("defines", code.defines), ("undefined:", code.undefined)):
             if names:
                 hint += f"\n{label} {', '.join(names)}"
         brief = detail.replace(" source", "", 1)
-        drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, brief, hint)
+        drawn.nodes[key] = Node("code", layer, formatting.file(code.name), detail, brief, hint)
     return key
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from . import svg, words
+from . import formatting, svg
 from .outline import numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 from .theme import CLASS, FONT, variables
@@ -53,7 +53,7 @@ def to_page(report: KernelReport) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(words.function(report.kernel))}: what it is linked from</title>"
+        f"<title>{escape(formatting.function(report.kernel))}: what it is linked from</title>"
         f'<style>{_PAGE}</style></head><body class="{CLASS}">{to_fragment(report)}</body></html>\n'
     )
 
@@ -64,30 +64,30 @@ def to_fragment(report: KernelReport) -> str:
     parts = [
         f"<style>{variables()}{svg.style()}{_STYLE}</style>",
         f'<div class="{CLASS}">',
-        f"<h3>{escape(words.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
+        f"<h3>{escape(formatting.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
         f'<p class="faint">{escape(place)}</p>',
         f'<div class="graph wide">{svg.drawing(report)}</div>',
     ]
     for build in report.builds:
         parts += _build(build)
-    versions = escape(words.versions(report.versions))
+    versions = escape(formatting.versions(report.versions))
     parts.append(f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>')
     return "\n".join(parts)
 
 
 def _build(build: BuildReport) -> list[str]:
     result = build.result
-    facts = [(result.kind, words.size(result.size)), *numbers(result)]
-    facts.append(("link", words.origin(build.link.origin, build.link.seconds)))
+    facts = [(result.kind, formatting.size(result.size)), *numbers(result)]
+    facts.append(("link", formatting.origin(build.link.origin, build.link.seconds)))
     parts = [f"<h4>{escape(build.arch)}</h4>"]
     if build.restored:
-        parts.append(f'<p class="faint">{escape(words.RESTORED)}</p>')
+        parts.append(f'<p class="faint">{escape(formatting.RESTORED)}</p>')
     shown = "".join(
         f"<div><span class='faint'>{escape(label)}</span><b>{escape(value)}</b></div>" for label, value in facts
     )
     parts.append(f'<div class="facts">{shown}</div>')
     if build.calls:
-        parts.append(f"<h4>{words.count(len(build.calls), 'call')} of external code</h4>")
+        parts.append(f"<h4>{formatting.count(len(build.calls), 'call')} of external code</h4>")
         rows = [_call(number, call) for number, call in enumerate(build.calls, 1)]
         parts.append(_table(("", "object", "called at", "by way of", "returned"), rows))
     parts.append(f"<h4>Link {'with' if build.link.lto else 'without'} LTO</h4>")
@@ -114,19 +114,19 @@ def _call(number: int, call: CallReport) -> str:
     returned = "<br>".join(_name(code) for code in call.returned) or "<span class='faint'>nothing to link</span>"
     if call.seconds is not None:
         stored = ", stored" if call.stored else ""
-        returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
-    place = f"{words.file(call.filename)}:{call.line}"
+        returned += f" <span class='faint'>in {formatting.time(call.seconds)}{stored}</span>"
+    place = f"{formatting.file(call.filename)}:{call.line}"
     return _row(
         number,
         f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>",
         f"<span title='{escape(call.filename)}'>{escape(place)}</span>",
-        escape(words.chain(call.chain)),
+        escape(formatting.chain(call.chain)),
         returned,
     )
 
 
 def _name(code: CodeReport) -> str:
-    return f"<span title='sha256 {code.sha256}'>{escape(words.file(words.function(code.name)))}</span>"
+    return f"<span title='sha256 {code.sha256}'>{escape(formatting.file(formatting.function(code.name)))}</span>"
 
 
 def _input(number: int, code: CodeReport) -> str:
@@ -134,9 +134,9 @@ def _input(number: int, code: CodeReport) -> str:
         number,
         "the kernel's own code" if code.own else _name(code),
         escape(code.kind),
-        f"<span title='{code.size} bytes'>{words.size(code.size)}</span><br>"
+        f"<span title='{code.size} bytes'>{formatting.size(code.size)}</span><br>"
         f"<span class='faint'>{code.sha256[:12]}</span>",
-        escape(words.compiled(code.compiled)) if code.compiled is not None else "",
+        escape(formatting.compiled(code.compiled)) if code.compiled is not None else "",
         _symbols(() if code.own else code.defines),
         _symbols(code.undefined),
     )

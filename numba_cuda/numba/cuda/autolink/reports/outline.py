@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import words
+from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 
 if TYPE_CHECKING:
@@ -61,23 +61,23 @@ def _outline(report: KernelReport) -> Item:
     for build in report.builds:
         below += _build(build)
     place = f"{report.filename}:{report.line}" if report.filename else ""
-    title = f"{words.function(report.kernel)}{report.signature}"
-    return Item(title, place, (*below, Item("made with", words.versions(report.versions))))
+    title = f"{formatting.function(report.kernel)}{report.signature}"
+    return Item(title, place, (*below, Item("made with", formatting.versions(report.versions))))
 
 
 def _build(build: BuildReport) -> Iterator[Item]:
     seen: dict[CodeReport, int] = {}
     calls = [_call(number, call, seen) for number, call in enumerate(build.calls, 1)]
     if build.restored:
-        yield Item(build.arch, words.RESTORED)
-    yield Item(f"{words.count(len(calls), 'call')} of external code for {build.arch}", "", tuple(calls))
+        yield Item(build.arch, formatting.RESTORED)
+    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", tuple(calls))
     yield _link(build)
     yield _result(build)
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
-    below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", words.chain(call.chain))]
-    asked = "" if call.seconds is None else f" in {words.time(call.seconds)}"
+    below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", formatting.chain(call.chain))]
+    asked = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
     if call.stored:
         asked += ", stored earlier under its link key"
     returned = tuple(
@@ -93,12 +93,14 @@ def _code(code: CodeReport) -> Item:
     if code.compiled is not None:
         done = code.compiled
         together = f" (with others, as {code.unit})" if code.unit else ""
-        below.append(Item("compiled to", f"{words.code(done)}: {words.origin(done.origin, done.seconds)}{together}"))
+        below.append(
+            Item("compiled to", f"{formatting.code(done)}: {formatting.origin(done.origin, done.seconds)}{together}")
+        )
     if code.unit is None:
         below.append(Item("defines", _symbols(code.defines)))
     if code.unit is None and code.undefined != ():
         below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, words.code(code), tuple(below))
+    return Item(code.name, formatting.code(code), tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
@@ -116,23 +118,23 @@ def _link(build: BuildReport) -> Item:
         below.append(Item("inputs", f"{len(inputs)}, in this order", inputs))
     if link.options is not None:
         below.append(Item("options", " ".join(link.options)))
-    if lines := words.notable(link.log):
+    if lines := formatting.notable(link.log):
         below.append(Item("log", "", tuple(Item("", line) for line in lines)))
-    return Item(f"link for {build.arch}", words.origin(link.origin, link.seconds), tuple(below))
+    return Item(f"link for {build.arch}", formatting.origin(link.origin, link.seconds), tuple(below))
 
 
 def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
     origins = (f"call {calls[origin]}" if origin in calls else origin for origin in code.brought_by)
     by = "the kernel's own code" if code.own else f"of {' and '.join(dict.fromkeys(origins))}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
-    kind += f" of {words.count(len(code.parts), 'source')}" if code.parts else ""
-    return Item(f"{number}. {words.function(code.name)}", f"{kind}, {by}")
+    kind += f" of {formatting.count(len(code.parts), 'source')}" if code.parts else ""
+    return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
 
 
 def _result(build: BuildReport) -> Item:
     result = build.result
     below = [Item(label, value) for label, value in numbers(result)]
-    return Item(f"result for {build.arch}", words.code(result), (*below, Item("entry name", build.entry_name)))
+    return Item(f"result for {build.arch}", formatting.code(result), (*below, Item("entry name", build.entry_name)))
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:
@@ -141,10 +143,10 @@ def numbers(result: ResultReport) -> list[tuple[str, str]]:
     if result.registers is not None:
         found.append(("registers", f"{result.registers} per thread"))
     if result.shared is not None:
-        found.append(("static shared memory", f"{words.size(result.shared)} per block"))
+        found.append(("static shared memory", f"{formatting.size(result.shared)} per block"))
     if result.stack is not None:
-        found.append(("stack", f"{words.size(result.stack)} per thread"))
+        found.append(("stack", f"{formatting.size(result.stack)} per thread"))
     if (stores := result.spill_stores) is not None and (loads := result.spill_loads) is not None:
-        spills = f"{words.size(stores)} stored, {words.size(loads)} loaded" if stores or loads else "none"
+        spills = f"{formatting.size(stores)} stored, {formatting.size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
     return found

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-from . import words
+from . import formatting
 from .graph import to_dot
 from .html import to_fragment, to_page
 from .outline import to_text, to_tree
@@ -30,7 +30,7 @@ class Report(KernelReport):
 
     def __repr__(self) -> str:
         arches = ", ".join(build.arch for build in self.builds)
-        calls = words.count(len(self.builds[0].calls), "call")
+        calls = formatting.count(len(self.builds[0].calls), "call")
         return f"<Report of {self.kernel}{self.signature} for {arches}: {calls} of external code>"
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 
-from . import words
+from . import formatting
 from .graph import COLUMNS, Node, graph
 from .layout import layout
 from .records import KernelReport
@@ -101,7 +101,7 @@ def drawing(report: KernelReport, styles: str = "") -> str:
 
 def _shown(node: Node, boxes: _Boxes) -> tuple[str, str]:
     detail = node.brief if boxes.one_line else node.detail
-    return words.shortened(node.title, _LONGEST_TITLE), words.shortened(detail, _LONGEST_DETAIL)
+    return formatting.shortened(node.title, _LONGEST_TITLE), formatting.shortened(detail, _LONGEST_DETAIL)
 
 
 def _columns(nodes: list[Node], boxes: Mapping[int, _Boxes]) -> tuple[list[float], list[float]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from autolink_support import compiled, symbols
 from numba.cuda.autolink.commands import doctor_command
-from numba.cuda.autolink.commands.command_line import main
+from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.link import trial
 
 KERNELS = """

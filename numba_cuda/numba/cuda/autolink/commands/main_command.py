@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from . import build_command, cache_command, doctor_command, explain_command
-from .kernel_arguments import CommandError
+from .argument_parsing import CommandError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
