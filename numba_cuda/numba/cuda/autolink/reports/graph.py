@@ -110,7 +110,7 @@ def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
 
 
 def to_dot(report: KernelReport) -> str:
-    """Return the graph as the text of a ``.dot`` file."""
+    """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
     drawn = graph(report)
     names = {key: f"n{number}" for number, key in enumerate(drawn.nodes)}
     lines = [

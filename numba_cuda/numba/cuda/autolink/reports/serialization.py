@@ -15,10 +15,11 @@ from .records import KernelReport
 FORMAT = "numba-cuda-autolink report"
 VERSION = 2  # raised when a reader of the previous version would misread
 _Report = TypeVar("_Report")
+_hints = functools.cache(typing.get_type_hints)
 
 
-def to_json(report: KernelReport, indent: int | None) -> str:
-    """Return the report as JSON text."""
+def to_json(report: KernelReport, *, indent: int | None = 2) -> str:
+    """Return the report as JSON, from which `from_json` makes an equal one."""
     fields = dataclasses.asdict(report)
     return json.dumps({"format": FORMAT, "version": VERSION, **fields}, indent=indent, ensure_ascii=False)
 
@@ -27,41 +28,33 @@ def from_json(kind: type[_Report], text: str) -> _Report:
     """Return the report of class *kind* that *text* contains. Raise `ValueError` if *text* is not a report, or is one
     in another version of the format."""
     data = json.loads(text)
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
-    if data.get("version") != VERSION:
-        raise ValueError(f"the report's format is version {data.get('version')!r}; expected version {VERSION}")
-    report: _Report = _record(kind, {name: data[name] for name in data if name not in ("format", "version")})
+    if (version := data.pop("version", None)) != VERSION:
+        raise ValueError(f"the report's format is version {version!r}; expected version {VERSION}")
+    report: _Report = _value(kind, data)
     return report
 
 
-def _record(kind: Any, data: Any) -> Any:
-    hints = _hints(kind)
-    if not isinstance(data, dict) or not set(data) <= set(hints):
-        raise ValueError(f"{kind.__name__} has the fields {', '.join(hints)}; got {data!r:.80}")
-    try:
-        return kind(**{name: _value(hints[name], value) for name, value in data.items()})
-    except TypeError as error:  # a field is missing
-        raise ValueError(f"{kind.__name__}: {error}") from error
-
-
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
 def _value(hint: Any, value: Any) -> Any:
-    if dataclasses.is_dataclass(hint):
-        return _record(hint, value)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    """Return the *value* of a field with the type *hint*."""
+    origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = _hints(hint)
+        if not isinstance(value, dict) or not value.keys() <= hints.keys():
+            raise ValueError(f"{hint.__name__} has the fields {', '.join(hints)}; got {value!r:.80}")
+        try:
+            return hint(**{name: _value(hints[name], each) for name, each in value.items()})
+        except TypeError as error:  # a field is missing
+            raise ValueError(f"{hint.__name__}: {error}") from error
     if origin in (types.UnionType, typing.Union):
-        return None if value is None else _value(next(each for each in arguments if each is not type(None)), value)
+        return None if value is None else _value(arguments[0], value)
     if origin is tuple:
         if not isinstance(value, list):
             raise ValueError(f"expected a list, got {value!r:.80}")
         kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
         return tuple(_value(each, item) for each, item in zip(kinds, value, strict=True))
-    expected: Any = {typing.Literal: str, float: (int, float)}.get(origin or hint, hint)
+    expected: Any = {typing.Literal: str, float: (int, float)}.get(origin, hint)
     if not isinstance(value, expected):
         raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {value!r:.80}")
     return value

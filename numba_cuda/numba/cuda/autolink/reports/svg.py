@@ -54,7 +54,7 @@ def style() -> str:
 
 
 def to_svg(report: KernelReport) -> str:
-    """Return the drawing as an image that is complete in itself."""
+    """Return the call graph as the text of an SVG image."""
     return drawing(report, f"<style>{variables()}{style()}</style>")
 
 
