@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Targe
 from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
 from .probe_kernel import Argument, argument
-from .records import Findings, Linkable, LinkedCode
+from .records import FailedCheck, FailedError, Findings, Linkable, LinkedCode
 from .repetition import check_other_process, check_repetition
 from .subject import Subject, describe_linking, find_subject
 from .symbols import check_symbols
@@ -43,9 +44,9 @@ def run_checks(
         check_link_key(subject, compared, findings)
     if defined and _check_survival(subject, findings):
         _check_links(subject, findings)
-    checks = findings.checks()
+    findings.raise_failed()
     code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
-    return Linkable(subject.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
+    return Linkable(subject.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), tuple(findings.checks))
 
 
 def _findings(obj: Any, args: Sequence[Argument]) -> Findings:
@@ -63,19 +64,12 @@ def _check_survival(subject: Subject, findings: Findings) -> bool:
     """Link finished code, which may be damaged inside, in a child process first."""
     for target in subject.targets:
         finished = [item for item in subject.answers[target] if item.kind not in (kinds.CUDA, kinds.PTX)]
-        if not finished:
-            continue
-        try:
-            tried = trial.try_link(finished, target)
-        except trial.TrialError:
-            return True
-        if tried.signal is not None:
-            return findings.fail(
-                "does not crash nvJitLink",
-                f"{tried.message}\n{tried.log}",
-                "code that links, or that nvJitLink rejects",
-                "rebuild the code",
-            )
+        with contextlib.suppress(trial.TrialError):
+            if finished and (tried := trial.try_link(finished, target)).signal is not None:
+                expected = "code that links, or that nvJitLink rejects"
+                got = f"{tried.message}\n{tried.log}"
+                findings.wrong.append(FailedCheck("does not crash nvJitLink", got, expected, "rebuild the code"))
+                return False
     return True
 
 
@@ -84,8 +78,8 @@ def _check_links(subject: Subject, findings: Findings) -> None:
     for target in subject.targets:
         how = describe_linking(target)
         for name, calls in ((f"links alone, {how}", 1), (f"links in a kernel that calls it twice, {how}", 2)):
-            message = subject.build_error(target, calls)
+            with findings.check(name):
+                if message := subject.build_error(target, calls):
+                    raise FailedError(message, "a kernel that links", "see the message")
             if message:
-                findings.fail(name, message, "a kernel that links", "see the message")
                 break
-            findings.ok(name)

@@ -15,64 +15,53 @@ from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK, Callee
 from ..protocol.errors import HookError
 from ..value_fingerprint import fingerprint, plain, state
-from .records import Findings
+from .records import FailedError, Findings, SkippedError
 from .repetition import KEY_OF_VALUES, code_difference
 from .subject import Subject
-
-_KEY = f"its {KEY_HOOK} identifies its code"
 
 
 def check_own_symbols(subject: Subject, others: Sequence[Subject], findings: Findings) -> None:
     """Check that no other code defines the same symbols: a kernel that calls both objects could not be linked."""
-    name = "its symbols name everything that its code depends on"
-    for other in others:
-        shared = [symbol for symbol in other.symbols if symbol in subject.symbols]
-        if shared and not _same_code(subject, other):
-            findings.fail(
-                name,
-                f"{', '.join(shared)}, also defined by {other.call} with different code",
-                "a symbol of its own for different code",
-                "put into the symbol what the code depends on: attributes of the object, types",
-            )
-            return
-    if others:
-        findings.ok(name)
+    if not others:
+        return
+    with findings.check("its symbols name everything that its code depends on"):
+        for other in others:
+            shared = [symbol for symbol in other.symbols if symbol in subject.symbols]
+            if shared and not _same_code(subject, other):
+                raise FailedError(
+                    f"{', '.join(shared)}, also defined by {other.call} with different code",
+                    "a symbol of its own for different code",
+                    "put into the symbol what the code depends on: attributes of the object, types",
+                )
 
 
 def check_link_key(subject: Subject, others: Sequence[Subject], findings: Findings) -> None:
     """Check that a link key consists of values, is the same each time, and differs where the code does."""
-    if subject.callee.link_key is None:
-        findings.skip(_KEY, "it has none")
-        return
-    try:
-        key, again = _key(subject), _key(subject)
-    except HookError as error:
-        findings.fail(_KEY, str(error), "a key", "let it return a value, or None for no key")
-        return
-    if key is None:
-        findings.skip(_KEY, "it is None")
-        return
-    if (part := _without_value(key)) is not None:
-        findings.fail(
-            _KEY,
-            f"{safe_repr(key)}, in which {part} has no value of its own",
-            "numbers, strings, types, and tuples of these",
-            "put values into the key that differ between objects with different code",
-        )
-        return
-    if fingerprint(key) != fingerprint(again):
-        findings.fail(_KEY, f"first {safe_repr(key)}, then {safe_repr(again)}", "the same key each time", KEY_OF_VALUES)
-        return
-    for other in others:
-        if _comparable(subject, other) and fingerprint(_key(other)) == fingerprint(key):
-            findings.fail(
-                _KEY,
-                f"{safe_repr(key)}, also the key of {other.call} with different code",
-                "different keys for different code",
-                "put into the key what the code depends on: attributes of the object, versions of the generator",
+    with findings.check(f"its {KEY_HOOK} identifies its code"):
+        if subject.callee.link_key is None:
+            raise SkippedError("it has none")
+        try:
+            key, again = _key(subject), _key(subject)
+        except HookError as error:
+            raise FailedError(str(error), "a key", "let it return a value, or None for no key") from error
+        if key is None:
+            raise SkippedError("it is None")
+        if (part := _without_value(key)) is not None:
+            raise FailedError(
+                f"{safe_repr(key)}, in which {part} has no value of its own",
+                "numbers, strings, types, and tuples of these",
+                "put values into the key that differ between objects with different code",
             )
-            return
-    findings.ok(_KEY)
+        if fingerprint(key) != fingerprint(again):
+            got = f"first {safe_repr(key)}, then {safe_repr(again)}"
+            raise FailedError(got, "the same key each time", KEY_OF_VALUES)
+        for other in others:
+            if _comparable(subject, other) and fingerprint(_key(other)) == fingerprint(key):
+                raise FailedError(
+                    f"{safe_repr(key)}, also the key of {other.call} with different code",
+                    "different keys for different code",
+                    "put into the key what the code depends on: attributes of the object, versions of the generator",
+                )
 
 
 def _key(subject: Subject) -> Any:

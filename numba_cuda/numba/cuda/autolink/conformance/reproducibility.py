@@ -17,8 +17,6 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.child_process import ChildError, ChildProcess
-from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import without_device
@@ -35,24 +33,10 @@ _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # 
 
 
 @dataclass(frozen=True)
-class CodeSummary(LinkedCode):
-    """A piece of code, with the text of source and PTX."""
-
-    text: str | None = None
-
-    @classmethod
-    def of(cls, item: LinkInput) -> CodeSummary:
-        """Return the summary of a link input."""
-        readable = item.kind in (kinds.CUDA, kinds.PTX)
-        text = item.code.decode("utf-8", "replace") if readable else None
-        return cls(item.kind.name, item.name, len(item.code), item.digest, text)
-
-
-@dataclass(frozen=True)
 class AnswerSummary:
     """What an object returned: its code for each target, and the fingerprint of its link key, if it has one."""
 
-    code: tuple[tuple[CodeSummary, ...], ...]
+    code: tuple[tuple[LinkedCode, ...], ...]
     key: str | None
 
 
@@ -66,7 +50,7 @@ class AskingError(Exception):
 
 def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
     """Ask in this process, without the answers that are remembered. Raise `HookError` as `ask`."""
-    code = tuple(tuple(map(CodeSummary.of, fresh(callee, argtypes, target).inputs())) for target in targets)
+    code = tuple(tuple(map(LinkedCode.of, fresh(callee, argtypes, target).inputs())) for target in targets)
     value = link_key(callee, argtypes, targets[0])
     return AnswerSummary(code, None if value is None else fingerprint(value).hex())
 
@@ -91,7 +75,7 @@ def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Targe
         raise NotPicklableError(answer["unpickled"])
     if "error" in answer:
         raise AskingError(answer["error"])
-    return AnswerSummary(tuple(tuple(CodeSummary(*code) for code in each) for each in answer["code"]), answer["key"])
+    return AnswerSummary(tuple(tuple(LinkedCode(*code) for code in each) for each in answer["code"]), answer["key"])
 
 
 def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:

@@ -20,10 +20,7 @@ from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
 from .probe_kernel import Argument, probe_kernel, signature
-from .records import Findings
-
-_CALLABLE = "can be called in a kernel"
-_RETURNS_CODE = "returns code that links"
+from .records import FailedError, Findings
 
 
 @dataclass(frozen=True)
@@ -67,65 +64,61 @@ def describe_linking(target: Target) -> str:
 def find_subject(obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings) -> Subject:
     """Return the subject of the other checks. Raise `NotLinkableError` if *obj* cannot be called, or does not return
     code for each target."""
-    compiled = _compile_call(obj, args, targets, findings) if _has_hook(obj, findings) else None
-    if compiled is None:
-        raise findings.error()
-    site, built = compiled
-    answers = _answers(site, targets, findings)
-    if answers is None:
-        raise findings.error()
+    with findings.check(f"has a {HOOK}"):
+        _check_hook(obj)
+    findings.raise_failed()
+    hook_error: HookError | None = None
+    with findings.check("can be called in a kernel"):
+        try:
+            built = _built(obj, args, targets[0])
+            site = _site_of(obj, built)
+        except CallError as error:
+            hook_error = error.hook_error
+    findings.raise_failed()
+    with findings.check("returns code that links"):
+        if hook_error is not None:
+            raise _hook_failed(hook_error, None, targets)
+        answers = {target: _answer(site, target, targets) for target in targets}
+    findings.raise_failed()
     referenced = _referenced(built.code, targets[0].arch)
     return Subject(obj, args, targets, findings.call, site, referenced, built.prototypes, answers)
 
 
-def _has_hook(obj: Any, findings: Findings) -> bool:
-    name = f"has a {HOOK}"
+def _check_hook(obj: Any) -> None:
     callee = find_callee(obj)
     if callee is None:
-        return findings.fail(
-            name,
-            f"{type(obj).__name__} without one",
-            f"a method {HOOK}(*argtypes)",
-            "define it; for a class, as a classmethod or a staticmethod",
-        )
+        todo = "define it; for a class, as a classmethod or a staticmethod"
+        raise FailedError(f"{type(obj).__name__} without one", f"a method {HOOK}(*argtypes)", todo)
     if not callable(callee.hook):
-        return findings.fail(name, f"{HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
-    return findings.ok(name)
+        raise FailedError(f"{HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
 
 
-def _compile_call(
-    obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings
-) -> tuple[CallSite, ahead_of_time.LinkedKernel] | None:
-    """Compile a kernel that calls *obj*, and return the call site and the kernel, which is not linked."""
+def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:
+    """Return a kernel that calls *obj*, compiled and not linked."""
     try:
-        built = ahead_of_time.build(probe_kernel(obj, args), signature(args), cc=targets[0].cc, output="ltoir")
-    except CallError as error:
-        findings.ok(_CALLABLE)
-        _hook_failed(error.hook_error, None, targets, findings)
-        return None
+        return ahead_of_time.build(probe_kernel(obj, args), signature(args), cc=target.cc, output="ltoir")
+    except CallError:
+        raise
     except Exception as error:
-        findings.fail(
-            _CALLABLE,
-            f"{type(error).__name__}: {error}",
-            "a kernel that calls it compiles",
+        todo = (
             "check it with types that it accepts, or let its __numba_cuda_call__ accept these"
             if hasattr(obj, "__numba_cuda_call__")
             else "derive its class from autolink.DeviceCallable and give it a __numba_cuda_call__ for these types,"
-            " or register its typing and lowering with Numba",
+            " or register its typing and lowering with Numba"
         )
-        return None
+        raise FailedError(f"{type(error).__name__}: {error}", "a kernel that calls it compiles", todo) from error
+
+
+def _site_of(obj: Any, built: ahead_of_time.LinkedKernel) -> CallSite:
     callee = find_callee(obj)
-    site = next((site for site in built.call_sites if site.callee == callee), None)
-    if site is None:
-        findings.fail(
-            _CALLABLE,
-            f"the call asks {', '.join(str(site.callee) for site in built.call_sites) or 'no object'}",
-            f"it asks {safe_repr(obj)}",
-            "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object",
-        )
-        return None
-    findings.ok(_CALLABLE)
-    return site, built
+    for site in built.call_sites:
+        if site.callee == callee:
+            return site
+    raise FailedError(
+        f"the call asks {', '.join(str(site.callee) for site in built.call_sites) or 'no object'}",
+        f"it asks {safe_repr(obj)}",
+        "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object",
+    )
 
 
 def _referenced(own_code: bytes, arch: str) -> dict[str, Prototype | None]:
@@ -144,38 +137,23 @@ def prototypes_in(code: bytes) -> dict[str, Prototype]:
     }
 
 
-def _answers(
-    site: CallSite, targets: tuple[Target, ...], findings: Findings
-) -> dict[Target, tuple[LinkInput, ...]] | None:
-    """Return the code that the object returns for each target, or None if there is a target without."""
-    answers = {}
-    for target in targets:
-        try:
-            answers[target] = reproducibility.fresh(site.callee, site.argtypes, target).inputs()
-        except HookError as error:
-            _hook_failed(error, target, targets, findings)
-            return None
-        if not answers[target]:
-            findings.fail(
-                _RETURNS_CODE,
-                "nothing",
-                f"code for ({', '.join(map(str, site.argtypes))})",
-                "return the code; an object without code to link needs no hook",
-            )
-            return None
-    findings.ok(_RETURNS_CODE)
-    return answers
+def _answer(site: CallSite, target: Target, targets: tuple[Target, ...]) -> tuple[LinkInput, ...]:
+    """Return the code that the object returns for *target*, one of *targets*."""
+    try:
+        inputs = reproducibility.fresh(site.callee, site.argtypes, target).inputs()
+    except HookError as error:
+        raise _hook_failed(error, target, targets) from error
+    if not inputs:
+        expected = f"code for ({', '.join(map(str, site.argtypes))})"
+        raise FailedError("nothing", expected, "return the code; an object without code to link needs no hook")
+    return inputs
 
 
-def _hook_failed(error: HookError, target: Target | None, targets: tuple[Target, ...], findings: Findings) -> None:
+def _hook_failed(error: HookError, target: Target | None, targets: tuple[Target, ...]) -> FailedError:
     where = f"\nraised at: {error.raised_at}" if error.raised_at else ""
     asked = f"\nasked for: code for {target.arch}, {describe_linking(target)}" if target is not None else ""
     todo = "let it return code for this signature, or let __numba_cuda_call__ reject the signature"
     if target is not None and not target.lto and len(targets) > 1:
         todo += "; for code that requires LTO, pass lto=True to check_linkable"
-    findings.fail(
-        _RETURNS_CODE,
-        f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{asked}",
-        "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these",
-        todo,
-    )
+    got = f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{asked}"
+    return FailedError(got, "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these", todo)
