@@ -28,7 +28,6 @@ def _doctor():
             spec = importlib.util.spec_from_file_location("numba_cuda_autolink_doctor", path)
             assert spec is not None and spec.loader is not None
             module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module  # dataclasses look their module up there
             spec.loader.exec_module(module)
             return module
     return None

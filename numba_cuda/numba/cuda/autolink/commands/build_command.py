@@ -12,7 +12,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 
-from .argument_parsing import CommandError, add_kernel, compute_capabilities, explained_errors, load
+from .argument_parsing import CommandError, add_kernel, explained_errors, load
 from .doctor_command import versions
 
 _EXAMPLES = """examples:
@@ -34,8 +34,7 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_kernel(parser, signature_required=True)
-    parser.add_argument("--cc", type=compute_capabilities, required=True, metavar="9.0[,10.0]")
+    add_kernel(parser, required=True)
     parser.add_argument("-o", dest="out", metavar="OUT", required=True, type=pathlib.Path)
     parser.add_argument(
         "--output",

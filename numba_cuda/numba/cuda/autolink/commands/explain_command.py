@@ -7,7 +7,7 @@ import argparse
 import contextlib
 from typing import Any
 
-from .argument_parsing import CommandError, add_kernel, compute_capabilities, explained_errors, load
+from .argument_parsing import CommandError, add_kernel, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --cc 9.0
@@ -25,10 +25,7 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_kernel(parser, signature_required=False)
-    parser.add_argument(
-        "--cc", type=compute_capabilities, metavar="9.0[,10.0]", help="compute capabilities (default: the GPU's)"
-    )
+    add_kernel(parser, required=False)
     form = parser.add_mutually_exclusive_group()
     for name, what in (("json", "JSON, for tools"), ("html", "an HTML page"), ("dot", "a graph for Graphviz")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
