@@ -62,7 +62,7 @@ def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
     place = f"{report.filename}:{report.line}" if report.filename else ""
     parts = [
-        f"<style>{variables()}{svg.style()}{_STYLE}</style>",
+        f"<style>{variables()}{svg.STYLE}{_STYLE}</style>",
         f'<div class="{CLASS}">',
         f"<h3>{escape(formatting.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
         f'<p class="faint">{escape(place)}</p>',
