@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link import trial
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_own_symbols
 from .probe_kernel import Argument, argument
-from .records import FailedCheck, FailedError, Findings, Linkable, LinkedCode
+from .records import FailedError, Findings, Linkable, LinkedCode
 from .repetition import check_other_process, check_repetition
 from .subject import Subject, describe_linking, find_subject
 from .symbols import check_symbols
@@ -42,7 +39,7 @@ def run_checks(
         compared = [_other_subject(other, args, targets[:1]) for other in others]
         check_own_symbols(subject, compared, findings)
         check_link_key(subject, compared, findings)
-    if defined and _check_survival(subject, findings):
+    if defined:
         _check_links(subject, findings)
     findings.raise_failed()
     code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
@@ -58,19 +55,6 @@ def _other_subject(other: Any, args: tuple[Argument, ...], targets: tuple[Target
     obj, *argtypes = other if isinstance(other, tuple) else (other,)
     args = tuple(map(argument, argtypes)) if argtypes else args
     return find_subject(obj, args, targets, _findings(obj, args))
-
-
-def _check_survival(subject: Subject, findings: Findings) -> bool:
-    """Link finished code, which may be damaged inside, in a child process first."""
-    for target in subject.targets:
-        finished = [item for item in subject.answers[target] if item.kind not in (kinds.CUDA, kinds.PTX)]
-        with contextlib.suppress(trial.TrialError):
-            if finished and (tried := trial.try_link(finished, target)).signal is not None:
-                expected = "code that links, or that nvJitLink rejects"
-                got = f"{tried.message}\n{tried.log}"
-                findings.wrong.append(FailedCheck("does not crash nvJitLink", got, expected, "rebuild the code"))
-                return False
-    return True
 
 
 def _check_links(subject: Subject, findings: Findings) -> None:
