@@ -10,10 +10,9 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from ..ahead_of_time import compute_capability
-from .comparison import check_link_key, check_own_symbols
+from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
 from .probe_kernel import Argument, argument
 from .records import FailedError, Findings, Linkable, LinkedCode
-from .repetition import check_other_process, check_repetition
 from .subject import Subject, describe_linking, find_subject
 from .symbols import check_symbols
 
