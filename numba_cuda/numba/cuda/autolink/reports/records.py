@@ -12,12 +12,11 @@ from ..compiling.call_graph import CallGraph, Frame
 
 @dataclass(frozen=True)
 class CodeReport:
-    """One piece of linked code.
+    """One piece of linked code: what it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...), what messages call it, its size
+    in bytes and its digest.
 
     Attributes
     ----------
-    kind, name, size, sha256:
-        What it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...), what messages call it, its size in bytes, its digest.
     brought_by:
         The call sites that returned it, or ``link=``; empty for the kernel's own code.
     compiled:
@@ -53,7 +52,7 @@ class CodeReport:
 
 
 @dataclass(frozen=True)
-class CallFacts:
+class CallReport:
     """One call of an object that provides code.
 
     Attributes
@@ -67,6 +66,8 @@ class CallFacts:
         itself; and the index of the last one among the report's functions.
     seconds, stored:
         How long the answer took; and whether it had been stored under its link key, so that the object was not asked.
+    returned:
+        The code that the object returned, in order.
     """
 
     site: str
@@ -79,18 +80,12 @@ class CallFacts:
     function: int
     seconds: float | None
     stored: bool
+    returned: tuple[CodeReport, ...] = ()
 
     @property
     def call(self) -> str:
         """The call as text."""
         return f"{self.object}({', '.join(self.argtypes)})"
-
-
-@dataclass(frozen=True)
-class CallReport(CallFacts):
-    """A call, and in ``returned`` the code that the object returned, in order."""
-
-    returned: tuple[CodeReport, ...]
 
 
 @dataclass(frozen=True)
@@ -121,17 +116,9 @@ class LinkReport:
 
 @dataclass(frozen=True)
 class ResultReport:
-    """The result of a build. Sizes are in bytes; ``None`` stands for an unknown number.
-
-    Attributes
-    ----------
-    kind, size, sha256:
-        ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and its digest.
-    registers, shared, stack:
-        Registers per thread, static shared memory per block, stack per thread in local memory.
-    spill_stores, spill_loads:
-        Register spills, as ptxas counts them.
-    """
+    """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
+    the static shared memory per block, the stack per thread in local memory, and the register spills as ptxas counts
+    them. Sizes are in bytes; ``None`` stands for an unknown number."""
 
     kind: str
     size: int
@@ -147,13 +134,8 @@ class ResultReport:
 class BuildReport:
     """The kernel built for one architecture, ``arch`` (``"sm_90a"``); in the code it is called ``entry_name``.
 
-    Attributes
-    ----------
-    restored:
-        Whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins are then
-        those of the process that built it.
-    calls, link, result:
-        The calls of external code, the link, and its result.
+    ``restored`` is whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins
+    are then those of the process that built it. The rest are its calls of external code, its link, and the result.
     """
 
     arch: str
