@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import pathlib
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
 from .argument_parsing import CommandError, add_kernel, explained_errors, load
 from .doctor_command import versions
@@ -77,16 +77,14 @@ def _fatbin(built: list[Any]) -> bytes:
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
-        major = toolkit.extra().removeprefix("cu")
-        package = "nvidia-nvfatbin" + ("-cu12" if major == "12" else "")
+        package = "nvidia-nvfatbin" + ("-cu12" if toolkit.extra() == "cu12" else "")
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
             f"  what to do: pip install {package}, or build one cubin for each compute capability"
         ) from error
     try:
         for each in built:
-            arch = each.cc.arch.removeprefix("sm_")
-            nvfatbin.add_cubin(handle, each.code, len(each.code), arch, each.entry_name)
+            nvfatbin.add_cubin(handle, each.code, len(each.code), each.cc.arch.removeprefix("sm_"), each.entry_name)
         fatbin = bytearray(nvfatbin.size(handle))
         nvfatbin.get(handle, fatbin)
     finally:
@@ -99,7 +97,7 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
         "format": MANIFEST_FORMAT,
         "file": options.out.name,
         "output": output,
-        "sha256": hashlib.sha256(code).hexdigest(),
+        "sha256": sha256(code),
         "signature": options.sig,
         "kernels": [
             {
@@ -120,6 +118,5 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
 
 
 def _input(planned: PlannedInput) -> dict[str, Any]:
-    item = planned.input
-    known = {"kind": item.kind.name, "name": item.name, "sha256": hashlib.sha256(item.code).hexdigest()}
-    return {**known, "brought_by": list(planned.origins)}
+    linked = LinkedInput.of(planned)
+    return {"kind": linked.kind, "name": linked.name, "sha256": linked.sha256, "brought_by": linked.origins}

@@ -45,19 +45,14 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace | None = None) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
-    print(f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}")
-    installed = versions()
-    for name, version in installed.items():
-        print(f"  {name:20} {version}")
-    import_error = _import_error()
-    for title, states in (("CUDA libraries", libraries()), ("numba-cuda", _state(import_error))):
-        print(title)
-        for name, state in states.items():
-            print(f"  {name:20} {state}")
+    python = f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}"
+    installed, import_error = versions(), _import_error()
+    sections = {python: installed, "CUDA libraries": _libraries(), "numba-cuda": _state(import_error)}
+    for title, states in sections.items():
+        print(title, *(f"  {name:20} {state}" for name, state in states.items()), sep="\n")
     found = list(conflicts(installed, import_error))
     print(f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts")
-    for conflict in found:
-        print(f"  {conflict}")
+    print("".join(f"  {conflict}\n" for conflict in found), end="")
     return int(bool(found))
 
 
@@ -72,8 +67,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def libraries() -> dict[str, str]:
-    """Return where each library and header directory of the CUDA toolkit is."""
+def _libraries() -> dict[str, str]:
+    """Return where each library and header directory of the CUDA toolkit is, and what the driver is for."""
     try:
         from cuda import pathfinder
     except ImportError as error:
@@ -138,13 +133,11 @@ def _state(import_error: str) -> dict[str, str]:
     from .. import cache
     from ..frontends import numba_cuda
 
-    gpus = [
-        f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}"
-        for gpu in (cuda.gpus if cuda.is_available() else ())
-    ]
+    gpus = list(cuda.gpus) if cuda.is_available() else []
+    named = (f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}" for gpu in gpus)
     return {
         "autolink": "active" if numba_cuda.active() else "not active",
-        "GPU": ", ".join(gpus) or "none, or no driver",
+        "GPU": ", ".join(named) or "none, or no driver",
         "cache": str(cache.info()).splitlines()[0].removeprefix("cache in "),
     }
 
@@ -186,8 +179,7 @@ def _version(module: str, function: str) -> tuple[int, int] | None:
 
 def _parsed(version: str) -> tuple[int, ...]:
     """Return the leading numbers of a version; empty if there are none."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
 
 
 def _dotted(version: tuple[int, int]) -> str:
