@@ -18,16 +18,16 @@ from ..protocol.callee import KEY_HOOK, Callee
 from ..protocol.errors import HookError
 from ..value_fingerprint import fingerprint, plain, state
 from . import reproducibility
-from .records import FailedCheck, FailedError, Findings, LinkedCode, SkippedError
+from .records import FailedCheck, FailedError, LinkedCode, SkippedError
 from .subject import Subject
 
 _KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
 
 
-def check_repetition(subject: Subject, findings: Findings) -> bool:
+def check_repetition(subject: Subject) -> bool:
     """Check that the object returns the same code when it is asked again in this process. Return whether it does."""
     difference = ""
-    with findings.check("returns the same code when asked again"):
+    with subject.findings.check("returns the same code when asked again"):
         for target in subject.targets:
             try:
                 again = reproducibility.fresh(subject.callee, subject.site.argtypes, target).inputs()
@@ -45,10 +45,10 @@ def check_repetition(subject: Subject, findings: Findings) -> bool:
     return not difference
 
 
-def check_other_process(subject: Subject, findings: Findings, requested: bool) -> None:
+def check_other_process(subject: Subject, requested: bool) -> None:
     """Check that the object returns the same code and link key in another process, if that is *requested*."""
     callee, argtypes, targets = question = subject.callee, subject.site.argtypes, subject.targets
-    with findings.check("returns the same code in another process without a GPU"):
+    with subject.findings.check("returns the same code in another process without a GPU"):
         if not requested:
             raise SkippedError("not requested")
         try:
@@ -70,27 +70,27 @@ def check_other_process(subject: Subject, findings: Findings, requested: bool) -
         if here.key != there.key:
             got = f"another key there: {safe_repr(link_key(callee, argtypes, targets[0]))} here"
             name = f"its {KEY_HOOK} is the same in another process"
-            findings.wrong.append(FailedCheck(name, got, "the same value", _KEY_OF_VALUES))
+            subject.findings.wrong.append(FailedCheck(name, got, "the same value", _KEY_OF_VALUES))
 
 
-def check_own_symbols(subject: Subject, others: Sequence[Subject], findings: Findings) -> None:
+def check_own_symbols(subject: Subject, others: Sequence[Subject]) -> None:
     """Check that no other code defines the same symbols: a kernel that calls both objects could not be linked."""
     if not others:
         return
-    with findings.check("its symbols name everything that its code depends on"):
+    with subject.findings.check("its symbols name everything that its code depends on"):
         for other in others:
             shared = [symbol for symbol in other.symbols if symbol in subject.symbols]
             if shared and not _same_code(subject, other):
                 raise FailedError(
-                    f"{', '.join(shared)}, also defined by {other.call} with different code",
+                    f"{', '.join(shared)}, also defined by {other.findings.call} with different code",
                     "a symbol of its own for different code",
                     "put into the symbol what the code depends on: attributes of the object, types",
                 )
 
 
-def check_link_key(subject: Subject, others: Sequence[Subject], findings: Findings) -> None:
+def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
     """Check that a link key consists of values, is the same each time, and differs where the code does."""
-    with findings.check(f"its {KEY_HOOK} identifies its code"):
+    with subject.findings.check(f"its {KEY_HOOK} identifies its code"):
         if subject.callee.link_key is None:
             raise SkippedError("it has none")
         try:
@@ -111,7 +111,7 @@ def check_link_key(subject: Subject, others: Sequence[Subject], findings: Findin
         for other in others:
             if _comparable(subject, other) and fingerprint(_key(other)) == fingerprint(key):
                 raise FailedError(
-                    f"{safe_repr(key)}, also the key of {other.call} with different code",
+                    f"{safe_repr(key)}, also the key of {other.findings.call} with different code",
                     "different keys for different code",
                     "put into the key what the code depends on: attributes of the object, versions of the generator",
                 )

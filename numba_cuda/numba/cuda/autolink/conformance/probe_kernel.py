@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 from numba.cuda import types
-from numba.cuda.np import numpy_support
 
-from ..device_callable.c_abi import numba_type_named
+from ..device_callable.c_abi import numba_type_named, numba_type_of
 
 _numbers = itertools.count(1)
 
@@ -35,24 +34,21 @@ def argument(given: Any) -> Argument:
         given = numba_type_named(given)
     if isinstance(given, types.Literal):
         return Argument(constant=given.literal_value)
-    if isinstance(given, types.Type):
-        return Argument() if given == types.none else Argument(given)
-    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
-        return Argument(numpy_support.from_dtype(np.dtype(given)))
+    if isinstance(given, (types.Type, np.dtype)) or (isinstance(given, type) and issubclass(given, np.generic)):
+        return Argument() if isinstance(given, types.NoneType) else Argument(numba_type_of(given))
     return Argument(constant=given)
 
 
 def probe_kernel(obj: Any, args: Sequence[Argument], calls: int = 1) -> Callable[..., None]:
     """Return a Python function that makes that many *calls* of *obj* with *args*. Its parameters are the *args* with a
     type."""
-    names = [f"{'a' if arg.type is not None else 'constant'}{number}" for number, arg in enumerate(args)]
-    parameters = ", ".join(name for name, arg in zip(names, args, strict=True) if arg.type is not None)
-    call = f"    obj({', '.join(names)})\n"
-    source = f"def probe({parameters}):\n{call * calls}"
+    named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
+    constants = {name: arg.constant for name, arg in named.items() if arg.type is None}
+    parameters = ", ".join(name for name in named if name not in constants)
+    source = f"def probe({parameters}):\n" + f"    obj({', '.join(named)})\n" * calls
     file = f"<a kernel of check_linkable, {next(_numbers)}>"
     # Error messages read the line from here.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    constants = {name: arg.constant for name, arg in zip(names, args, strict=True) if arg.type is None}
     namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
     exec(compile(source, file, "exec"), namespace)
     probe: Callable[..., None] = namespace["probe"]

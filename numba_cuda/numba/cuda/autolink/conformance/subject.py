@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
-from .probe_kernel import Argument, probe_kernel, signature
+from .probe_kernel import Argument, argument, probe_kernel, signature
 from .records import FailedError, Findings
 
 
@@ -27,15 +27,14 @@ from .records import FailedError, Findings
 class Subject:
     """An object that a kernel can call and that returns code.
 
-    ``call`` and ``site`` are the call as text and as the compiler found it; ``symbols`` are the symbols that it
-    references, with their prototypes where PTX shows them; ``function_types`` are those of the call in LLVM;
-    ``answers`` are the code for each target.
+    ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references, with their prototypes
+    where PTX shows them; ``function_types`` are those of the call in LLVM; ``answers`` are the code for each target.
     """
 
+    findings: Findings
     obj: Any
     args: tuple[Argument, ...]
     targets: tuple[Target, ...]
-    call: str
     site: CallSite
     symbols: Mapping[str, Prototype | None]
     function_types: Mapping[str, str]
@@ -61,9 +60,11 @@ def describe_linking(target: Target) -> str:
     return "with LTO" if target.lto else "without LTO"
 
 
-def find_subject(obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ...], findings: Findings) -> Subject:
+def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> Subject:
     """Return the subject of the other checks. Raise `NotLinkableError` if *obj* cannot be called, or does not return
     code for each target."""
+    args = tuple(map(argument, argtypes))
+    findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
     with findings.check(f"has a {HOOK}"):
         _check_hook(obj)
     findings.raise_failed()
@@ -80,8 +81,10 @@ def find_subject(obj: Any, args: tuple[Argument, ...], targets: tuple[Target, ..
             raise _hook_failed(hook_error, None, targets)
         answers = {target: _answer(site, target, targets) for target in targets}
     findings.raise_failed()
-    referenced = _referenced(built.code, targets[0].arch)
-    return Subject(obj, args, targets, findings.call, site, referenced, built.prototypes, answers)
+    ptx = ptx_of_ltoir(built.code, (), targets[0].arch) or b""
+    declared = prototypes_in(ptx)
+    symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
+    return Subject(findings, obj, args, targets, site, symbols, built.prototypes, answers)
 
 
 def _check_hook(obj: Any) -> None:
@@ -119,13 +122,6 @@ def _site_of(obj: Any, built: ahead_of_time.LinkedKernel) -> CallSite:
         f"it asks {safe_repr(obj)}",
         "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object",
     )
-
-
-def _referenced(own_code: bytes, arch: str) -> dict[str, Prototype | None]:
-    """Return the symbols that the kernel's own code references, with their prototypes where its PTX shows them."""
-    ptx = ptx_of_ltoir(own_code, (), arch) or b""
-    declared = prototypes_in(ptx)
-    return {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
 
 
 def prototypes_in(code: bytes) -> dict[str, Prototype]:

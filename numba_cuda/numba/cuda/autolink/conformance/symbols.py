@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_o
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .cxx_prototypes import mismatches
-from .records import FailedError, Findings, LinkedCode, SkippedError
+from .records import FailedError, LinkedCode, SkippedError
 from .subject import Subject, prototypes_in
 
 
@@ -34,11 +34,11 @@ class _Definitions:
     opaque: bool
 
 
-def check_symbols(subject: Subject, findings: Findings) -> bool:
+def check_symbols(subject: Subject) -> bool:
     """Check that the code for each target defines the symbols, with the right parameters where they can be seen. Return
     whether neither failed."""
     found: dict[Target, _Definitions] = {}
-    with findings.check("defines the symbols that the call references"):
+    with subject.findings.check("defines the symbols that the call references"):
         if not subject.symbols:
             raise SkippedError("the PTX of the call names none")
         found |= {target: _definitions_for(target, subject) for target in subject.targets}
@@ -47,12 +47,12 @@ def check_symbols(subject: Subject, findings: Findings) -> bool:
             names = ", ".join(sorted(unseen))
             raise SkippedError(f"the code that defines {names} cannot be read; see the links")
     if found:
-        with findings.check("the parameters match the call"):
+        with subject.findings.check("the parameters match the call"):
             for target, each in found.items():
                 _check_parameters(subject, target, each.prototypes)
             if not any(each.prototypes for each in found.values()):
                 raise SkippedError("this kind of code does not show parameters")
-    return not findings.wrong
+    return not subject.findings.wrong
 
 
 def _definitions_for(target: Target, subject: Subject) -> _Definitions:
