@@ -31,14 +31,10 @@ def of_facts(
 ) -> Report:
     """Return the report of one build: *planned* returns its external code, whose symbols are read; *code* is the
     result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
-    if output == "ltoir":
-        items = tuple(map(LinkedInput.of, planned()))
-    else:
-        items = facts.link.inputs if facts.link is not None else ()
-    known = {
-        (each.input.kind.name, sha256(each.input.code)): each.input for each in batched(planned() if items else ())
-    }
-    codes = _codes(facts, items, known)
+    linked = facts.link.inputs if facts.link is not None else ()
+    items = tuple(map(LinkedInput.of, planned())) if output == "ltoir" else linked
+    sources = [each.input for each in batched(planned())] if items else []
+    codes = _codes(facts, items, {(source.kind.name, sha256(source.code)): source for source in sources})
     parts = [part for code in codes for part in code.parts or (code,)]
     calls = tuple(
         dataclasses.replace(call, returned=tuple(part for part in parts if call.site in part.brought_by))
@@ -54,11 +50,11 @@ def of_facts(
 def _link(facts: BuildFacts, codes: tuple[CodeReport, ...], output: str) -> LinkReport:
     if output == "ltoir":
         return LinkReport(True, "left to the program that links the LTO-IR", None, codes, "", "not linked", None)
-    lto = facts.target.lto if facts.link is None else facts.link.lto
-    reason = _lto_reason(facts.target, lto, codes)
     if (link := facts.link) is None:
-        return LinkReport(lto, reason, None, codes, facts.log, "built", None)
-    return LinkReport(lto, reason, link.options, codes, link.log, link.origin, link.seconds)
+        lto = facts.target.lto
+        return LinkReport(lto, _lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)
+    reason = _lto_reason(facts.target, link.lto, codes)
+    return LinkReport(link.lto, reason, link.options, codes, link.log, link.origin, link.seconds)
 
 
 def _lto_reason(target: Target, lto: bool, inputs: Iterable[CodeReport]) -> str:
@@ -88,16 +84,12 @@ def _codes(
     facts: BuildFacts, items: Sequence[LinkedInput], known: dict[tuple[str, str], LinkInput]
 ) -> tuple[CodeReport, ...]:
     """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference."""
-    external = [item for item in items if item.origins]
-    undefined = facts.own_symbols.undefined if len(external) == 1 else None
+    own = Symbols((facts.entry_name,), facts.own_symbols.undefined)
+    undefined = own.undefined if sum(bool(item.origins) for item in items) == 1 else None
     programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, undefined) for item in items]
-    found = [
-        (symbols_of(*program) if program is not None else None)
-        if item.origins
-        else Symbols((facts.entry_name,), facts.own_symbols.undefined)
-        for item, program in zip(items, programs, strict=True)
-    ]
-    candidates = {name for symbols in (*found, facts.own_symbols) if symbols is not None for name in symbols.undefined}
+    found = [symbols_of(*program) if program is not None else None for program in programs]
+    found = [symbols if item.origins else own for item, symbols in zip(items, found, strict=True)]
+    candidates = {name for symbols in (*found, own) if symbols is not None for name in symbols.undefined}
     for index, program in enumerate(programs):
         if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name:
             found[index] = symbols_of_ltoir(program[1], candidates, facts.target.arch)
@@ -119,12 +111,13 @@ def _linked_code(
 
 def _code(item: LinkedInput, symbols: Symbols | None = None, unit: LinkedInput | None = None) -> CodeReport:
     """Return the record of *item*, which may be a part of a translation *unit*."""
-    compiled = item.compiled if unit is None else unit.compiled
-    defines, undefined = (None, None) if symbols is None else (symbols.defined, symbols.undefined)
-    parts = tuple(_code(part, unit=item) for part in item.parts)
-    name = unit.name if unit is not None else None
     what = item.kind, item.name, item.size, item.sha256, item.origins
-    return CodeReport(*what, compiled, defines, undefined, name, parts)
+    if unit is not None:
+        return CodeReport(*what, unit.compiled, unit=unit.name)
+    defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
+    return CodeReport(
+        *what, item.compiled, defines, undefined, parts=tuple(_code(part, unit=item) for part in item.parts)
+    )
 
 
 @functools.cache

@@ -38,10 +38,8 @@ class BuildFacts:
 
 
 def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-    """Return the facts of a kernel's code library that was linked for *cc*.
-
-    *output* is ``"cubin"`` or ``"ptx"``, or ``"ltoir"`` for a kernel that was not linked.
-    """
+    """Return the facts of a kernel's code library that was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
+    ``"ltoir"`` if it was not linked."""
     target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
@@ -54,16 +52,11 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
             how = None, False
         what = str(site), str(site.callee), _short_name(site.callee), tuple(map(str, site.argtypes))
         calls.append(CallReport(*what, site.filename, site.line, chain, function, *how))
-    log = library._linkerinfo_cache.get(cc) if output == "cubin" else None
-    return BuildFacts(
-        library._entry_name,
-        target,
-        graph,
-        tuple(calls),
-        library.link_records.get((cc, output)),
-        (log or "").replace("\0", "").strip(),
-        Symbols.of((), undefined_functions(library.llvm_strs)),
-    )
+    log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
+    link = library.link_records.get((cc, output))
+    own_symbols = Symbols.of((), undefined_functions(library.llvm_strs))
+    name, log = library._entry_name, log.replace("\0", "").strip()
+    return BuildFacts(name, target, graph, tuple(calls), link, log, own_symbols)
 
 
 def _short_name(callee: Callee) -> str:

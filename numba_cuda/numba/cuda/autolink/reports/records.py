@@ -53,21 +53,17 @@ class CodeReport:
 
 @dataclass(frozen=True)
 class CallReport:
-    """One call of an object that provides code.
+    """One call of an object that provides code: the call site as text, as in `CodeReport.brought_by`; the object's
+    repr, a short name, and the argument types that it was asked about; and the place of the call.
 
     Attributes
     ----------
-    site, filename, line:
-        The call site as text, as in `CodeReport.brought_by`, and its place.
-    object, name, argtypes:
-        The object's repr, a short name, and the argument types that it was asked about.
     chain, function:
         The functions from the kernel to the call, each with the line at which it calls the next, or that of the call
         itself; and the index of the last one among the report's functions.
-    seconds, stored:
-        How long the answer took; and whether it had been stored under its link key, so that the object was not asked.
-    returned:
-        The code that the object returned, in order.
+    seconds, stored, returned:
+        How long the answer took; whether it had been stored under its link key, so that the object was not asked; and
+        the code that the object returned, in order.
     """
 
     site: str
@@ -90,15 +86,12 @@ class CallReport:
 
 @dataclass(frozen=True)
 class LinkReport:
-    """A link.
+    """A link: whether it ran with link-time optimisation, and ``why``; and what the linker printed.
 
     Attributes
     ----------
-    lto, why:
-        Whether it ran with link-time optimisation, and why.
-    options, log:
-        The linker's options as text, ``None`` where numba-cuda linked alone because no external code was called; and
-        what the linker printed.
+    options:
+        The linker's options as text; ``None`` where numba-cuda linked alone because no external code was called.
     inputs:
         The linker's inputs in order; the kernel's own code is the first.
     origin, seconds:
@@ -150,14 +143,9 @@ class BuildReport:
 class KernelReport:
     """What a kernel's calls returned, how it was linked, and the result.
 
-    Attributes
-    ----------
-    kernel, filename, line, signature:
-        The kernel's Python function, its place, and the types of its arguments as text.
-    graph:
-        The functions from the kernel to the calls. The kernel is the first.
-    builds, versions:
-        One build for each architecture; pairs of a library and its version.
+    Its records are the kernel's Python function, its place, and the types of its arguments as text; in ``graph`` the
+    functions from the kernel, which is the first, to the calls; one build for each architecture; and in ``versions``
+    pairs of a library and its version.
     """
 
     kernel: str

@@ -30,13 +30,8 @@ class Report(KernelReport):
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """Return the report that `to_json` made *text* of.
-
-        Raises
-        ------
-        ValueError
-            If *text* is not a report, or is one in a format that this version does not know.
-        """
+        """Return the report that `to_json` made *text* of. Raise `ValueError` if *text* is not a report, or is one in a
+        format that this version does not know."""
         return serialization.from_json(cls, text)
 
     def __repr__(self) -> str:

@@ -25,8 +25,7 @@ def to_json(report: KernelReport, *, indent: int | None = 2) -> str:
 
 
 def from_json(kind: type[_Report], text: str) -> _Report:
-    """Return the report of class *kind* that *text* contains. Raise `ValueError` if *text* is not a report, or is one
-    in another version of the format."""
+    """Return the report of class *kind* that *text* contains, or raise `ValueError`."""
     data = json.loads(text)
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')

@@ -42,6 +42,9 @@ class _Boxes(NamedTuple):
         return (sum(lines) + _PADDING if self.one_line and detail else max(lines)) + 2 * _PADDING
 
 
+_FEW, _DENSE = _Boxes(38.0, 12.0, False), _Boxes(24.0, 5.0, True)
+
+
 def to_svg(report: KernelReport) -> str:
     """Return the call graph as the text of an SVG image."""
     return drawing(report, f"<style>{variables()}{STYLE}</style>")
@@ -52,16 +55,10 @@ def drawing(report: KernelReport, styles: str = "") -> str:
     drawn = graph(report)
     nodes = drawn.nodes.values()
     crowds = Counter(node.layer for node in nodes)
-    boxes = {
-        layer: _Boxes(24.0, 5.0, True) if number >= _MANY else _Boxes(38.0, 12.0, False)
-        for layer, number in crowds.items()
-    }
-    placed = layout(
-        {key: node.layer for key, node in drawn.nodes.items()},
-        list(drawn.edges),
-        {key: boxes[node.layer].height + boxes[node.layer].gap for key, node in drawn.nodes.items()},
-        _POINT,
-    )
+    boxes = {layer: _DENSE if number >= _MANY else _FEW for layer, number in crowds.items()}
+    layers = {key: node.layer for key, node in drawn.nodes.items()}
+    heights = {key: boxes[layer].height + boxes[layer].gap for key, layer in layers.items()}
+    placed = layout(layers, drawn.edges, heights, _POINT)
     widths = [0.0] * (max(boxes) + 1)
     for node in nodes:
         widths[node.layer] = max(widths[node.layer], boxes[node.layer].width(node))
@@ -81,11 +78,10 @@ def drawing(report: KernelReport, styles: str = "") -> str:
     outgoing = Counter(tail for tail, _ in drawn.edges)
     incoming = Counter(head for _, head in drawn.edges)
     for (tail, head), labels in drawn.edges.items():
-        sides = (
-            (x, y + top) for layer, y in placed.routes[tail, head] for x in (lefts[layer], lefts[layer] + widths[layer])
-        )
-        hint = f"{drawn.nodes[tail].title} → {drawn.nodes[head].title}" + ": " * bool(labels) + ", ".join(labels)
-        parts.append(_edge([*sides][1:-1], hint, outgoing[tail] >= _MANY, incoming[head] >= _MANY))
+        route = placed.routes[tail, head]
+        sides = [(x, y + top) for layer, y in route for x in (lefts[layer], lefts[layer] + widths[layer])]
+        hint = f"{drawn.nodes[tail].title} → {drawn.nodes[head].title}{': ' if labels else ''}{', '.join(labels)}"
+        parts.append(_edge(sides[1:-1], hint, outgoing[tail] >= _MANY, incoming[head] >= _MANY))
     for key, node in drawn.nodes.items():
         parts.append(_node(node, boxes[node.layer], lefts[node.layer], placed.nodes[key] + top, widths[node.layer]))
     return "\n".join([*parts, "</svg>"])
@@ -115,11 +111,11 @@ def _edge(points: list[tuple[float, float]], hint: str, from_many: bool, to_many
 def _node(node: Node, boxes: _Boxes, x: float, middle: float, width: float) -> str:
     title, detail = boxes.texts(node)
     left, place = x + _PADDING, f'x="{x:.1f}" y="{middle - boxes.height / 2:.1f}" height="{boxes.height}"'
-    if boxes.one_line or not detail:
-        lines = _text("title", title, left, middle + 4)
-        lines += _text("detail", detail, x + width - _PADDING, middle + 4, "end") if detail else ""
-    else:
-        lines = _text("title", title, left, middle - 3) + _text("detail", detail, left, middle + 12)
+    lines = _text("title", title, left, middle + 4 if boxes.one_line or not detail else middle - 3)
+    if detail and boxes.one_line:
+        lines += _text("detail", detail, x + width - _PADDING, middle + 4, "end")
+    elif detail:
+        lines += _text("detail", detail, left, middle + 12)
     return (
         f'<g class="node"><title>{escape(node.hint)}</title>'
         f'<rect class="box" {place} width="{width:.1f}" rx="4" {paint(fill="node", stroke="line")}/>'

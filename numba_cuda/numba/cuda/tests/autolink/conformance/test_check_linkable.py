@@ -427,7 +427,7 @@ class TestRejects:
             def __numba_cuda_link__(self, x):
                 return cuda.Cubin(compiled(self.source(x), "cubin"))
 
-        name, message = what_is_wrong(Damaged(), lto=True)
+        name, message = what_is_wrong(Damaged(7654), lto=True)  # what no other test has linked
         assert name == "links alone, with LTO"
         assert "nvJitLink does not survive it (SIGABRT)" in message
 
