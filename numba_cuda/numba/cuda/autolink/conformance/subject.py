@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The object that is checked: that it can be called, and the code that it returns."""
+"""The object that is checked: that a kernel can call it, and the code that it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numba.cuda import types
 from numba.cuda.cudadrv.external_code.formats.ptx import Prototype, ptx_symbols
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -15,12 +19,25 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .. import ahead_of_time
+from ..device_callable.c_abi import numba_type_named, numba_type_of
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, Callee, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
-from .probe_kernel import Argument, argument, probe_kernel, signature
 from .records import FailedError, Findings
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the call: a parameter of the kernel with its Numba ``type``, or a constant."""
+
+    type: Any = None
+    constant: Any = None
+
+    def __str__(self) -> str:
+        return repr(self.constant) if self.type is None else str(self.type)
 
 
 @dataclass(frozen=True)
@@ -48,8 +65,8 @@ class Subject:
     def build_error(self, target: Target, calls: int = 1) -> str:
         """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
         try:
-            probe = probe_kernel(self.obj, self.args, calls)
-            ahead_of_time.build(probe, signature(self.args), cc=target.cc, lto=target.lto)
+            probe = _probe_kernel(self.obj, self.args, calls)
+            ahead_of_time.build(probe, _signature(self.args), cc=target.cc, lto=target.lto)
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return ""
@@ -63,7 +80,7 @@ def describe_linking(target: Target) -> str:
 def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> Subject:
     """Return the subject of the other checks. Raise `NotLinkableError` if *obj* cannot be called, or does not return
     code for each target."""
-    args = tuple(map(argument, argtypes))
+    args = tuple(map(_argument, argtypes))
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
     with findings.check(f"has a {HOOK}"):
         _check_hook(obj)
@@ -99,7 +116,7 @@ def _check_hook(obj: Any) -> None:
 def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:
     """Return a kernel that calls *obj*, compiled and not linked."""
     try:
-        return ahead_of_time.build(probe_kernel(obj, args), signature(args), cc=target.cc, output="ltoir")
+        return ahead_of_time.build(_probe_kernel(obj, args), _signature(args), cc=target.cc, output="ltoir")
     except CallError:
         raise
     except Exception as error:
@@ -153,3 +170,35 @@ def _hook_failed(error: HookError, target: Target | None, targets: tuple[Target,
         todo += "; for code that requires LTO, pass lto=True to check_linkable"
     got = f"{HOOK}({', '.join(map(str, error.argtypes))}) {error}{where}{asked}"
     return FailedError(got, "a LinkableCode, a cuda.core.ObjectCode, a path, or several of these", todo)
+
+
+def _argument(given: Any) -> Argument:
+    """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type."""
+    if isinstance(given, str):
+        given = numba_type_named(given)
+    if isinstance(given, types.Literal):
+        return Argument(constant=given.literal_value)
+    if isinstance(given, (types.Type, np.dtype)) or (isinstance(given, type) and issubclass(given, np.generic)):
+        return Argument() if isinstance(given, types.NoneType) else Argument(numba_type_of(given))
+    return Argument(constant=given)
+
+
+def _probe_kernel(obj: Any, args: Sequence[Argument], calls: int = 1) -> Callable[..., None]:
+    """Return a Python function that makes that many *calls* of *obj* with *args*. Its parameters are the *args* with a
+    type."""
+    named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
+    constants = {name: arg.constant for name, arg in named.items() if arg.type is None}
+    parameters = ", ".join(name for name in named if name not in constants)
+    source = f"def probe({parameters}):\n" + f"    obj({', '.join(named)})\n" * calls
+    file = f"<a kernel of check_linkable, {next(_numbers)}>"
+    # Error messages read the line from here.
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
+    exec(compile(source, file, "exec"), namespace)
+    probe: Callable[..., None] = namespace["probe"]
+    return probe
+
+
+def _signature(args: Sequence[Argument]) -> tuple[Any, ...]:
+    """Return the types of the kernel's parameters."""
+    return tuple(arg.type for arg in args if arg.type is not None)
