@@ -7,6 +7,7 @@ This module imports nothing of Numba, which may be broken, and is run by its pat
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.metadata
 import os
@@ -58,12 +59,10 @@ def run(options: argparse.Namespace | None = None) -> int:
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that matter, or ``"not installed"``."""
-    found = {}
+    found = dict.fromkeys(_PACKAGES, "not installed")
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
     return found
 
 

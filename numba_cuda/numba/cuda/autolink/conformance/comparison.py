@@ -22,6 +22,7 @@ from .records import FailedCheck, FailedError, LinkedCode, SkippedError
 from .subject import Subject
 
 _KEY_OF_VALUES = "make the key of values: no hash() of a string, no id(), no address in a repr, no counter, no time"
+_VARYING = "hash() of a string, id(), the order of a set, addresses in a repr, temporary paths, times, random numbers"
 
 
 def check_repetition(subject: Subject) -> bool:
@@ -36,12 +37,8 @@ def check_repetition(subject: Subject) -> bool:
             except (HookError, LinkInputError) as error:
                 difference = str(error)
             if difference:
-                raise FailedError(
-                    difference,
-                    "the same code each time",
-                    "make the code depend on nothing but the object's own constant attributes, the argument types and"
-                    " autolink.current_target()",
-                )
+                on = "the object's own constant attributes, the argument types and autolink.current_target()"
+                raise FailedError(difference, "the same code each time", f"make the code depend on nothing but {on}")
     return not difference
 
 
@@ -61,12 +58,8 @@ def check_other_process(subject: Subject, requested: bool) -> None:
             raise FailedError(str(error), "the same code, with no GPU visible", todo) from error
         for one, other in zip(here.code, there.code, strict=True):
             if difference := _difference(one, other, "here", "there"):
-                raise FailedError(
-                    difference,
-                    "the same code",
-                    "put nothing into code or symbols that differs between processes: hash() of a string, id(), the"
-                    " order of a set, addresses in a repr, temporary paths, times, random numbers",
-                )
+                todo = f"put nothing into code or symbols that differs between processes: {_VARYING}"
+                raise FailedError(difference, "the same code", todo)
         if here.key != there.key:
             got = f"another key there: {safe_repr(link_key(callee, argtypes, targets[0]))} here"
             name = f"its {KEY_HOOK} is the same in another process"
@@ -81,11 +74,9 @@ def check_own_symbols(subject: Subject, others: Sequence[Subject]) -> None:
         for other in others:
             shared = [symbol for symbol in other.symbols if symbol in subject.symbols]
             if shared and not _same_code(subject, other):
-                raise FailedError(
-                    f"{', '.join(shared)}, also defined by {other.findings.call} with different code",
-                    "a symbol of its own for different code",
-                    "put into the symbol what the code depends on: attributes of the object, types",
-                )
+                got = f"{', '.join(shared)}, also defined by {other.findings.call} with different code"
+                todo = "put into the symbol what the code depends on: attributes of the object, types"
+                raise FailedError(got, "a symbol of its own for different code", todo)
 
 
 def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
@@ -100,21 +91,17 @@ def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
         if key is None:
             raise SkippedError("it is None")
         if (part := _without_value(key)) is not None:
-            raise FailedError(
-                f"{safe_repr(key)}, in which {part} has no value of its own",
-                "numbers, strings, types, and tuples of these",
-                "put values into the key that differ between objects with different code",
-            )
+            got = f"{safe_repr(key)}, in which {part} has no value of its own"
+            todo = "put values into the key that differ between objects with different code"
+            raise FailedError(got, "numbers, strings, types, and tuples of these", todo)
         if fingerprint(key) != fingerprint(again):
             got = f"first {safe_repr(key)}, then {safe_repr(again)}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
         for other in others:
             if _comparable(subject, other) and fingerprint(_key(other)) == fingerprint(key):
-                raise FailedError(
-                    f"{safe_repr(key)}, also the key of {other.findings.call} with different code",
-                    "different keys for different code",
-                    "put into the key what the code depends on: attributes of the object, versions of the generator",
-                )
+                got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
+                todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
+                raise FailedError(got, "different keys for different code", todo)
 
 
 def _key(subject: Subject) -> Any:

@@ -52,10 +52,8 @@ _NAMES = ("", "an integer of {} bytes", "a floating-point number of {} bytes", "
 
 
 def mismatches(item: LinkInput, prototypes: Mapping[str, str], target: Target) -> list[str]:
-    """Return in which functions of the source *item* differ from *prototypes*, LLVM function types by symbol.
-
-    Empty if all agree, and if the functions cannot be found in the source or it does not compile.
-    """
+    """Return in which functions of the source *item* differ from *prototypes*, LLVM function types by symbol: in none
+    if the functions cannot be found in the source, or it does not compile."""
     here = {symbol: text for symbol, text in prototypes.items() if symbol.encode() in item.code}
     if not here:
         return []

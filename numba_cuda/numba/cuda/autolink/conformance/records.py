@@ -50,14 +50,9 @@ class LinkedCode:
 class Linkable:
     """An object that is linkable in the call that was checked.
 
-    Attributes
-    ----------
-    call, argtypes:
-        The call as text, and the Numba types that the object was asked about: those of the call, defaults included.
-    symbols, code:
-        The symbols that the call references, and the code that the object returned, without repetitions.
-    checks:
-        The checks, in order.
+    ``call`` is the call as text; ``argtypes`` are the Numba types that the object was asked about: those of the call,
+    defaults included; ``symbols`` are the symbols that the call references, and ``code`` is the code that the object
+    returned, without repetitions. ``checks`` are the checks, in order.
     """
 
     call: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +65,7 @@ class Subject:
     def build_error(self, target: Target, calls: int = 1) -> str:
         """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
         try:
-            probe = _probe_kernel(self.obj, self.args, calls)
-            ahead_of_time.build(probe, _signature(self.args), cc=target.cc, lto=target.lto)
+            _build(self.obj, self.args, target, calls, lto=target.lto)
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return ""
@@ -116,7 +115,7 @@ def _check_hook(obj: Any) -> None:
 def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:
     """Return a kernel that calls *obj*, compiled and not linked."""
     try:
-        return ahead_of_time.build(_probe_kernel(obj, args), _signature(args), cc=target.cc, output="ltoir")
+        return _build(obj, args, target, output="ltoir")
     except CallError:
         raise
     except Exception as error:
@@ -130,15 +129,12 @@ def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_tim
 
 
 def _site_of(obj: Any, built: ahead_of_time.LinkedKernel) -> CallSite:
-    callee = find_callee(obj)
     for site in built.call_sites:
-        if site.callee == callee:
+        if site.callee == find_callee(obj):
             return site
-    raise FailedError(
-        f"the call asks {', '.join(str(site.callee) for site in built.call_sites) or 'no object'}",
-        f"it asks {safe_repr(obj)}",
-        "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object",
-    )
+    got = f"the call asks {', '.join(str(site.callee) for site in built.call_sites) or 'no object'}"
+    todo = "let kernels call the object itself: its Numba type names it by the attribute numba_cuda_link_object"
+    raise FailedError(got, f"it asks {safe_repr(obj)}", todo)
 
 
 def prototypes_in(code: bytes) -> dict[str, Prototype]:
@@ -183,22 +179,17 @@ def _argument(given: Any) -> Argument:
     return Argument(constant=given)
 
 
-def _probe_kernel(obj: Any, args: Sequence[Argument], calls: int = 1) -> Callable[..., None]:
-    """Return a Python function that makes that many *calls* of *obj* with *args*. Its parameters are the *args* with a
-    type."""
+def _build(
+    obj: Any, args: Sequence[Argument], target: Target, calls: int = 1, **options: Any
+) -> ahead_of_time.LinkedKernel:
+    """Build a kernel that makes that many *calls* of *obj* with *args*, and whose parameters are those with a type."""
     named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
-    constants = {name: arg.constant for name, arg in named.items() if arg.type is None}
-    parameters = ", ".join(name for name in named if name not in constants)
-    source = f"def probe({parameters}):\n" + f"    obj({', '.join(named)})\n" * calls
+    parameters = {name: arg.type for name, arg in named.items() if arg.type is not None}
+    source = f"def probe({', '.join(parameters)}):\n" + f"    obj({', '.join(named)})\n" * calls
     file = f"<a kernel of check_linkable, {next(_numbers)}>"
     # Error messages read the line from here.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    constants = {name: arg.constant for name, arg in named.items() if name not in parameters}
     namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
     exec(compile(source, file, "exec"), namespace)
-    probe: Callable[..., None] = namespace["probe"]
-    return probe
-
-
-def _signature(args: Sequence[Argument]) -> tuple[Any, ...]:
-    """Return the types of the kernel's parameters."""
-    return tuple(arg.type for arg in args if arg.type is not None)
+    return ahead_of_time.build(namespace["probe"], tuple(parameters.values()), cc=target.cc, **options)

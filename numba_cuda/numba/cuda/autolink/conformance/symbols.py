@@ -68,11 +68,9 @@ def _definitions_for(target: Target, subject: Subject) -> _Definitions:
     missing = ", ".join(sorted(set(subject.symbols) - found.defined))
     if missing and not found.opaque:
         code = ", ".join(str(LinkedCode.of(item)) for item in inputs)
-        raise FailedError(
-            f"no {missing} in {code}\n{subject.build_error(target)}",
-            f"a definition of {missing}",
-            'check its spelling, and declare it extern "C" __device__, so that C++ does not mangle the name',
-        )
+        got = f"no {missing} in {code}\n{subject.build_error(target)}"
+        todo = 'check its spelling, and declare it extern "C" __device__, so that C++ does not mangle the name'
+        raise FailedError(got, f"a definition of {missing}", todo)
     return found
 
 

@@ -57,11 +57,6 @@ def compiled(done: CompiledCode) -> str:
     return f"{done.kind}, {size(done.size)}: {origin(done.origin, done.seconds)}"
 
 
-def versions(named: Iterable[tuple[str, str]]) -> str:
-    """Return libraries and their versions as ``NVRTC 13.0, nvJitLink 13.0``."""
-    return ", ".join(f"{name} {version}" for name, version in named)
-
-
 def file(path: str | None) -> str:
     """Return a file's name without its folder."""
     return os.path.basename(path) if path else "?"

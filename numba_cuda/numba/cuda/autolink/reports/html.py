@@ -61,7 +61,7 @@ def to_html(report: KernelReport) -> str:
 def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
     place = f"{report.filename}:{report.line}" if report.filename else ""
-    versions = escape(formatting.versions(report.versions))
+    versions = escape(", ".join(map(" ".join, report.versions)))
     return "\n".join(
         [
             f"<style>{variables()}{svg.STYLE}{_STYLE}</style>",

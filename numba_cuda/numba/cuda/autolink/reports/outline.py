@@ -61,7 +61,7 @@ def _tree(item: Item, depth: int) -> Tree:
 def _outline(report: KernelReport) -> Item:
     place = f"{report.filename}:{report.line}" if report.filename else ""
     below = (item for build in report.builds for item in _build(build))
-    made_with = Item("made with", formatting.versions(report.versions))
+    made_with = Item("made with", ", ".join(map(" ".join, report.versions)))
     return Item(f"{formatting.function(report.kernel)}{report.signature}", place, (*below, made_with))
 
 

@@ -13,14 +13,12 @@ from ..compiling.call_graph import CallGraph, Frame
 @dataclass(frozen=True)
 class CodeReport:
     """One piece of linked code: what it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...), what messages call it, its size
-    in bytes and its digest.
+    in bytes and its digest, and what source was ``compiled`` to.
 
     Attributes
     ----------
     brought_by:
         The call sites that returned it, or ``link=``; empty for the kernel's own code.
-    compiled:
-        For source: what it was compiled to.
     defines, undefined:
         The symbols that it defines for others, and those that it references without defining them; ``None`` where the
         format does not show them. LTO-IR shows only the definitions that other code in the link references.
