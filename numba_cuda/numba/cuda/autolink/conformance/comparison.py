@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from ..protocol.asking import link_key
-from ..protocol.callee import KEY_HOOK, Callee
+from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from ..value_fingerprint import fingerprint, plain, state
 from . import reproducibility
@@ -31,7 +31,7 @@ def check_repetition(subject: Subject) -> bool:
     with subject.findings.check("returns the same code when asked again"):
         for target in subject.targets:
             try:
-                again = reproducibility.fresh(subject.callee, subject.site.argtypes, target).inputs()
+                again = reproducibility.fresh(subject.site.callee, subject.site.argtypes, target).inputs()
                 before, now = ([*map(LinkedCode.of, inputs)] for inputs in (subject.answers[target], again))
                 difference = _difference(before, now, "first", "then")
             except (HookError, LinkInputError) as error:
@@ -44,7 +44,7 @@ def check_repetition(subject: Subject) -> bool:
 
 def check_other_process(subject: Subject, requested: bool) -> None:
     """Check that the object returns the same code and link key in another process, if that is *requested*."""
-    callee, argtypes, targets = question = subject.callee, subject.site.argtypes, subject.targets
+    callee, argtypes, targets = question = subject.site.callee, subject.site.argtypes, subject.targets
     with subject.findings.check("returns the same code in another process without a GPU"):
         if not requested:
             raise SkippedError("not requested")
@@ -82,7 +82,7 @@ def check_own_symbols(subject: Subject, others: Sequence[Subject]) -> None:
 def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
     """Check that a link key consists of values, is the same each time, and differs where the code does."""
     with subject.findings.check(f"its {KEY_HOOK} identifies its code"):
-        if subject.callee.link_key is None:
+        if subject.site.callee.link_key is None:
             raise SkippedError("it has none")
         try:
             key, again = _key(subject), _key(subject)
@@ -98,28 +98,25 @@ def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
             got = f"first {safe_repr(key)}, then {safe_repr(again)}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
         for other in others:
-            if _comparable(subject, other) and fingerprint(_key(other)) == fingerprint(key):
+            must_differ = _question(subject) == _question(other) and not _same_code(subject, other)
+            if must_differ and fingerprint(_key(other)) == fingerprint(key):
                 got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
                 todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
                 raise FailedError(got, "different keys for different code", todo)
 
 
 def _key(subject: Subject) -> Any:
-    return link_key(subject.callee, subject.site.argtypes, subject.targets[0])
+    return link_key(subject.site.callee, subject.site.argtypes, subject.targets[0])
 
 
-def _comparable(one: Subject, other: Subject) -> bool:
-    """Whether the keys have to differ. Signature and class are part of what an answer is stored under."""
-    same_question = one.site.argtypes == other.site.argtypes and _class_of(one.callee) == _class_of(other.callee)
-    return same_question and not _same_code(one, other)
+def _question(subject: Subject) -> Any:
+    """Return what an answer is stored under besides the key: the signature, and the object's class."""
+    obj = subject.site.callee.obj
+    return subject.site.argtypes, obj if isinstance(obj, (FunctionType, type)) else type(obj)
 
 
 def _same_code(one: Subject, other: Subject) -> bool:
     return one.answers[one.targets[0]] == other.answers[one.targets[0]]
-
-
-def _class_of(callee: Callee) -> Any:
-    return callee.obj if isinstance(callee.obj, (FunctionType, type)) else type(callee.obj)
 
 
 def _without_value(value: Any, enclosing: tuple[int, ...] = ()) -> str | None:

@@ -32,8 +32,7 @@ template <class T> struct integer { static constexpr int kind = 1, size = sizeof
 INTEGERS
 template <class T, int K, int S> struct fits {
     static constexpr int kind = type<T>::kind;
-    static constexpr bool value = kind == 0 || K == 0 ||
-        (type<T>::size == S && (kind == K || (kind == 1 && K == 3) || (kind == 3 && K == 1)));
+    static constexpr bool value = kind == 0 || (type<T>::size == S && (kind == K || kind * K == 3));  // 1 fits 3
 };
 template <int I, class T, class... U> struct nth : nth<I - 1, U...> {};
 template <class T, class... U> struct nth<0, T, U...> { using is = T; };

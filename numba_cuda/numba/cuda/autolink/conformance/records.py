@@ -82,10 +82,8 @@ class FailedCheck:
 
 
 class NotLinkableError(AssertionError):
-    """An object is not linkable in the call that was checked.
-
-    ``wrong`` are the checks that failed, ``checks`` those that passed or were skipped.
-    """
+    """An object is not linkable in the call that was checked: ``wrong`` are the checks that failed, ``checks`` those
+    that passed or were skipped."""
 
     def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong

@@ -21,7 +21,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 from .. import ahead_of_time
 from ..device_callable.c_abi import numba_type_named, numba_type_of
 from ..protocol.call_sites import CallSite
-from ..protocol.callee import HOOK, Callee, find_callee
+from ..protocol.callee import HOOK, find_callee
 from ..protocol.errors import CallError, HookError
 from . import reproducibility
 from .records import FailedError, Findings
@@ -57,11 +57,6 @@ class Subject:
     function_types: Mapping[str, str]
     answers: Mapping[Target, tuple[LinkInput, ...]]
 
-    @property
-    def callee(self) -> Callee:
-        """The object with its hooks."""
-        return self.site.callee
-
     def build_error(self, target: Target, calls: int = 1) -> str:
         """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
         try:
@@ -81,8 +76,13 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     code for each target."""
     args = tuple(map(_argument, argtypes))
     findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
+    callee = find_callee(obj)
     with findings.check(f"has a {HOOK}"):
-        _check_hook(obj)
+        if callee is None:
+            todo = "define it; for a class, as a classmethod or a staticmethod"
+            raise FailedError(f"{type(obj).__name__} without one", f"a method {HOOK}(*argtypes)", todo)
+        if not callable(callee.hook):
+            raise FailedError(f"{HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
     findings.raise_failed()
     hook_error: HookError | None = None
     with findings.check("can be called in a kernel"):
@@ -101,15 +101,6 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     declared = prototypes_in(ptx)
     symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
     return Subject(findings, obj, args, targets, site, symbols, built.prototypes, answers)
-
-
-def _check_hook(obj: Any) -> None:
-    callee = find_callee(obj)
-    if callee is None:
-        todo = "define it; for a class, as a classmethod or a staticmethod"
-        raise FailedError(f"{type(obj).__name__} without one", f"a method {HOOK}(*argtypes)", todo)
-    if not callable(callee.hook):
-        raise FailedError(f"{HOOK} = {safe_repr(callee.hook)}", "a method", "define it as a method")
 
 
 def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:

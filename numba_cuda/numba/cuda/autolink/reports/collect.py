@@ -115,9 +115,8 @@ def _code(item: LinkedInput, symbols: Symbols | None = None, unit: LinkedInput |
     if unit is not None:
         return CodeReport(*what, unit.compiled, unit=unit.name)
     defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
-    return CodeReport(
-        *what, item.compiled, defines, undefined, parts=tuple(_code(part, unit=item) for part in item.parts)
-    )
+    parts = tuple(_code(part, unit=item) for part in item.parts)
+    return CodeReport(*what, item.compiled, defines, undefined, parts=parts)
 
 
 @functools.cache

@@ -62,17 +62,16 @@ def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
     place = f"{report.filename}:{report.line}" if report.filename else ""
     versions = escape(", ".join(map(" ".join, report.versions)))
-    return "\n".join(
-        [
-            f"<style>{variables()}{svg.STYLE}{_STYLE}</style>",
-            f'<div class="{CLASS}">',
-            f"<h3>{escape(formatting.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
-            f'<p class="faint">{escape(place)}</p>',
-            f'<div class="graph wide">{svg.drawing(report)}</div>',
-            *(part for build in report.builds for part in _build(build)),
-            f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>',
-        ]
-    )
+    parts = [
+        f"<style>{variables()}{svg.STYLE}{_STYLE}</style>",
+        f'<div class="{CLASS}">',
+        f"<h3>{escape(formatting.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
+        f'<p class="faint">{escape(place)}</p>',
+        f'<div class="graph wide">{svg.drawing(report)}</div>',
+        *(part for build in report.builds for part in _build(build)),
+        f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>',
+    ]
+    return "\n".join(parts)
 
 
 def _build(build: BuildReport) -> Iterator[str]:

@@ -85,12 +85,9 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
         _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
         for code in call.returned
     )
-    below = (
-        Item("at", f"{call.filename}:{call.line}"),
-        Item("by way of", formatting.chain(call.chain)),
-        Item(f"returned{asked}", "" if returned else "nothing to link", returned),
-    )
-    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", below)
+    place = Item("at", f"{call.filename}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
+    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found))
 
 
 def _code(code: CodeReport) -> Item:

@@ -84,17 +84,10 @@ class CallReport:
 
 @dataclass(frozen=True)
 class LinkReport:
-    """A link: whether it ran with link-time optimisation, and ``why``; and what the linker printed.
-
-    Attributes
-    ----------
-    options:
-        The linker's options as text; ``None`` where numba-cuda linked alone because no external code was called.
-    inputs:
-        The linker's inputs in order; the kernel's own code is the first.
-    origin, seconds:
-        ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``; and how long that took.
-    """
+    """A link: whether it ran with link-time optimisation, and ``why``; the linker's options as text, ``None`` where
+    numba-cuda linked alone because no external code was called; its inputs in order, of which the kernel's own code is
+    the first; and what it printed. ``origin`` is ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``;
+    ``seconds`` is how long that took."""
 
     lto: bool
     why: str

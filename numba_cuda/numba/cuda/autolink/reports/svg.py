@@ -124,7 +124,7 @@ def _node(node: Node, boxes: _Boxes, x: float, middle: float, width: float) -> s
 
 
 def _text(kind: str, text: str, x: float, y: float, anchor: str = "start") -> str:
-    how = f'font-size="{_TITLE}" font-weight="600" {paint(fill="text")}'
-    if kind == "detail":
-        how = f'font-size="{_DETAIL}" {paint(fill="faint")}'
+    how = f'font-size="{_DETAIL}" {paint(fill="faint")}'
+    if kind == "title":
+        how = f'font-size="{_TITLE}" font-weight="600" {paint(fill="text")}'
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {how}>{escape(text)}</text>'
