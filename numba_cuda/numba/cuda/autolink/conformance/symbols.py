@@ -44,8 +44,7 @@ def check_symbols(subject: Subject) -> bool:
         found |= {target: _definitions_for(target, subject) for target in subject.targets}
         unseen = set(subject.symbols) - frozenset.intersection(*(each.defined for each in found.values()))
         if unseen:
-            names = ", ".join(sorted(unseen))
-            raise SkippedError(f"the code that defines {names} cannot be read; see the links")
+            raise SkippedError(f"the code that defines {', '.join(sorted(unseen))} cannot be read; see the links")
     if found:
         with subject.findings.check("the parameters match the call"):
             for target, each in found.items():
@@ -89,8 +88,7 @@ def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Pr
 
 
 def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Target) -> _Definitions:
-    """Return which of the symbols *names* the code in *inputs* defines for *target*, and with which prototypes. Raise
-    `CompileError` if a source does not compile."""
+    """Return what *inputs* show of the symbols *names*. Raise `CompileError` if a source does not compile."""
     defined: set[str] = set()
     found: dict[str, Prototype] = {}
     opaque = False

@@ -36,10 +36,8 @@ def of_facts(
     sources = [each.input for each in batched(planned())] if items else []
     codes = _codes(facts, items, {(source.kind.name, sha256(source.code)): source for source in sources})
     parts = [part for code in codes for part in code.parts or (code,)]
-    calls = tuple(
-        dataclasses.replace(call, returned=tuple(part for part in parts if call.site in part.brought_by))
-        for call in facts.calls
-    )
+    returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
+    calls = tuple(dataclasses.replace(call, returned=each) for call, each in zip(facts.calls, returned, strict=True))
     used = resources(code, facts.entry_name, facts.log) if output == "cubin" else Resources()
     result = ResultReport(_KINDS[output], len(code), sha256(code), **dataclasses.asdict(used))
     build = BuildReport(facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result)

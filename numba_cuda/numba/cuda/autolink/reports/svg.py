@@ -54,9 +54,8 @@ def drawing(report: KernelReport, styles: str = "") -> str:
     """Return the ``svg`` element; *styles* is its ``style`` element, empty in a page that has the styles."""
     drawn = graph(report)
     nodes = drawn.nodes.values()
-    crowds = Counter(node.layer for node in nodes)
-    boxes = {layer: _DENSE if number >= _MANY else _FEW for layer, number in crowds.items()}
     layers = {key: node.layer for key, node in drawn.nodes.items()}
+    boxes = {layer: _DENSE if number >= _MANY else _FEW for layer, number in Counter(layers.values()).items()}
     heights = {key: boxes[layer].height + boxes[layer].gap for key, layer in layers.items()}
     placed = layout(layers, drawn.edges, heights, _POINT)
     widths = [0.0] * (max(boxes) + 1)
