@@ -9,7 +9,6 @@ import pathlib
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
 from .argument_parsing import CommandError, add_kernel, explained_errors, load
@@ -101,12 +100,15 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
         "signature": options.sig,
         "kernels": [
             {
-                "entry_name": each.entry_name,
-                "architecture": each.cc.arch,
-                "bytes": len(each.code),
-                "inputs": [_input(planned) for planned in each.inputs],
+                "entry_name": kernel.entry_name,
+                "architecture": kernel.cc.arch,
+                "bytes": len(kernel.code),
+                "inputs": [
+                    {"kind": item.kind, "name": item.name, "sha256": item.sha256, "brought_by": item.origins}
+                    for item in map(LinkedInput.of, kernel.inputs)
+                ],
             }
-            for each in built
+            for kernel in built
         ],
         "versions": {
             **versions(),
@@ -115,8 +117,3 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             "nvJitLink": toolkit.nvjitlink_version(),
         },
     }
-
-
-def _input(planned: PlannedInput) -> dict[str, Any]:
-    linked = LinkedInput.of(planned)
-    return {"kind": linked.kind, "name": linked.name, "sha256": linked.sha256, "brought_by": linked.origins}

@@ -52,8 +52,8 @@ def run(options: argparse.Namespace | None = None) -> int:
     for title, states in sections.items():
         print(title, *(f"  {name:20} {state}" for name, state in states.items()), sep="\n")
     found = list(conflicts(installed, import_error))
-    print(f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts")
-    print("".join(f"  {conflict}\n" for conflict in found), end="")
+    count = f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts"
+    print(count, *(f"  {conflict}" for conflict in found), sep="\n")
     return int(bool(found))
 
 

@@ -24,8 +24,7 @@ def run_checks(
     other_process: bool,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
-    capability = compute_capability(cc)
-    targets = tuple(Target(capability, lto=each) for each in lto)
+    targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
     subject = find_subject(obj, argtypes, targets)
     defined = check_symbols(subject)
     repeats = check_repetition(subject)

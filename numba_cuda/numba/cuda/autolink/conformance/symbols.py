@@ -82,8 +82,7 @@ def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Pr
         if called is not None and defined.get(symbol, called) != called:
             raise FailedError(f"the definition of {symbol} {defined[symbol]}", f"as in the call, which {called}", todo)
     sources = [item for item in subject.answers[target] if item.kind is kinds.CUDA]
-    wrong = [each for item in sources for each in mismatches(item, subject.function_types, target)]
-    if wrong:
+    if wrong := [each for item in sources for each in mismatches(item, subject.function_types, target)]:
         raise FailedError("\n".join(wrong), "the types that the call passes", todo)
 
 

@@ -55,8 +55,9 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
     link = library.link_records.get((cc, output))
     own_symbols = Symbols.of((), undefined_functions(library.llvm_strs))
-    name, log = library._entry_name, log.replace("\0", "").strip()
-    return BuildFacts(name, target, graph, tuple(calls), link, log, own_symbols)
+    return BuildFacts(
+        library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), own_symbols
+    )
 
 
 def _short_name(callee: Callee) -> str:

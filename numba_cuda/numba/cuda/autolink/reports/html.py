@@ -49,7 +49,7 @@ div.{CLASS} {{ max-width: 1400px; margin: 0 auto; }}
 
 
 def to_html(report: KernelReport) -> str:
-    """Return the report as an HTML page that loads nothing from elsewhere."""
+    """Return the report as a page that is complete in itself."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'

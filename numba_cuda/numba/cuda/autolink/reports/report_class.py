@@ -32,9 +32,18 @@ class Report(KernelReport):
     __str__ = outline.to_text
     __rich__ = outline.to_tree
     _repr_html_ = html.to_fragment
-    to_html = html.to_html
-    to_svg = svg.to_svg
-    to_dot = graph.to_dot
+
+    def to_html(self) -> str:
+        """Return the report as an HTML page that loads nothing from elsewhere."""
+        return html.to_html(self)
+
+    def to_svg(self) -> str:
+        """Return the call graph as the text of an SVG image."""
+        return svg.to_svg(self)
+
+    def to_dot(self) -> str:
+        """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
+        return graph.to_dot(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the report as JSON, from which `from_json` makes an equal one: an object with the fields of the

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The graph of a report drawn as SVG: columns from the kernel to the result. Tooltips hold the details, and text that
-is too long for its box."""
+"""The graph of a report drawn as SVG: columns from the kernel to the result, with all details in tooltips."""
 
 from __future__ import annotations
 
