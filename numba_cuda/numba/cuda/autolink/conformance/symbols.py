@@ -35,8 +35,7 @@ class _Definitions:
 
 
 def check_symbols(subject: Subject) -> bool:
-    """Check that the code for each target defines the symbols, with the right parameters where they can be seen. Return
-    whether neither failed."""
+    """Return whether the code for each target defines the symbols, with the right parameters where they can be seen."""
     found: dict[Target, _Definitions] = {}
     with subject.findings.check("defines the symbols that the call references"):
         if not subject.symbols:

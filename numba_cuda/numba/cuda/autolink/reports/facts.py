@@ -54,10 +54,8 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         calls.append(CallReport(*what, site.filename, site.line, chain, function, *how))
     log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
     link = library.link_records.get((cc, output))
-    own_symbols = Symbols.of((), undefined_functions(library.llvm_strs))
-    return BuildFacts(
-        library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), own_symbols
-    )
+    symbols = Symbols.of((), undefined_functions(library.llvm_strs))
+    return BuildFacts(library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols)
 
 
 def _short_name(callee: Callee) -> str:
