@@ -421,6 +421,7 @@ class TestRejects:
         text = Path(trial.trial_child.__file__).read_text()
         call = "            nvjitlink.add_data("
         child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
+        trial._helper.close()  # the next one runs the changed script
         monkeypatch.setattr(trial.trial_child, "__file__", str(child))
 
         class Damaged(Add):
