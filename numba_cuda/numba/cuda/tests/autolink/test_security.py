@@ -15,7 +15,7 @@ import pytest
 from autolink_support import build
 from cache_support import file_of, fresh, make_key, not_built
 from numba.cuda import autolink
-from numba.cuda.autolink.commands.command_line import main
+from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache import disk
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
