@@ -54,7 +54,7 @@ def stored(
 
     try:
         if code is None:
-            raise UnknownValueError("the code of its hook cannot be told apart from other code")
+            raise UnknownValueError("the code of its hook cannot be fingerprinted")
         key = _key(callee, code, link_key, argtypes, target)
     except UnknownValueError as error:
         logger.info("the answer of %s is not stored: %s", callee.name, error)
