@@ -23,15 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Compilation:
-    """An outermost compilation.
-
-    Attributes
-    ----------
-    target:
-        What it compiles for.
-    objects:
-        The objects with linkable code that typing has resolved so far, by their Numba types.
-    """
+    """An outermost compilation: its target, and the objects with linkable code that typing has resolved so far."""
 
     target: Target
     objects: dict[types.Type, list[Any]] = field(default_factory=dict)
@@ -84,8 +76,7 @@ def asking(target: Target) -> Iterator[None]:
 @contextlib.contextmanager
 def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
     """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist."""
-    outer = _state.cc
-    _state.cc = cc
+    outer, _state.cc = _state.cc, cc
     try:
         yield
     finally:
@@ -98,14 +89,9 @@ def cc_without_device() -> tuple[int, int, str] | None:
 
 
 def current_target() -> Target:
-    """Return the `Target` that code is compiled for now.
+    """Return the `Target` that code is compiled for now; no GPU is needed.
 
-    To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. No GPU is needed.
-
-    Raises
-    ------
-    RuntimeError
-        Outside a compilation.
+    To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. Raises `RuntimeError` outside a compilation.
     """
     if _state.hook_target is not None:
         return _state.hook_target

@@ -92,10 +92,7 @@ class Prebuilt:
         linked with LTO; else PTX in the same way; else the source, which NVRTC compiles. For kernels with debug or
         line information the source comes first.
 
-        Raises
-        ------
-        PrebuiltError
-            If no file fits. The message lists the files, the target, and what to do.
+        Raises `PrebuiltError` if no file fits: the message lists the files, the target, and what to do.
         """
         from .compilation import current_target  # which the simulator does not have
 
@@ -113,9 +110,10 @@ class Prebuilt:
 
     def choose(self, target: Target) -> PrebuiltFile:
         """Return the file that `code` chooses for *target*. Raise `PrebuiltError` if none fits."""
-        for chosen in self._in_order(target):
-            return chosen
-        raise PrebuiltError(self._no_fit(target))
+        chosen = next(self._in_order(target), None)
+        if chosen is None:
+            raise PrebuiltError(self._no_fit(target))
+        return chosen
 
     def _in_order(self, target: Target) -> Iterator[PrebuiltFile]:
         architecture = 10 * target.compute_capability.major + target.compute_capability.minor

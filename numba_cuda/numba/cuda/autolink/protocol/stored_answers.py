@@ -44,13 +44,14 @@ def stored(
     argtypes: tuple[Any, ...],
     target: Target,
     ask: Callable[[], tuple[Item, ...]],
-) -> tuple[Item, ...]:
-    """Return the items that any process stored for the same *link_key* and *code*, else what *ask* returns now."""
-    answers: list[tuple[Item, ...]] = []
+) -> tuple[tuple[Item, ...], bool]:
+    """Return the items that any process stored for the same *link_key* and *code*, and True; else what *ask* returns
+    now, and False."""
+    asked: list[tuple[Item, ...]] = []
 
     def build() -> bytes:
-        answers.append(ask())
-        return _packed(answers[0])
+        asked.append(ask())
+        return _packed(asked[0])
 
     try:
         if code is None:
@@ -58,15 +59,16 @@ def stored(
         key = _key(callee, code, link_key, argtypes, target)
     except UnknownValueError as error:
         logger.info("the answer of %s is not stored: %s", callee.name, error)
-        return ask()
+        return ask(), False
     data = current_store().fetch(key, build).data
-    if data == _NOT_STORABLE:
-        return answers[0] if answers else ask()
+    if asked or data == _NOT_STORABLE:
+        return asked[0] if asked else ask(), False
     items = _unpacked(data)
-    if items is None:
-        items = ask()  # it had generated a file, which is gone or edited
-        current_store().put(key, _packed(items))
-    return items
+    if items is not None:
+        return items, True
+    items = ask()  # it had generated a file, which is gone or edited
+    current_store().put(key, _packed(items))
+    return items, False
 
 
 def _key(callee: Callee, code: bytes, link_key: Any, argtypes: tuple[Any, ...], target: Target) -> CacheKey:
