@@ -34,11 +34,8 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
         raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
     if isinstance(value, DeviceCallable) and getattr(owner, name) is not value:
         # Each object would be a constant of its own, and would be deleted before the call is compiled.
-        raise _error(
-            owner,
-            f".{name} makes a new object each time it is read",
-            "what to do: keep the object, for example with functools.cached_property",
-        )
+        advice = "what to do: keep the object, for example with functools.cached_property"
+        raise _error(owner, f".{name} makes a new object each time it is read", advice)
     try:
         numba_type = constant_type(value)
     except Exception:  # a mock or a proxy, which is not of the type that it says
@@ -56,16 +53,12 @@ def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
 def _not_constant(name: str, value: Any) -> tuple[str, str]:
     """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
-        return (
-            f".{name} is a Python method",
-            "what to do: to call it in kernels, decorate it with @autolink.device_method",
-        )
+        advice = "what to do: to call it in kernels, decorate it with @autolink.device_method"
+        return f".{name} is a Python method", advice
     if attribute_of(value, "__cuda_array_interface__") is not None:
         return f".{name} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"
-    return (
-        f".{name} is of type {type(value).__qualname__}, which cannot be a constant of a kernel",
-        "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable",
-    )
+    expected = "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable"
+    return f".{name} is of type {type(value).__qualname__}, which cannot be a constant of a kernel", expected
 
 
 @infer_getattr
@@ -73,10 +66,8 @@ class _Attributes(AttributeTemplate):
     key = DeviceCallableType
 
     def generic_resolve(self, typ: Any, name: str) -> Any:
-        if name.startswith("__"):
-            # Numba looks for __call__ and other names that may be missing.
-            return None
-        return attribute(typ.numba_cuda_link_object, name)[1]
+        # Numba looks for __call__ and other names that may be missing.
+        return None if name.startswith("__") else attribute(typ.numba_cuda_link_object, name)[1]
 
 
 @register_rewrite("before-inference")
@@ -118,10 +109,9 @@ def _global_value(func_ir: Any, var: Any) -> Any:
         return None
     if isinstance(definition, (ir.Global, ir.FreeVar)):
         return definition.value
-    if isinstance(definition, ir.Expr) and definition.op == "getattr":
-        owner = _global_value(func_ir, definition.value)
-        return attribute_of(owner, definition.attr) if isinstance(owner, ModuleType) else None
-    return None
+    is_attribute = isinstance(definition, ir.Expr) and definition.op == "getattr"
+    owner = _global_value(func_ir, definition.value) if is_attribute else None
+    return attribute_of(owner, definition.attr) if isinstance(owner, ModuleType) else None
 
 
 def _decides_branches(owner: Any, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, MethodType
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -109,11 +109,11 @@ def _not_simulated(obj: Any, advice: str) -> NotImplementedError:
 class DeviceMethod:
     """A method that kernels call; see `device_method`."""
 
-    def __init__(self, call: Callable[..., Extern], parts: Mapping[str, Callable[..., Any]] = MappingProxyType({})):
+    def __init__(self, call: Callable[..., Extern], parts: Mapping[str, Callable[..., Any]] | None = None):
         if not callable(call):
             raise TypeError(f"device_method decorates a function, got {type(call).__name__} {safe_repr(call)}")
         self._call = call
-        self._parts = parts
+        self._parts = parts or {}
         self._is_in_a_class = False
         self.__name__ = getattr(call, "__name__", "method")
         self.__doc__ = call.__doc__
@@ -199,8 +199,7 @@ class BoundDeviceMethod:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "__call__" not in self.__func__._parts:
-            name = self.__func__.__name__
-            raise _not_simulated(self, f"define the method in Python, decorated with @{name}.python")
+            raise _not_simulated(self, f"define the method in Python, decorated with @{self.__name__}.python")
         return self.__func__._parts["__call__"](self.__self__, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
@@ -211,7 +210,7 @@ class BoundDeviceMethod:
         return hash((id(self.__self__), id(self.__func__)))
 
     def __reduce__(self) -> Any:
-        return getattr, (self.__self__, self.__func__.__name__)
+        return getattr, (self.__self__, self.__name__)
 
     def __repr__(self) -> str:
-        return f"{self.__self__!r}.{self.__func__.__name__}"
+        return f"{self.__self__!r}.{self.__name__}"

@@ -29,15 +29,8 @@ class MissingSeamError(ImportError):
 
 @dataclass(frozen=True)
 class Seam:
-    """One attribute of numba-cuda that is replaced.
-
-    Attributes
-    ----------
-    path:
-        ``module:Class.attribute``.
-    function:
-        What is called in its place, with the original attribute as its first argument.
-    """
+    """One attribute of numba-cuda, ``module:Class.attribute``, and the function that is called in its place, with the
+    original attribute as its first argument."""
 
     path: str
     function: Callable[..., Any]
@@ -75,8 +68,7 @@ def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
 def _magic_tuple(original: Any, codegen: Any) -> Any:
     """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
-    cc = cc_without_device()
-    if cc is None:
+    if (cc := cc_without_device()) is None:
         return original(codegen)
     from numba.cuda.cudadrv.runtime import runtime
 
@@ -101,13 +93,8 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
     from ..compiling.passes import AskCallees, LinkingNativeLowering
 
     manager = original(compiler, state)
-    manager.passes = [
-        (AskCallees, "ask called objects for linkable code"),
-        *(
-            (LinkingNativeLowering if implementation is CUDANativeLowering else implementation, description)
-            for implementation, description in manager.passes
-        ),
-    ]
+    lowered = [(LinkingNativeLowering if each is CUDANativeLowering else each, text) for each, text in manager.passes]
+    manager.passes = [(AskCallees, "ask called objects for linkable code"), *lowered]
     return manager
 
 
@@ -152,12 +139,9 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
-    capability = ComputeCapability.parse(options["cc"])
-    without_device = cc_without_device()
-    if for_device and without_device is not None:
-        capability = ComputeCapability(*without_device)
-    elif for_device:
-        capability = capability.as_launched
+    capability, without_device = ComputeCapability.parse(options["cc"]), cc_without_device()
+    if for_device:
+        capability = ComputeCapability(*without_device) if without_device else capability.as_launched
     debug = bool(options.get("debug"))
     lto = options.get("lto")
     if lto is None:
@@ -185,8 +169,7 @@ def _current_device(original: Any) -> Any:
 @_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
 def _bind(original: Any, kernel: Any) -> None:
     """Without a GPU, link a compiled kernel and do not load it."""
-    cc = cc_without_device()
-    if cc is None:
+    if (cc := cc_without_device()) is None:
         original(kernel)
     else:
         kernel._codelibrary.get_cubin(cc)
@@ -273,20 +256,16 @@ _originals: list[tuple[Any, str, bool, Any]] = []
 def activate() -> None:
     """Make numba-cuda ask called objects for their code. Do nothing if it already does.
 
-    Raises
-    ------
-    MissingSeamError
-        If the installed numba-cuda lacks a seam. Nothing is replaced then.
+    Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
     if _originals:
         return
-    places = [locate(seam.path) for seam in SEAMS]
     for path in _ALSO_NEEDED:
         locate(path)
-    replacements = [seam.replacement(getattr(owner, name)) for seam, (owner, name) in zip(SEAMS, places, strict=True)]
-    for (owner, name), replacement in zip(places, replacements, strict=True):
-        own = name in vars(owner)
-        _originals.append((owner, name, own, vars(owner).get(name)))
+    places = [(*locate(seam.path), seam) for seam in SEAMS]
+    for owner, name, seam in places:
+        replacement = seam.replacement(getattr(owner, name))
+        _originals.append((owner, name, name in vars(owner), vars(owner).get(name)))
         setattr(owner, name, replacement)
 
 
@@ -307,12 +286,7 @@ def active() -> bool:
 
 def locate(path: str) -> tuple[Any, str]:
     """Return the object that has the attribute ``module:Class.attribute`` of numba-cuda, and the attribute's name.
-
-    Raises
-    ------
-    MissingSeamError
-        If the installed numba-cuda has no such attribute.
-    """
+    Raise `MissingSeamError` if there is no such attribute."""
     module, _, attribute = path.partition(":")
     *parents, name = attribute.split(".")
     try:

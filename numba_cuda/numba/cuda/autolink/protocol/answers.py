@@ -26,25 +26,13 @@ Question = tuple[tuple[Any, ...], Target]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What an object returned for one signature and target.
-
-    Attributes
-    ----------
-    items:
-        Code in memory as it was returned; and paths, whose files are read for each link, so that the next kernel sees
-        an edited file.
-    seconds:
-        How long the object took to answer.
-    stored:
-        Whether the answer came from disk, where it was stored for the same link key, and the object was not asked.
-    code:
-        The digest of the object's code, before it was asked: it may remember things while it answers.
-    """
+    """What an object returned for one signature and target: code in memory, and paths, whose files are read for each
+    link, so that the next kernel sees an edited file."""
 
     items: tuple[Item, ...]
-    seconds: float = 0.0
-    stored: bool = False
-    code: bytes | None = None
+    seconds: float = 0.0  # that the object took to answer
+    stored: bool = False  # for the same link key, on disk: the object was not asked
+    code: bytes | None = None  # the digest of the object's code, before it was asked: it may remember things then
 
     @property
     def in_memory(self) -> bool:

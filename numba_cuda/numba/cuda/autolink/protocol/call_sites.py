@@ -22,22 +22,10 @@ _UNKNOWN: Any = object()
 
 @dataclass(frozen=True)
 class CallSite:
-    """One call of an object that provides linkable code.
-
-    Two are equal if object, argument types and place are the same.
-
-    Attributes
-    ----------
-    callee:
-        The object that answers for the call.
-    argtypes:
-        The Numba types of the arguments, in the order of the callee's parameters.
-    filename, line, function:
-        Where the call is.
-    """
+    """One call of an object that provides linkable code. Two are equal if object, argument types and place are."""
 
     callee: Callee
-    argtypes: tuple[Any, ...]
+    argtypes: tuple[Any, ...]  # the final ones, in the order of the callee's parameters
     filename: str
     line: int
     function: str
@@ -117,17 +105,14 @@ class CallSites:
         if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
             return _UNKNOWN
         value = self._value(definition.value)
-        if definition.op == "getattr" and value is not _UNKNOWN:
-            try:
+        if value is _UNKNOWN or definition.op == "cast":
+            return value
+        try:
+            if definition.op == "getattr":
                 return getattr(value, definition.attr)
-            except Exception:  # typing found the attribute; Python need not have it
-                return _UNKNOWN
-        if definition.op == "static_getitem":
-            try:
-                return value[definition.index] if isinstance(value, tuple) else _UNKNOWN
-            except (IndexError, TypeError):
-                return _UNKNOWN
-        return value
+            return value[definition.index] if isinstance(value, tuple) else _UNKNOWN
+        except Exception:  # typing found the attribute or element; Python need not have it
+            return _UNKNOWN
 
 
 def callees_of_type(func_type: types.Type) -> list[Callee]:

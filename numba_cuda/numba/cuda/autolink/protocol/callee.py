@@ -25,14 +25,7 @@ Identity = tuple[int, ...]
 class Callee:
     """An object with linkable code. Two are equal if they are the same object, or the same method of one object.
 
-    Attributes
-    ----------
-    obj:
-        The object itself, which is kept alive.
-    hook:
-        Its ``__numba_cuda_link__``.
-    identity, identified_by:
-        What identifies the object while the objects in ``identified_by`` live.
+    ``identity`` identifies it while the objects in ``identified_by`` live.
     """
 
     __slots__ = ("hook", "identified_by", "identity", "obj")

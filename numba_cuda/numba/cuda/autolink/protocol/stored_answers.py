@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
@@ -99,16 +100,8 @@ def _packed(items: tuple[Item, ...]) -> bytes:
             continue
         if item.setup_callback is not None or item.teardown_callback is not None:
             return _NOT_STORABLE
-        options = item.options
-        described.append(
-            {
-                "kind": item.kind.name,
-                "name": item.name,
-                "nrt": item.nrt,
-                "size": len(item.code),
-                "options": [options.include_paths, options.defines, options.options, options.unit],
-            }
-        )
+        entry = {"kind": item.kind.name, "name": item.name, "nrt": item.nrt, "size": len(item.code)}
+        described.append({**entry, "options": astuple(item.options)})
         codes.append(item.code)
     try:
         header = json.dumps(described).encode()
