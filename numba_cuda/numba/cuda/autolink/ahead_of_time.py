@@ -20,7 +20,6 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCa
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import without_device
-from .frontends.numba_cuda import isolated_device_functions
 from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
 
@@ -122,7 +121,7 @@ def build(
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
-    with without_device(parts), isolated_device_functions():
+    with without_device(parts):
         try:
             compiled = dispatcher._Kernel(py_func, argtypes, **options)
         except TypeError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
@@ -40,14 +40,16 @@ def report(
     """
     capabilities: list[Any] = cc if isinstance(cc, list) else [cc]
     if signature is not None:
-        return _merged([build(kernel, signature, cc=each).report for each in capabilities])
-    compiled = _only_overload(kernel)
-    library = compiled._codelibrary
-    if cc is None:
-        linked = list(library._cubin_cache) or [library._ensure_cc(None)]
+        reports = [build(kernel, signature, cc=each).report for each in capabilities]
     else:
-        linked = [compute_capability(each) for each in capabilities]
-    return _merged([_of_library(library, _signature(compiled), each) for each in linked])
+        compiled = _only_overload(kernel)
+        library = compiled._codelibrary
+        if cc is None:
+            linked = list(library._cubin_cache) or [library._ensure_cc(None)]
+        else:
+            linked = [compute_capability(each) for each in capabilities]
+        reports = [_of_library(library, _signature(compiled), each) for each in linked]
+    return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
 
 
 def _only_overload(kernel: Any) -> Any:
@@ -70,12 +72,6 @@ def _only_overload(kernel: Any) -> Any:
         )
     listed = "".join(f"\n  {_signature(each)}" for each in overloads)
     raise ValueError(f"kernel {name} is compiled for {len(overloads)} signatures; pass one of them:{listed}")
-
-
-def _merged(reports: Sequence[Report]) -> Report:
-    """Return one report of a kernel's builds for several architectures."""
-    builds = tuple(build for each in reports for build in each.builds)
-    return dataclasses.replace(reports[0], builds=builds)
 
 
 def _of_library(library: Any, signature: str, cc: Any) -> Report:

@@ -29,7 +29,6 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .device_callable.arguments import CallArguments
     from .device_callable.c_abi import numba_type_named, numba_type_of
     from .device_callable.objects import BoundDeviceMethod, DeviceCallable
-    from .frontends.numba_cuda import isolated_device_functions
     from .protocol import asking
     from .protocol.callee import find_callee
     from .protocol.hooks import LinkItem
@@ -51,13 +50,12 @@ def check_linkable(
     The object is asked and linked as the compiler does it, without a GPU. The checks are that it
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
-    - returns code that links, for this signature;
+    - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without;
     - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
       their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
     - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
-      wherever the code does;
-    - links alone, and in a kernel that calls it twice, with LTO and without.
+      wherever the code does.
 
     In a test::
 
@@ -85,8 +83,7 @@ def check_linkable(
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
     other_process:
-        Whether to ask the object in another process too, which takes seconds. It is sent there by pickle or
-        cloudpickle.
+        Whether to ask the object in another process too, sent there by pickle or cloudpickle, which takes seconds.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
@@ -127,7 +124,7 @@ def ask(
     if isinstance(obj, (DeviceCallable, BoundDeviceMethod)):  # with the types of defaults, as in a call
         given = CallArguments.bind(obj.__numba_cuda_call__, given, {}).types
     target = Target(cc, lto=lto)
-    with without_device(target.cc), isolated_device_functions():
+    with without_device(target.cc):
         return asking.ask(callee, given, target).inputs()
 
 
@@ -167,7 +164,7 @@ def compile_cached(
     options = {**kernel.targetoptions, "link": list(kernel.targetoptions.get("link") or ())}
     fresh = CUDADispatcher(kernel.py_func, targetoptions=options)
     fresh.enable_caching()
-    with without_device(target.cc), isolated_device_functions():
+    with without_device(target.cc):
         compiled = fresh.compile(argtypes)
         code = bytes(compiled._codelibrary.get_cubin(target.cc).code)
     return code, "loaded" if fresh.stats.cache_hits[argtypes] else "built"

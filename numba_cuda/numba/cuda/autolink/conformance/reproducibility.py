@@ -22,7 +22,6 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import without_device
-from ..frontends.numba_cuda import isolated_device_functions
 from ..protocol.answers import Answer
 from ..protocol.asking import ask_afresh, link_key
 from ..protocol.callee import HOOK, Callee, find_callee
@@ -73,7 +72,7 @@ def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
 
 def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     """Return a new answer of the object. As in a build, its hook can compile for the target."""
-    with without_device(target.cc), isolated_device_functions():
+    with without_device(target.cc):
         return ask_afresh(callee, argtypes, target)
 
 

@@ -25,13 +25,11 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
     is no such attribute, or it cannot be a constant."""
     try:
         value = as_constant(getattr(owner, name))
-    except AttributeError as error:
-        if hasattr(type(owner), name):  # a property that raised
-            raise _error(owner, f".{name} raised AttributeError: {error}") from error
+    except Exception as error:
+        if not isinstance(error, AttributeError) or hasattr(type(owner), name):  # a property that raised
+            raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
         public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
         raise _error(owner, f" has no attribute {name!r}", f"attributes: {', '.join(public) or 'none'}") from None
-    except Exception as error:
-        raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
     if isinstance(value, DeviceCallable) and getattr(owner, name) is not value:
         # Each object would be a constant of its own, and would be deleted before the call is compiled.
         advice = "what to do: keep the object, for example with functools.cached_property"

@@ -197,9 +197,9 @@ def memory_layout(numba_type: Any) -> Layout:
 def _struct(fields: Iterable[Layout]) -> Layout:
     offsets, end, align = [], 0, 1
     for field in fields:
-        offsets.append(_round_up(end, field.align))
+        offsets.append(end + -end % field.align)
         end, align = offsets[-1] + field.size, max(align, field.align)
-    return Layout(_round_up(end, align), align, tuple(offsets))
+    return Layout(end + -end % align, align, tuple(offsets))
 
 
 def _record(record: Any) -> Layout:
@@ -216,7 +216,3 @@ def _record(record: Any) -> Layout:
     if record.size != expected.size:
         raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++{described}")
     return expected
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple

@@ -7,18 +7,16 @@ numba-cuda as it was.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import types as pytypes
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
-from ..compilation import cc_without_device, compilation, compiling
+from ..compilation import cc_without_device, compilation, compiling, isolate
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -27,35 +25,27 @@ class MissingSeamError(ImportError):
     """The installed numba-cuda lacks an attribute that this project replaces or uses."""
 
 
-@dataclass(frozen=True)
-class Seam:
-    """One attribute of numba-cuda, ``module:Class.attribute``, and the function that is called in its place, with the
-    original attribute as its first argument."""
-
-    path: str
-    function: Callable[..., Any]
-
-    def replacement(self, original: Any) -> Any:
-        """Return what replaces the attribute *original*."""
-        if isinstance(original, type):
-            return staticmethod(functools.partial(self.function, original))
-
-        @functools.wraps(original)
-        def replaced(*args: Any, **kwargs: Any) -> Any:
-            return self.function(original, *args, **kwargs)
-
-        return replaced
-
-
-SEAMS: list[Seam] = []
+# The seams: what is called in place of an attribute ``module:Class.attribute``, with the original as first argument.
+SEAMS: dict[str, Callable[..., Any]] = {}
 
 
 def _in_place_of(path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        SEAMS.append(Seam(path, function))
+        SEAMS[path] = function
         return function
 
     return register
+
+
+def _replacement(original: Any, function: Callable[..., Any]) -> Any:
+    if isinstance(original, type):
+        return staticmethod(functools.partial(function, original))
+
+    @functools.wraps(original)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        return function(original, *args, **kwargs)
+
+    return replaced
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
@@ -175,27 +165,10 @@ def _bind(original: Any, kernel: Any) -> None:
         kernel._codelibrary.get_cubin(cc)
 
 
-# Of each build in progress, the overloads that dispatchers had before it.
-_isolated: list[dict[int, tuple[Any, Any]]] = []
-
-
-@contextlib.contextmanager
-def isolated_device_functions() -> Iterator[None]:
-    """Keep device functions compiled inside the ``with`` block apart: they may be for another compute capability."""
-    _isolated.append({})
-    try:
-        yield
-    finally:
-        for dispatcher, overloads in _isolated.pop().values():
-            dispatcher.overloads = overloads
-
-
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
-    """Give *dispatcher* its own overloads for the build in progress, if there is one."""
-    if cc_without_device() is not None and _isolated and id(dispatcher) not in _isolated[-1]:
-        _isolated[-1][id(dispatcher)] = (dispatcher, dispatcher.overloads)
-        dispatcher.overloads = type(dispatcher.overloads)()
+    """Keep device functions that are compiled without a GPU apart."""
+    isolate(dispatcher)
     return original(dispatcher, *args, **kwargs)
 
 
@@ -262,11 +235,9 @@ def activate() -> None:
         return
     for path in _ALSO_NEEDED:
         locate(path)
-    places = [(*locate(seam.path), seam) for seam in SEAMS]
-    for owner, name, seam in places:
-        replacement = seam.replacement(getattr(owner, name))
+    for (owner, name), function in [(locate(path), function) for path, function in SEAMS.items()]:
         _originals.append((owner, name, name in vars(owner), vars(owner).get(name)))
-        setattr(owner, name, replacement)
+        setattr(owner, name, _replacement(getattr(owner, name), function))
 
 
 def deactivate() -> None:

@@ -81,30 +81,22 @@ def items_of(returned: Any) -> tuple[Any, ...]:
     raise LinkInputError.unknown_item(returned)
 
 
-class AnswerMemory:
+class AnswerMemory(dict[Identity, tuple[dict[Question, Answer], list[Any]]]):
     """Answers by callee and question, for as long as all objects live that identify the callee.
 
     When one of them dies the answers go, before another object can get its identity. An object that cannot be referred
     to weakly is kept alive instead.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[Identity, tuple[dict[Question, Answer], list[Any]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._known)
-
     def of(self, callee: Callee) -> dict[Question, Answer]:
         """Return the answers of *callee*, to be read and added to."""
-        known = self._known.get(callee.identity)
-        if known is None:
+        if callee.identity not in self:
             # The weak references live here, and so run their callback only while there is something to forget.
-            known = {}, [self._reference(each, callee.identity) for each in callee.identified_by]
-            self._known[callee.identity] = known
-        return known[0]
+            self[callee.identity] = {}, [self._reference(each, callee.identity) for each in callee.identified_by]
+        return self[callee.identity][0]
 
     def _reference(self, obj: Any, identity: Identity) -> Any:
         try:
-            return weakref.ref(obj, lambda _: self._known.pop(identity, None))
+            return weakref.ref(obj, lambda _: self.pop(identity, None))
         except TypeError:
             return obj

@@ -117,7 +117,7 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
             from .stored_answers import stored
 
             ask_object = functools.partial(_call_hook, callee, argtypes, target)
-            items, was_stored = stored(callee, code, key, argtypes, target, ask_object)
+            items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
         return _fitting(Answer(items, time.perf_counter() - start, was_stored, code), target)
 
 

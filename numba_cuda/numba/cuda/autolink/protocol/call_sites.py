@@ -12,6 +12,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.typing.templates import Signature
+from numba.cuda.typing.typeof import typeof
 
 from ..compilation import compilation
 from .callee import HOOK, Callee, attribute_of, find_callee
@@ -82,14 +83,10 @@ class CallSites:
     def _from_definitions(self, func: ir.Var, func_type: types.Type) -> list[Callee]:
         callee = find_callee(self._value(func))
         if callee is None and isinstance(func_type, types.BoundFunction):
-            callee = find_callee(self._owner(func))
+            definition = self._definition(func)
+            if isinstance(definition, ir.Expr) and definition.op == "getattr":  # of the object whose method it is
+                callee = find_callee(self._value(definition.value))
         return [callee] if callee else []
-
-    def _owner(self, func: ir.Var) -> Any:
-        """Return the object whose method *func* is."""
-        definition = self._definition(func)
-        is_attribute = isinstance(definition, ir.Expr) and definition.op == "getattr"
-        return self._value(definition.value) if is_attribute else _UNKNOWN
 
     def _definition(self, var: ir.Var) -> Any:
         try:
@@ -121,34 +118,26 @@ def callees_of_type(func_type: types.Type) -> list[Callee]:
     objects = [getattr(func_type, "numba_cuda_link_object", None)]
     in_progress = compilation()
     if in_progress is not None:
-        objects += in_progress.objects.get(receiver, ())
+        objects += in_progress.objects.get(receiver, {}).values()
     if isinstance(func_type, types.Dispatcher):
         objects.append(func_type.dispatcher)
     elif isinstance(func_type, types.BaseFunction):
         objects.append(func_type.typing_key)
     objects.append(getattr(func_type, "instance_class", None))
     callees = [callee for callee in map(find_callee, objects) if callee is not None]
-    if not callees:
-        by_type = find_callee(receiver)
-        callees = [by_type] if by_type else []
-    return callees
+    by_type = None if callees else find_callee(receiver)
+    return [by_type] if by_type else callees
 
 
 def argument_types(signature: Signature) -> tuple[Any, ...]:
-    """Return the types of a call's arguments in the order of the callee's parameters.
-
-    Defaults are included, and ``*args`` come one by one.
-    """
+    """Return the types of a call's arguments in the order of the callee's parameters: defaults are included, and
+    ``*args`` come one by one."""
     argtypes: list[Any] = []
     for argtype in signature.args:
         if isinstance(argtype, (types.StarArgTuple, types.StarArgUniTuple)):
             argtypes.extend(argtype.types)
-        elif isinstance(argtype, types.Omitted):
-            from numba.cuda.typing.typeof import typeof
-
-            argtypes.append(typeof(argtype.value))
         else:
-            argtypes.append(argtype)
+            argtypes.append(typeof(argtype.value) if isinstance(argtype, types.Omitted) else argtype)
     return tuple(argtypes)
 
 
@@ -161,4 +150,4 @@ def note_objects(numba_type: types.Type, value: Any) -> None:
         for element_type, element in zip(getattr(numba_type, "types", ()), value, strict=False):
             note_objects(element_type, element)
     elif not inspect.isclass(value) and attribute_of(value, HOOK) is not None:
-        in_progress.note_object(numba_type, value)
+        in_progress.objects.setdefault(numba_type, {})[id(value)] = value

@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 class HookError(Exception):
     """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
 
-    Attributes
-    ----------
-    callee, argtypes:
-        The object, and the Numba types that it was asked with.
-    raised_at:
-        File, line and function in which its hook raised an exception, or None.
+    ``callee`` is the object, ``argtypes`` are the Numba types that it was asked with, and ``raised_at`` is the file,
+    line and function in which its hook raised an exception, or None.
     """
 
     def __init__(self, callee: Callee, argtypes: tuple[Any, ...], message: str, raised_at: str | None = None):

@@ -36,13 +36,9 @@ class SupportsLink(Protocol):
     def __numba_cuda_link__(self, *argtypes: Any, **named: Any) -> LinkItems:
         """Return the code that a call with arguments of the Numba types *argtypes* needs.
 
-        It is called once for each object, signature and target, while a kernel is compiled. `current_target` returns
-        what the code must fit.
-
-        Parameters
-        ----------
-        *argtypes : Numba types
-            The final types of the call's arguments in the order of the callee's parameters.
+        It is called once for each object, signature and target, while a kernel is compiled: with the final types of the
+        call's arguments, in the order of the callee's parameters. `current_target` returns what the code must fit. Any
+        exception refuses the signature: a `CallError` at the line of the call.
 
         Returns
         -------
@@ -50,8 +46,6 @@ class SupportsLink(Protocol):
             A ``LinkableCode`` (`CUDASource`, `Bitcode`, ``cuda.LTOIR``, ``cuda.PTXSource``, ``cuda.CUSource``,
             ``cuda.Cubin``, ``cuda.Fatbin``, ``cuda.Object``, ``cuda.Archive``), a ``cuda.core.ObjectCode``, or the path
             of a file whose suffix tells its kind; several of these, a generator included; or nothing.
-
-        Any exception refuses the signature: a `CallError` at the line of the call.
         """
 
 
