@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from types import MethodType, ModuleType
+import contextlib
+from types import MethodType
 from typing import Any
 
 from numba.cuda.core import ir
@@ -14,6 +15,7 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
+from ..protocol.call_sites import constant_of
 from ..protocol.callee import attribute_of
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
@@ -81,11 +83,14 @@ class _AttributesAsGlobals(Rewrite):
         self._found = {}
         for statement in block.find_insts(ir.Assign):
             expr = statement.value
-            if isinstance(expr, ir.Expr) and expr.op == "getattr":
-                owner = _global_value(func_ir, expr.value)
-                if isinstance(owner, DeviceCallable) and _decides_branches(owner, expr.attr):
+            is_attribute = isinstance(expr, ir.Expr) and expr.op == "getattr"
+            owner = constant_of(func_ir, expr.value) if is_attribute else None
+            if isinstance(owner, DeviceCallable):
+                with contextlib.suppress(TypingError):  # typing reports it at the line that reads the attribute
                     value, _ = attribute(owner, expr.attr)
-                    self._found[statement] = ir.Global(f"{type(owner).__qualname__}.{expr.attr}", value, expr.loc)
+                    # A branch may depend on it, or on an attribute of it.
+                    if value is None or isinstance(value, (bool, int, float, str, DeviceCallable)):
+                        self._found[statement] = ir.Global(f"{type(owner).__qualname__}.{expr.attr}", value, expr.loc)
         return bool(self._found)
 
     def apply(self) -> Any:
@@ -97,25 +102,3 @@ class _AttributesAsGlobals(Rewrite):
         # The old one has cached which variables are not constants.
         self._func_ir._consts = ConstantInference(self._func_ir)
         return self._block
-
-
-def _global_value(func_ir: Any, var: Any) -> Any:
-    """Return the Python value of a variable that is a global or an attribute of a module, else None."""
-    try:
-        definition = func_ir.get_definition(var)
-    except KeyError:
-        return None
-    if isinstance(definition, (ir.Global, ir.FreeVar)):
-        return definition.value
-    is_attribute = isinstance(definition, ir.Expr) and definition.op == "getattr"
-    owner = _global_value(func_ir, definition.value) if is_attribute else None
-    return attribute_of(owner, definition.attr) if isinstance(owner, ModuleType) else None
-
-
-def _decides_branches(owner: Any, name: str) -> bool:
-    """Whether a branch may depend on the attribute, or on an attribute of it."""
-    try:
-        value, _ = attribute(owner, name)
-    except TypingError:  # typing reports it at the line that reads the attribute
-        return False
-    return value is None or isinstance(value, (bool, int, float, str, DeviceCallable))

@@ -34,8 +34,8 @@ class CType:
     align: int
 
 
-_BY_VALUE: dict[Any, CType] = {
-    types.none: CType("void", "void", 0, 1),
+_VOID = CType("void", "void", 0, 1)
+_SCALARS: dict[Any, CType] = {
     types.int8: CType("signed char", "int", 1, 1),
     types.int16: CType("short", "int", 2, 2),
     types.int32: CType("int", "int", 4, 4),
@@ -109,8 +109,10 @@ def ctype(numba_type: Any) -> CType:
     """Return how C sees a value of *numba_type*, or raise `CABIError` if C has no type for it."""
     if isinstance(numba_type, types.EnumMember):
         numba_type = numba_type.dtype
-    if numba_type in _BY_VALUE:
-        return _BY_VALUE[numba_type]
+    if numba_type in _SCALARS:
+        return _SCALARS[numba_type]
+    if numba_type == types.none:
+        return _VOID
     if isinstance(numba_type, types.RawPointer):
         return pointer_to("void")
     if isinstance(numba_type, types.CPointer):
@@ -122,8 +124,8 @@ def ctype(numba_type: Any) -> CType:
         return pointer_to("void")
     if isinstance(numba_type, types.BaseTuple) and len(numba_type):
         memory_layout(numba_type)
-        is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _BY_VALUE
-        return pointer_to(f"const {_BY_VALUE[numba_type.types[0]].cxx}" if is_uniform else "const void")
+        is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _SCALARS
+        return pointer_to(f"const {_SCALARS[numba_type.types[0]].cxx}" if is_uniform else "const void")
     raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), '')}")
 
 

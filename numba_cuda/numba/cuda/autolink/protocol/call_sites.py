@@ -11,14 +11,12 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import typeof
 
 from ..compilation import compilation
 from .callee import HOOK, Callee, attribute_of, find_callee
-
-# What a variable stands for whose definitions do not name one constant.
-_UNKNOWN: Any = object()
 
 
 @dataclass(frozen=True)
@@ -81,35 +79,30 @@ class CallSites:
                     yield call, site
 
     def _from_definitions(self, func: ir.Var, func_type: types.Type) -> list[Callee]:
-        callee = find_callee(self._value(func))
+        callee = find_callee(constant_of(self._func_ir, func))
         if callee is None and isinstance(func_type, types.BoundFunction):
-            definition = self._definition(func)
+            definition = guard(get_definition, self._func_ir, func)
             if isinstance(definition, ir.Expr) and definition.op == "getattr":  # of the object whose method it is
-                callee = find_callee(self._value(definition.value))
+                callee = find_callee(constant_of(self._func_ir, definition.value))
         return [callee] if callee else []
 
-    def _definition(self, var: ir.Var) -> Any:
-        try:
-            return self._func_ir.get_definition(var)
-        except KeyError:  # none, or several
-            return _UNKNOWN
 
-    def _value(self, var: ir.Var) -> Any:
-        """Return the Python object that the IR variable *var* stands for."""
-        definition = self._definition(var)
-        if isinstance(definition, (ir.Global, ir.FreeVar, ir.Const)):
-            return definition.value
-        if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
-            return _UNKNOWN
-        value = self._value(definition.value)
-        if value is _UNKNOWN or definition.op == "cast":
-            return value
-        try:
-            if definition.op == "getattr":
-                return getattr(value, definition.attr)
-            return value[definition.index] if isinstance(value, tuple) else _UNKNOWN
-        except Exception:  # typing found the attribute or element; Python need not have it
-            return _UNKNOWN
+def constant_of(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
+    """Return the Python object that the IR variable *var* stands for; None if its definitions do not name one."""
+    definition = guard(get_definition, func_ir, var)
+    if isinstance(definition, (ir.Global, ir.FreeVar, ir.Const)):
+        return definition.value
+    if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
+        return None
+    value = constant_of(func_ir, definition.value)
+    if value is None or definition.op == "cast":
+        return value
+    try:
+        if definition.op == "getattr":
+            return getattr(value, definition.attr)
+        return value[definition.index] if isinstance(value, tuple) else None
+    except Exception:  # typing found the attribute or element; Python need not have it
+        return None
 
 
 def callees_of_type(func_type: types.Type) -> list[Callee]:
