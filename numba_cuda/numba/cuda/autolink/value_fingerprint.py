@@ -160,12 +160,7 @@ def _array(value: np.ndarray[Any, Any]) -> Iterable[Any]:
 
 def _dtype(value: np.dtype[Any]) -> Iterable[Any]:
     fields = [(name, *value.fields[name]) for name in value.names] if value.fields and value.names else None
-    metadata = None if value.metadata is None else dict(value.metadata)
-    return repr(value), value.itemsize, value.isalignedstruct, value.subdtype, fields, metadata
-
-
-def _ufunc(value: np.ufunc) -> Iterable[Any] | None:
-    return (value.__name__,) if getattr(np, value.__name__, None) is value else None
+    return repr(value), value.itemsize, value.isalignedstruct, value.subdtype, fields, value.metadata
 
 
 def _type(value: types.Type) -> Iterable[Any]:
@@ -359,7 +354,7 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (np.generic, "scalar", lambda value: (value.dtype, value.tobytes())),
     (np.ndarray, "array", _array),
     (np.dtype, "dtype", _dtype),
-    (np.ufunc, "ufunc", _ufunc),
+    (np.ufunc, "ufunc", lambda value: (value.__name__,) if getattr(np, value.__name__, None) == value else None),
     (_NUMBERS, "number", _number),
     (types.Type, "type", _type),
     (type, "class", _class),
