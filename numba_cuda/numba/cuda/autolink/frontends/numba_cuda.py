@@ -11,6 +11,7 @@ import functools
 import importlib
 import types as pytypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
@@ -39,7 +40,7 @@ def _in_place_of(path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 def _replacement(original: Any, function: Callable[..., Any]) -> Any:
     if isinstance(original, type):
-        return staticmethod(functools.partial(function, original))
+        return staticmethod(partial(function, original))
 
     @functools.wraps(original)
     def replaced(*args: Any, **kwargs: Any) -> Any:
@@ -223,7 +224,8 @@ _ALSO_NEEDED = (
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
 )
 
-_originals: list[tuple[Any, str, bool, Any]] = []
+# What undoes the replacements, in the order in which they were made.
+_undo: list[Callable[[], None]] = []
 
 
 def activate() -> None:
@@ -231,28 +233,25 @@ def activate() -> None:
 
     Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
-    if _originals:
+    if _undo:
         return
     for path in _ALSO_NEEDED:
         locate(path)
     for (owner, name), function in [(locate(path), function) for path, function in SEAMS.items()]:
-        _originals.append((owner, name, name in vars(owner), vars(owner).get(name)))
+        own = vars(owner)
+        _undo.append(partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name))
         setattr(owner, name, _replacement(getattr(owner, name), function))
 
 
 def deactivate() -> None:
     """Restore numba-cuda as it was. Kernels that are already compiled keep working."""
-    while _originals:
-        owner, name, own, original = _originals.pop()
-        if own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
+    while _undo:
+        _undo.pop()()
 
 
 def active() -> bool:
     """Return whether numba-cuda asks called objects for their code."""
-    return bool(_originals)
+    return bool(_undo)
 
 
 def locate(path: str) -> tuple[Any, str]:
