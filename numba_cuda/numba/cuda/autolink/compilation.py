@@ -110,25 +110,19 @@ def current_target() -> Target:
 @functools.cache
 def tool_versions() -> dict[str, str]:
     """Return the version of everything that takes part in compiling a kernel."""
-    import importlib.metadata
-
     import llvmlite
+    import numba
     import numpy as np
     from numba.cuda.core import config
     from numba.cuda.cudadrv.external_code import toolkit
 
     import numba_cuda
-
-    def installed(name: str) -> str:
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            return "not installed"
+    import numba_cuda_autolink
 
     return {
         "Python": f"{sys.implementation.cache_tag} {sys.version}",
-        "numba-cuda-autolink": installed("numba-cuda-autolink"),
-        "Numba": installed("numba"),
+        "numba-cuda-autolink": getattr(numba_cuda_autolink, "__version__", "not installed"),
+        "Numba": numba.__version__,
         "numba-cuda": str(vars(numba_cuda)["__version__"]),
         "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
         "NumPy": np.__version__,
