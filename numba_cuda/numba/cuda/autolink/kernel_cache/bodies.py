@@ -43,7 +43,7 @@ def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> t
     Raises
     ------
     NotCacheableError
-        If one cannot be found again, or leads to a value that cannot be told apart from others.
+        If one cannot be found again, or leads to a value that cannot be fingerprinted.
     """
     reached_functions = [function for thing in (kernel, *reached.things) if (function := _function(thing)) is not None]
     called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]

@@ -52,7 +52,7 @@ class Reached:
     external_code:
         Whether any of it may bring external code.
     unknown:
-        The first thing that cannot be told apart from others, in words, so that nothing says whether it changed.
+        The first thing that cannot be fingerprinted, in words, so that nothing says whether it changed.
     """
 
     def __init__(self, function: Callable[..., Any], link: Iterable[Any] = ()):
