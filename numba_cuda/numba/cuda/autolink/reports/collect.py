@@ -10,7 +10,7 @@ import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import dispatch
-from numba.cuda.cudadrv.external_code.formats.cubin_resources import Resources, resources
+from numba.cuda.cudadrv.external_code.formats.cubin import Resources, resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput

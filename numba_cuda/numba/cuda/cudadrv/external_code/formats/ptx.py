@@ -73,21 +73,9 @@ class Prototype:
 
 @dataclass(frozen=True)
 class PtxSymbol:
-    """A function or variable of PTX.
-
-    Attributes
-    ----------
-    name:
-        Its name in the code.
-    linkage:
-        ``"visible"``, ``"extern"``, ``"weak"``, ``"common"``, or ``""`` for what other code cannot see.
-    space:
-        ``"func"``, ``"entry"``; of a variable ``"global"``, ``"const"`` or ``"shared"``.
-    is_defined:
-        Whether it is defined here, not only declared.
-    prototype:
-        Of a ``"func"``.
-    """
+    """A function or variable of PTX, and whether it is defined here, not only declared. *linkage* is ``"visible"``,
+    ``"extern"``, ``"weak"``, ``"common"``, or ``""`` for what other code cannot see; *space* is ``"func"``, which has a
+    prototype, ``"entry"``, or of a variable ``"global"``, ``"const"`` or ``"shared"``."""
 
     name: str
     linkage: str
@@ -157,12 +145,11 @@ def _declared(text: str, start: int, end: int) -> PtxSymbol | None:
 
 
 def _prototype(function: re.Match[str]) -> Prototype | None:
-    returns = _parameters(function["returns"])
-    return Prototype(returns[0] if returns else None, _parameters(function["parameters"])) if len(returns) < 2 else None
-
-
-def _parameters(text: str | None) -> tuple[Parameter, ...]:
-    return tuple(_parameter(part) for part in (text or "").split(",") if part.strip())
+    returns, parameters = (
+        tuple(_parameter(part) for part in (function[group] or "").split(",") if part.strip())
+        for group in ("returns", "parameters")
+    )
+    return Prototype(returns[0] if returns else None, parameters) if len(returns) < 2 else None
 
 
 def _parameter(text: str) -> Parameter:

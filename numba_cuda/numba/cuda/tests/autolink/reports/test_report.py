@@ -18,7 +18,7 @@ from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
-from numba.cuda.cudadrv.external_code.formats import cubin_resources
+from numba.cuda.cudadrv.external_code.formats import cubin as cubin_format
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_cubin, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 
@@ -186,8 +186,8 @@ def test_spills_are_counted():
 ptxas         .     8 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
 ptxas info    : Function properties for other
 ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads"""
-    found = cubin_resources.resources(b"no cubin", "one", log)
-    assert found == cubin_resources.Resources(None, None, None, 12, 16)
+    found = cubin_format.resources(b"no cubin", "one", log)
+    assert found == cubin_format.Resources(None, None, None, 12, 16)
 
 
 @pytest.mark.parametrize(
