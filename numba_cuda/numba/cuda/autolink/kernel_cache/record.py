@@ -129,8 +129,8 @@ def _meaning(site: CallSite, target: Target) -> Any:
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:
-    from numba.cuda.cudadrv.external_code.compile import dispatch
+    from numba.cuda.cudadrv.external_code.compile import programs
 
     inputs = tuple(inputs)
     callbacks = [(each.setup_callback is not None, each.teardown_callback is not None, each.nrt) for each in inputs]
-    return fingerprint(callbacks, [dispatch.fingerprint(each, target) for each in inputs])
+    return fingerprint(callbacks, [programs.fingerprint(each, target) for each in inputs])

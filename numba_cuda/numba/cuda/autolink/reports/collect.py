@@ -9,7 +9,7 @@ import functools
 import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from numba.cuda.cudadrv.external_code.compile import dispatch
+from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.formats.cubin import Resources, resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -101,7 +101,7 @@ def _linked_code(
     if source is None or item.compiled is None:
         return None if source is None else (item.kind, source.code)
     try:
-        code = dispatch.compiled(source, target, undefined).code
+        code = compiled(source, target, undefined).code
     except Exception:  # a header was removed or edited since the build
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None

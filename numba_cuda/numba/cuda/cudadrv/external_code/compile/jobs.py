@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -24,23 +25,14 @@ def most_jobs(environ: Mapping[str, str] = os.environ) -> int:
     that this process may use; one in an embedded Python, which has no interpreter to start."""
     if not sys.executable:
         return 1
-    try:
+    with contextlib.suppress(KeyError, ValueError):
         return max(1, int(environ[JOBS]))
-    except (KeyError, ValueError):
-        pass
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compile_in_free_process(unit: TranslationUnit) -> Compiled:
-    """Compile *unit* in this process if NVRTC is idle here, else in a child process. Safe to call from threads.
-
-    Raises
-    ------
-    CompileError
-        If the code does not compile.
-    """
+    """Compile *unit* in this process if NVRTC is idle here, else in a child process. Safe to call from threads. Raises
+    `CompileError` if it does not compile."""
     if _in_process.acquire(blocking=False):
         try:
             return compile_unit(unit)
@@ -50,13 +42,8 @@ def compile_in_free_process(unit: TranslationUnit) -> Compiled:
 
 
 def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled:
-    """Compile *unit* in a child process; with *traces*, NVRTC reports which headers it reads.
-
-    Raises
-    ------
-    CompileError
-        If the code does not compile, or NVRTC crashes.
-    """
+    """Compile *unit* in a child process; with *traces*, NVRTC reports which headers it reads. Raises `CompileError` if
+    the code does not compile, or NVRTC crashes."""
     content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces}
     try:
         json.dumps(content)
