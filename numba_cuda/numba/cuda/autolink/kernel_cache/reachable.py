@@ -30,14 +30,7 @@ _MOST_THINGS = 1000
 
 
 class Reached:
-    """Everything that a kernel reaches.
-
-    Parameters
-    ----------
-    function:
-        The kernel's Python function.
-    link:
-        What the kernel names with ``link=``.
+    """Everything that a kernel reaches, given its Python function and what it names with ``link=``.
 
     Attributes
     ----------
@@ -234,10 +227,8 @@ class Reached:
 
 
 def _may_bring_code(value: Any) -> bool:
-    if isinstance(value, ExternFunction):
-        declared = declarations.get(value)
-        if declared is not None and declared.link:
-            return True
+    if isinstance(value, ExternFunction) and (declared := declarations.get(value)) is not None and declared.link:
+        return True
     return find_callee(value) is not None or hasattr(value, "__numba_cuda_call__")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import pathlib
 from collections.abc import Collection
 from typing import Any
 
@@ -82,12 +83,9 @@ def _compiled(bitcode: LinkInput, target: Target, kept: tuple[str, ...] | None) 
 
 
 def _nvvm_options(target: Target) -> list[str]:
-    options = [f"-arch={target.arch.replace('sm_', 'compute_')}", "-opt=3"]
-    if target.lto:
-        options.append("-gen-lto")
-    if target.fastmath:
-        options += ["-ftz=1", "-fma=1", "-prec-div=0", "-prec-sqrt=0"]
-    return options
+    lto = ["-gen-lto"] if target.lto else []
+    fast_math = ["-ftz=1", "-fma=1", "-prec-div=0", "-prec-sqrt=0"] if target.fastmath else []
+    return [f"-arch={target.arch.replace('sm_', 'compute_')}", "-opt=3", *lto, *fast_math]
 
 
 def _stub(used: tuple[str, ...]) -> str:
@@ -113,8 +111,7 @@ def _stub(used: tuple[str, ...]) -> str:
 
 @functools.cache
 def _libdevice() -> bytes:
-    with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
-        return file.read()
+    return pathlib.Path(pathfinder.locate_bitcode_lib("device").abs_path).read_bytes()
 
 
 def _in_child(task: str, *blobs: bytes, **arguments: Any) -> bytes:

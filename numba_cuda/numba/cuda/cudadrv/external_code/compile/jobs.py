@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping
 
 from ..child_process import ChildError, ChildProcess
 from . import nvrtc
@@ -20,13 +19,13 @@ JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
 _in_process = threading.Lock()  # held while NVRTC compiles in this process
 
 
-def most_jobs(environ: Mapping[str, str] = os.environ) -> int:
+def most_jobs() -> int:
     """Return how many units may be compiled concurrently: ``NUMBA_CUDA_AUTOLINK_JOBS``, or else the number of CPUs
     that this process may use; one in an embedded Python, which has no interpreter to start."""
     if not sys.executable:
         return 1
     with contextlib.suppress(KeyError, ValueError):
-        return max(1, int(environ[JOBS]))
+        return max(1, int(os.environ[JOBS]))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .. import progress
 from ..cache.store import CacheStore, Fetched, Origin, current_store
@@ -25,6 +26,9 @@ from .translation_unit import (
     toolkit_include_paths,
     working_directory,
 )
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
@@ -68,28 +72,25 @@ def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
     concurrently. Raises `SourceError` for the first that does not compile."""
     units = [unit_of(source, target) for source in sources]
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
-    jobs = 1
+    futures: dict[CachedUnit, Future[Fetched]] = {}
     if len(slow) > 1:
         from concurrent.futures import ThreadPoolExecutor
 
         from .jobs import compile_in_free_process, most_jobs
 
-        jobs = min(len(slow), most_jobs())
-    if jobs == 1:
+        if (jobs := min(len(slow), most_jobs())) > 1:
+            pool = ThreadPoolExecutor(jobs, "compile")
+            futures = {u: pool.submit(_fetched, units.index(u), u, compile_in_free_process) for u in slow}
+    try:
         return [
-            _program(unit, _fetched(number, unit, compile_unit, remaining=len(units) - number - 1))
+            _program(unit, futures[unit].result())
+            if unit in futures
+            else _program(unit, _fetched(number, unit, compile_unit, len(units) - number - 1))
             for number, unit in enumerate(units)
         ]
-    with ThreadPoolExecutor(jobs, "compile") as pool:
-        futures = {unit: pool.submit(_fetched, units.index(unit), unit, compile_in_free_process) for unit in slow}
-        try:
-            return [
-                _program(unit, futures[unit].result() if unit in futures else _fetched(number, unit, compile_unit))
-                for number, unit in enumerate(units)
-            ]
-        except BaseException:
+    finally:
+        if futures:
             pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _fetched(number: int, unit: CachedUnit, compile_: Compile, remaining: int = 0) -> Fetched:

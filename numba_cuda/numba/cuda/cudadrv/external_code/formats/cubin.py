@@ -7,10 +7,11 @@ NVIDIA's "CUDA Binary Utilities" describes the sections of a cubin only in part.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 from .bounds import FormatError, string_at
 from .elf import GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
@@ -90,25 +91,15 @@ def _parameter(letter: str, size: str) -> Parameter:
     return Parameter(int(size) if letter == "b" and size else _SIZES.get(letter))
 
 
-@dataclass(frozen=True)
-class Resources:
-    """What one kernel uses: registers per thread, static shared memory per block and stack per thread in bytes, and
-    the bytes that all functions of its link spill; ``None`` for what cannot be read."""
-
-    registers: int | None = None
-    shared: int | None = None
-    stack: int | None = None
-    spill_stores: int | None = None
-    spill_loads: int | None = None
-
-
-def resources(cubin: bytes, entry_name: str, log: str = "") -> Resources:
-    """Return what the kernel *entry_name* of *cubin* uses; no driver is needed. *log* is what the linker printed."""
+def resources(cubin: bytes, entry_name: str, log: str = "") -> dict[str, Any]:
+    """Return what the kernel *entry_name* of *cubin* uses: ``registers`` per thread, static ``shared`` memory per block
+    and ``stack`` per thread in bytes, and the bytes that all functions of its link spill, ``spill_stores`` and
+    ``spill_loads``; ``None`` for what cannot be read. *log* is what the linker printed; no driver is needed."""
+    used: tuple[int | None, ...] = None, None, None
+    with contextlib.suppress(FormatError):  # cubins are not a documented format: a future one may differ
+        used = _resources(cubin, entry_name)
     spills = [sum(map(int, sizes)) for sizes in zip(*_SPILLS.findall(log), strict=True)] or (None, None)
-    try:
-        return Resources(*_resources(cubin, entry_name), *spills)
-    except FormatError:  # cubins are not a documented format: a future one may differ
-        return Resources(None, None, None, *spills)
+    return dict(zip(("registers", "shared", "stack", "spill_stores", "spill_loads"), (*used, *spills), strict=True))
 
 
 def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | None]:

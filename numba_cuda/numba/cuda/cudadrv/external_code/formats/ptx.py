@@ -11,8 +11,8 @@ from .bounds import FormatError
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
-_VERSION = re.compile(rb"\s*\.version\s+(\d+)\.(\d+)")
-_TARGET = re.compile(rb"\s*\.target\s+(sm_(\d+)([af]?)\b[^\n]*)")
+_VERSION = re.compile(rb"\s*\.version\s+\d+\.\d+")
+_TARGET = re.compile(rb"\s*\.target\s+sm_(\d+)([af]?)\b")
 _BRACE = re.compile(r"[{}]")
 _STATEMENT_END = re.compile(r"[;{}]")
 _FUNCTION = re.compile(
@@ -28,12 +28,10 @@ _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+[\w$%]
 
 @dataclass(frozen=True)
 class Ptx:
-    """The header of PTX; ``text`` is all of it without comments and the content of strings."""
+    """The architecture that PTX names in its header."""
 
-    version: tuple[int, int]
     sm: int
     suffix: str
-    text: bytes
 
     @property
     def target(self) -> str:
@@ -100,7 +98,7 @@ def read_ptx(code: bytes) -> Ptx:
             raise FormatError(f"{difference} {opening.decode()!r} too many: it is truncated or damaged")
         if difference < 0:
             raise FormatError(f"{-difference} {closing.decode()!r} too many: it is damaged")
-    return Ptx((int(version[1]), int(version[2])), int(target[2]), target[3].decode(), text)
+    return Ptx(int(target[1]), target[2].decode())
 
 
 def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:

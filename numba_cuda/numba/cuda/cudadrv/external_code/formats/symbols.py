@@ -64,27 +64,18 @@ def symbols_of_ptx(code: bytes) -> Symbols:
     )
 
 
-def symbols_of_cubin(code: bytes) -> Symbols:
-    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out. Raises
-    `FormatError` if it is damaged or not a cubin."""
-    file = read_elf(code)
-    if not file.is_cuda:
-        raise FormatError("it is an ELF file for a CPU")
-    found = [symbol for symbol in elf_symbols(code, file) if symbol.name]
-    return Symbols.of(
-        (symbol.name for symbol in found if symbol.bind == GLOBAL and symbol.is_defined),
-        (symbol.name for symbol in found if not symbol.is_defined),
-    )
-
-
-_READERS = {"PTX": symbols_of_ptx, "cubin": symbols_of_cubin}
-
-
 def symbols_of(kind: str, code: bytes) -> Symbols | None:
-    """Return the symbols of a single piece of code of *kind* (the name of a `Kind`), ``None`` if it cannot be read."""
-    if kind in _READERS:
-        with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
-            return _READERS[kind](code)
+    """Return the symbols of a piece of code of *kind* (the name of a `Kind`), without weak definitions; ``None`` if it
+    cannot be read, as LTO-IR."""
+    with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
+        if kind == "PTX":
+            return symbols_of_ptx(code)
+        if kind == "cubin" and (file := read_elf(code)).is_cuda:
+            found = [symbol for symbol in elf_symbols(code, file) if symbol.name]
+            return Symbols.of(
+                (symbol.name for symbol in found if symbol.bind == GLOBAL and symbol.is_defined),
+                (symbol.name for symbol in found if not symbol.is_defined),
+            )
     return None
 
 
