@@ -63,7 +63,7 @@ class KernelPickler(NumbaPickler):
         self._reached = reached
         self._globals: dict[Any, tuple[str, ...]] = {}
         self._linked = {
-            os.fspath(item): number
+            os.fspath(item): ("linked", number)
             for number, item in enumerate(reached.linked)
             if isinstance(item, (str, os.PathLike))
         }
@@ -89,8 +89,7 @@ class KernelPickler(NumbaPickler):
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
             # Another checkout of the same sources has the file in another folder.
-            number = self._linked.get(os.fspath(obj))
-            return None if number is None else ("linked", number)
+            return self._linked.get(os.fspath(obj))
         number = self._reached.number(obj)
         return self._globals.get(identity(obj)) or (None if number is None else ("reached", number))
 

@@ -99,8 +99,7 @@ def load_kernel(data: bytes, reached: Reached) -> StoredKernel:
 
 
 def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
-    """Return what is true now of *entry* of a code library. *subject* is that of an earlier fact of it, if there is
-    one. Hooks are asked, and may raise."""
+    """Return what is true of *entry* now, as its hooks say; *subject* is that of an earlier fact of it."""
     if isinstance(entry, CallSite):
         return _fact_of_call(entry, target, subject)
     is_path = isinstance(entry, (str, os.PathLike))

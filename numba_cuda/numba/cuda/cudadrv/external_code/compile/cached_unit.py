@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 # Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
 
-# The first NVRTC that reports which headers it reads.
-_REPORTS_HEADERS = (13, 0)
-
 # Bytes of headers from which on compiling takes longer than starting a process for it.
 _MANY_HEADERS = 1 << 20
 
@@ -207,4 +204,4 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
 
 
 def _reports_headers() -> bool:
-    return (nvrtc_version() or (0, 0)) >= _REPORTS_HEADERS
+    return (nvrtc_version() or (0, 0)) >= (13, 0)

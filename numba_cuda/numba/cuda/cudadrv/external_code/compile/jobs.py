@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import sys
 import threading
@@ -45,15 +44,12 @@ def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled
     the code does not compile, or NVRTC crashes."""
     content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces}
     try:
-        json.dumps(content)
-    except TypeError:  # an option may be any object
-        return compile_unit(unit)
-    try:
         with ChildProcess(nvrtc.__file__) as child:
             reply = child.request(content)
+    except TypeError:  # an option may be any object, which cannot be sent
+        return compile_unit(unit)
     except ChildError as error:
         raise CompileError(unit.name, f"NVRTC in a child process: {error}") from error
     if "error" in reply.content:
         raise CompileError(unit.name, reply.content["error"])
-    headers = reply.content["headers"]
-    return Compiled(reply.blobs[0], reply.content["log"], None if headers is None else tuple(headers))
+    return Compiled(reply.blobs[0], reply.content["log"], tuple(reply.content["headers"]))

@@ -29,7 +29,7 @@ class Compiled:
 
     code: bytes = field(repr=False)
     log: str
-    headers: tuple[str, ...] | None
+    headers: tuple[str, ...]
 
 
 def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False) -> Compiled:
@@ -52,7 +52,7 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
             result = bytes(program.compile(output, logs=log).code)
         except Exception as error:
             raise CompileError(name, str(error)) from error
-        return Compiled(result, log.getvalue().replace("\0", ""), _traced_headers(folder) if traces else None)
+        return Compiled(result, log.getvalue().replace("\0", ""), _traced_headers(folder) if traces else ())
 
 
 def _traced_headers(folder: str) -> tuple[str, ...]:

@@ -41,25 +41,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Elf:
-    """The headers of a little-endian 64-bit ELF file."""
+    """The headers of a little-endian 64-bit ELF file; whether it holds machine code for GPUs, and the architecture of a
+    cubin, 90 for sm_90: ``None`` for an ABI version whose flags are not known."""
 
     type: int
-    machine: int
-    flags: int
-    abi_version: int
+    is_cuda: bool
+    sm: int | None
     sections: tuple[Section, ...]
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether it holds machine code for GPUs."""
-        return self.machine == _EM_CUDA
-
-    @property
-    def sm(self) -> int | None:
-        """The architecture of a cubin, 90 for sm_90; ``None`` for an ABI version whose flags are not known."""
-        if not self.is_cuda or self.abi_version not in (7, 8):
-            return None
-        return (self.flags >> 8) & 0xFF if self.abi_version == 8 else self.flags & 0xFF
 
     def section(self, name: str) -> Section | None:
         """Return the first section called *name*, or ``None``."""
@@ -122,7 +110,9 @@ def read_elf(code: bytes) -> Elf:
         Section(string_at(strings, name, "a section's name"), section_type, offset, size, link, info)
         for name, section_type, _, _, offset, size, link, info, *_ in headers
     )
-    return Elf(kind, machine, flags, ident[8], sections)
+    is_cuda = machine == _EM_CUDA
+    sm = {7: flags & 0xFF, 8: flags >> 8 & 0xFF}.get(ident[8]) if is_cuda else None  # by ABI version
+    return Elf(kind, is_cuda, sm, sections)
 
 
 def content(code: bytes, section: Section) -> bytes:

@@ -104,8 +104,8 @@ def read_archive(code: bytes) -> list[tuple[str, bytes]]:
     at, long_names = len(ARCHIVE_MAGIC), b""
     members: list[tuple[str, bytes]] = []
     while at < len(code) and code[at : at + 2] != b"\n":
-        raw_name, *_, raw_size, end = unpack(_MEMBER, code, at, "a member's header")
-        if end != b"`\n" or not raw_size.strip().isdigit():
+        raw_name, *_, raw_size, mark = unpack(_MEMBER, code, at, "a member's header")
+        if mark != b"`\n" or not raw_size.strip().isdigit():
             raise FormatError(f"there is no member's header at byte {at}")
         size, name = int(raw_size), raw_name.decode("utf-8", "replace").rstrip()
         at += _MEMBER.size
@@ -114,16 +114,12 @@ def read_archive(code: bytes) -> list[tuple[str, bytes]]:
         if name == "//":
             long_names = body
         elif name not in ("/", "/SYM64/", "__.SYMDEF"):
-            members.append((_member_name(name, long_names), body))
+            if name[:1] == "/" and name[1:].isdigit():
+                start = int(name[1:])
+                end = long_names.find(b"\n", start)
+                if end < 0:
+                    raise FormatError(f"the name of member {name!r} is not in the table of names")
+                name = long_names[start:end].decode("utf-8", "replace")
+            members.append((name.rstrip("/"), body))
         at += size + size % 2
     return members
-
-
-def _member_name(name: str, long_names: bytes) -> str:
-    if name[:1] == "/" and name[1:].isdigit():
-        start = int(name[1:])
-        end = long_names.find(b"\n", start)
-        if start >= len(long_names) or end < 0:
-            raise FormatError(f"the name of member {name!r} is not in the table of names")
-        name = long_names[start:end].decode("utf-8", "replace")
-    return name.rstrip("/")

@@ -93,11 +93,9 @@ def read_ptx(code: bytes) -> Ptx:
     if not target:
         raise FormatError("after .version, PTX names its architecture, such as '.target sm_90'")
     for opening, closing in ((b"{", b"}"), (b"(", b")")):
-        difference = text.count(opening) - text.count(closing)
-        if difference > 0:
-            raise FormatError(f"{difference} {opening.decode()!r} too many: it is truncated or damaged")
-        if difference < 0:
-            raise FormatError(f"{-difference} {closing.decode()!r} too many: it is damaged")
+        if difference := text.count(opening) - text.count(closing):
+            brace, how = (opening, "truncated or damaged") if difference > 0 else (closing, "damaged")
+            raise FormatError(f"{abs(difference)} {brace.decode()!r} too many: it is {how}")
     return Ptx(int(target[1]), target[2].decode())
 
 

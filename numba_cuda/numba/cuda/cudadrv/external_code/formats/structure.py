@@ -11,7 +11,7 @@ import hashlib
 
 from .bounds import FormatError
 from .cubin import check_tables
-from .elf import ELF_MAGIC, ET_REL, Elf, elf_symbols, read_elf
+from .elf import ELF_MAGIC, ET_REL, elf_symbols, read_elf
 from .lto_ir import read_lto_ir
 from .pieces import pieces, read_archive
 from .ptx import read_ptx
@@ -66,15 +66,8 @@ def _cubin_fault(code: bytes) -> str:
             "  what to do: compile with nvcc -cubin -rdc=true, or with cuda.core's"
             " ProgramOptions(relocatable_device_code=True)"
         )
-    _check_symbols_and_tables(code, file)
+    check_tables(code, file)
     return ""
-
-
-def _check_symbols_and_tables(code: bytes, file: Elf) -> None:
-    if file.sm is not None:
-        check_tables(code, file)
-    else:  # made by a future toolkit, whose tables may differ
-        elf_symbols(code, file)
 
 
 def _object_fault(code: bytes) -> str:
@@ -104,5 +97,5 @@ def _check_cubins(kind: str, code: bytes) -> bool:
     found = list(pieces(kind, code))
     for piece in found:
         if piece.kind == "cubin" and piece.code is not None:
-            _check_symbols_and_tables(piece.code, read_elf(piece.code))
+            check_tables(piece.code, read_elf(piece.code))
     return bool(found)

@@ -93,11 +93,8 @@ def defined_in(kind: str, code: bytes) -> frozenset[str]:
 def host_functions(kind: str, code: bytes) -> frozenset[str]:
     """Return the functions for the CPU in an object or archive, which include a stub for each function for the GPU."""
     found: set[str] = set()
-    files = [code] if kind == "object" else []
     with contextlib.suppress(FormatError):
-        if kind == "archive":
-            files = [member for _, member in read_archive(code)]
-        for file in files:
+        for _, file in read_archive(code) if kind == "archive" else [("", code)]:
             if file.startswith(ELF_MAGIC):
                 symbols = elf_symbols(file, read_elf(file))
                 found |= {s.name for s in symbols if s.bind == GLOBAL and s.type == FUNCTION and s.is_defined}
