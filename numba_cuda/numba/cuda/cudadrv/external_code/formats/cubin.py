@@ -63,7 +63,7 @@ def check_tables(code: bytes, file: Elf) -> None:
                 if name >= names:
                     raise FormatError(f"{section.name} refers to name {name}, and there are {names} bytes of names")
         elif section.type == _NV_INFO and section.name == ".nv.info":
-            for attribute, value in _attributes(content(code, section)):
+            for attribute, value in attributes(content(code, section)):
                 if attribute in _ATTRIBUTES_OF_SYMBOLS and len(value) >= 4:
                     _check_symbols(section, struct.unpack_from("<I", value), len(symbols))
 
@@ -113,7 +113,7 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
     number = struct.pack("<I", names.index(entry_name))
     of_kernel = {
         kind: int.from_bytes(value[4:], "little")
-        for kind, value in _attributes(content(cubin, info))
+        for kind, value in attributes(content(cubin, info))
         if len(value) == 8 and value.startswith(number)
     }
     shared = file.section(f".nv.shared.{entry_name}")
@@ -122,7 +122,7 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
     return of_kernel.get(_REGISTERS), size, of_kernel.get(_STACK_SIZE)
 
 
-def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
+def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield number and value of each attribute in the content of a ``.nv.info`` section that has a sized value."""
     at = 0
     while at + 4 <= len(info):

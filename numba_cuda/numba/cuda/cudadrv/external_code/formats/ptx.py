@@ -28,10 +28,11 @@ _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+[\w$%]
 
 @dataclass(frozen=True)
 class Ptx:
-    """The architecture that PTX names in its header."""
+    """The architecture that PTX names in its header; ``text`` is all of it without comments and strings' content."""
 
     sm: int
     suffix: str
+    text: bytes
 
     @property
     def target(self) -> str:
@@ -96,7 +97,7 @@ def read_ptx(code: bytes) -> Ptx:
         if difference := text.count(opening) - text.count(closing):
             brace, how = (opening, "truncated or damaged") if difference > 0 else (closing, "damaged")
             raise FormatError(f"{abs(difference)} {brace.decode()!r} too many: it is {how}")
-    return Ptx(int(target[1]), target[2].decode())
+    return Ptx(int(target[1]), target[2].decode(), text)
 
 
 def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:
