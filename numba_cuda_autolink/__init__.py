@@ -1,14 +1,75 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parts of numba-cuda-autolink that need no Numba. The rest is the package ``numba.cuda.autolink``.
+"""The parts of numba-cuda-autolink that need no Numba: above all, loading and launching finished kernels.
 
-=================  ==============================================================================================
-``import_hook``    installed when Python starts: importing ``numba.cuda`` activates the project
-``command_entry``  the script ``numba-cuda-autolink``
-=================  ==============================================================================================
+- `load`: the kernels of a file that `numba.cuda.autolink.save` wrote.
+- `KernelLibrary`, `Kernel`: what `load` returns, and the kernels in it.
+- `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
+
+====================  ==============================================================================================
+``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
+``command_entry``     the script ``numba-cuda-autolink``
+``library``           the kernels of a file, loaded when they are first launched
+``kernel_file``       the files of finished kernels: writing and reading
+``parameters``        what a kernel's parameters accept, and how they are passed
+``architecture``      which code runs on which GPU
+``launching``         kernels that are ready to be launched, and their launches
+``signature_choice``  which signature of a kernel fits the arguments of a launch
+``run_source``        the generated function that packs the arguments of one launch and launches it
+``packing``           Python values as the bytes of a kernel's parameters
+``arguments``         arrays of other libraries as views of device memory
+``dlpack``            DLPack capsules
+``streams``           streams of other libraries as the driver's handles
+``driver``            the CUDA driver: its errors, and the device of the current context
+``errors``            the errors of finished kernels
+====================  ==============================================================================================
+
+The rest of the project is the package ``numba.cuda.autolink``.
 """
 
+from __future__ import annotations
 
-def __getattr__(name: str) -> str:
+TYPE_CHECKING = False  # typing takes milliseconds, and Python imports this package whenever it starts
+if TYPE_CHECKING:
+    import os
+    from typing import Any
+
+    from .library import KernelLibrary
+
+# Public names by the module that defines them. Modules are imported when a name is first used.
+_NAMES = {
+    "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
+    "launching": ("Kernel",),
+    "library": ("KernelLibrary",),
+}
+_WHERE = {name: module for module, names in _NAMES.items() for name in names}
+__all__ = sorted([*_WHERE, "load"])
+
+
+def load(path: str | os.PathLike[str]) -> KernelLibrary:
+    """Return the finished kernels of the file *path*: ``load("axpy.kernels").axpy[blocks, threads](...)``.
+
+    Neither Numba nor a compiler is imported. The file is checked as it is read: the index now, a kernel's description
+    when it is asked for, its code when it is first launched.
+
+    Raises
+    ------
+    KernelFileError
+        If *path* is not a file of finished kernels, is damaged or truncated, or was written by a later version.
+    OSError
+        If it cannot be opened.
+    """
+    from .library import KernelLibrary
+
+    return KernelLibrary(path)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        import importlib
+
+        value = getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+        globals()[name] = value
+        return value
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import metadata

@@ -11,7 +11,8 @@ Public names:
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
-- `build`, `LinkedKernel`: finished kernels, built without a GPU.
+- `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
+- `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
 - `cache`, `testing`: the cache on disk; for tests of objects with linkable code, without a GPU.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
@@ -30,6 +31,9 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``ahead_of_time``      building finished kernels without a GPU
+``finished_kernels``   files of finished kernels
+``bound_kernels``      kernels of this process with the launch of finished kernels
+``kernel_parameters``  the parameters of a kernel as plain data
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
 ``python_code``        names that Python code uses, and what identifies the code of a module
@@ -45,11 +49,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import Any
 
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
 _NAMES = {
     "autolink.ahead_of_time": ("LinkedKernel", "build"),
+    "autolink.bound_kernels": ("bind",),
+    "autolink.finished_kernels": ("save",),
     "autolink.compilation": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
@@ -80,9 +87,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "__version__":
-        from numba_cuda_autolink import __version__
-
-        return __version__
+        return importlib.import_module("numba_cuda_autolink").__version__
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -113,8 +118,6 @@ def _start() -> None:
     try:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
-        import warnings
-
         warnings.warn(str(error), stacklevel=2)
 
 

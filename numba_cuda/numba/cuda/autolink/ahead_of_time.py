@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from numba import cuda
 from numba.cuda import dispatcher
@@ -20,7 +21,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCa
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import without_device
-from .frontends.numba_cuda import isolated_device_functions
+from .finished_kernels import LaunchFacts, save
 from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
 
@@ -45,12 +46,14 @@ class LinkedKernel:
         The `ComputeCapability` that it was built for, equal to ``(9, 0)`` or ``(9, 0, "a")``.
     output:
         ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
-    call_sites:
-        The calls whose objects provided code, in order of first use.
-    inputs:
-        The code that was linked besides the kernel's own, in order.
+    call_sites, inputs:
+        The calls whose objects provided code, in order of first use; the code that was linked besides the kernel's own.
     prototypes:
         The functions that its calls reference, with the LLVM function types of the calls.
+    signature:
+        The types of its arguments, as text.
+    launch:
+        What a launch must know besides the code.
     report:
         A `Report` of the build, made when it is first read.
     """
@@ -62,7 +65,8 @@ class LinkedKernel:
     call_sites: tuple[CallSite, ...]
     inputs: tuple[PlannedInput, ...]
     prototypes: Mapping[str, str] = field(repr=False, compare=False)
-    _signature: str = field(repr=False)
+    signature: str = field(repr=False)
+    launch: LaunchFacts = field(repr=False, compare=False)
     _facts: BuildFacts = field(repr=False, compare=False)
 
     @functools.cached_property
@@ -70,20 +74,43 @@ class LinkedKernel:
         """What each call provided, how it was linked, and the result."""
         from .reports.collect import of_facts
 
-        return of_facts(self._facts, self._signature, lambda: self.inputs, self.code, self.output)
+        return of_facts(self._facts, self.signature, lambda: self.inputs, self.code, self.output)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
+        save(path, [self])
 
 
-@global_compiler_lock
+@overload
 def build(
     kernel: Any,
     signature: Any,
     *,
-    cc: ComputeCapabilityLike | None = None,
+    cc: list[Any],
+    output: str = ...,
+    entry_name: str | None = ...,
+    **jit_options: Any,
+) -> list[LinkedKernel]: ...
+@overload
+def build(
+    kernel: Any,
+    signature: Any,
+    *,
+    cc: ComputeCapabilityLike | None = ...,
+    output: str = ...,
+    entry_name: str | None = ...,
+    **jit_options: Any,
+) -> LinkedKernel: ...
+def build(
+    kernel: Any,
+    signature: Any,
+    *,
+    cc: ComputeCapabilityLike | list[Any] | None = None,
     output: str = "cubin",
     entry_name: str | None = None,
     **jit_options: Any,
-) -> LinkedKernel:
-    """Compile and link *kernel* for one signature and compute capability; no GPU is needed.
+) -> LinkedKernel | list[LinkedKernel]:
+    """Compile and link *kernel* for one signature and compute capability, or a list of them; no GPU is needed.
 
     Parameters
     ----------
@@ -93,7 +120,8 @@ def build(
         As for ``cuda.jit``: ``"void(float32[::1])"``, ``(float32[::1],)`` or ``void(float32[::1])``.
     cc:
         What `ComputeCapability.parse` accepts: ``(9, 0)``, ``"9.0"``, ``"sm_90"``, ``90``; with the suffix ``a``
-        (``"9.0a"``) for architecture-specific code. Default: that of the current GPU, as a launch would build for it.
+        (``"9.0a"``) for architecture-specific code. For a list of them, a list is returned, with one `LinkedKernel` for
+        each. Default: that of the current GPU, as a launch would build for it.
     output:
         ``"cubin"``; ``"ptx"``, the PTX after link-time optimisation, without inputs that cannot take part in it; or
         ``"ltoir"``, the kernel's own LTO-IR, to be linked later with ``inputs``.
@@ -108,10 +136,8 @@ def build(
     TypeError, ValueError
         If *kernel* is not a kernel; for an unknown option or output; for a compute capability that the CUDA toolkit
         does not know; for an entry name that is not a C identifier or is taken.
-    numba.core.errors.TypingError
-        If the kernel does not compile for the signature, or a called object rejects its arguments.
-    numba.cuda.cudadrv.driver.LinkerError
-        If the link fails.
+    numba.core.errors.TypingError, numba.cuda.cudadrv.driver.LinkerError
+        If the kernel does not compile for the signature, or a called object rejects its arguments; if the link fails.
     """
     if output not in _OUTPUTS:
         raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
@@ -119,6 +145,21 @@ def build(
         raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
+    how = output, entry_name, jit_options
+    if isinstance(cc, list):
+        return [_build(kernel, signature, each, *how) for each in cc]
+    return _build(kernel, signature, cc, *how)
+
+
+@global_compiler_lock
+def _build(
+    kernel: Any,
+    signature: Any,
+    cc: ComputeCapabilityLike | None,
+    output: str,
+    entry_name: str | None,
+    jit_options: dict[str, Any],
+) -> LinkedKernel:
     py_func, options = _function_and_options(kernel, jit_options)
     argtypes, return_type = sigutils.normalize_signature(signature)
     if return_type not in (None, cuda.types.void):
@@ -126,7 +167,7 @@ def build(
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
-    with without_device(parts), isolated_device_functions():
+    with without_device(parts):
         try:
             compiled = dispatcher._Kernel(py_func, argtypes, **options)
         except TypeError as error:
@@ -148,7 +189,8 @@ def build(
     sites = tuple(call.site for call in library.call_sites)
     capability = ComputeCapability(*parts)
     name, called = library._entry_name, library.prototypes
-    return LinkedKernel(code, name, capability, output, sites, plan.inputs, called, types, facts)
+    launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
+    return LinkedKernel(code, name, capability, output, sites, plan.inputs, called, types, launch, facts)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -175,12 +217,8 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
 def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]:
     """Return *cc* as major, minor and suffix; without it, what a launch on the current GPU is built for.
 
-    Raises
-    ------
-    ValueError
-        If *cc* is not a compute capability, the CUDA toolkit does not know it, or there is neither *cc* nor a GPU.
-    LinkError
-        If NVRTC is not installed.
+    Raise `ValueError` if *cc* is not a compute capability, the CUDA toolkit does not know it, or there is neither *cc*
+    nor a GPU; `LinkError` if NVRTC is not installed.
     """
     if cc is None:
         try:

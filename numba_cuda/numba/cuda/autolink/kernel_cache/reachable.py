@@ -20,7 +20,7 @@ from cuda.core import ObjectCode
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from ..compiling.declared_functions import declaration
+from ..compiling.declared_functions import declarations
 from ..protocol.callee import find_callee, identity
 from ..python_code import file_digest, globals_used, names_used, origin_of
 from ..value_fingerprint import UnknownValueError, fingerprint, plain, state
@@ -30,40 +30,23 @@ _MOST_THINGS = 1000
 
 
 class Reached:
-    """Everything that a kernel reaches.
-
-    Parameters
-    ----------
-    function:
-        The kernel's Python function.
-    link:
-        What the kernel names with ``link=``.
-    registered:
-        What counts although nothing names it: labels and values.
-
-    Attributes
-    ----------
-    things:
-        Every object that is reached and is more than a value, in order, each once.
-    parts:
-        For each name by which something is reached (``"kernel.fft.storage_size"``), what it is: short values as they
-        are, others as type and fingerprint, an object that has a name already as that name. Equal in every process in
-        which nothing changed.
-    linked:
-        What is named with ``link=``, by the kernel or a declared function: paths and code in memory.
-    external_code:
-        Whether any of it may bring external code.
-    unknown:
-        The first thing that cannot be told apart from others, in words, so that nothing says whether it changed.
-    """
+    """Everything that a kernel reaches, given its Python function and what it names with ``link=``; and what counts
+    although nothing names it, because it is *registered* with Numba."""
 
     def __init__(
         self, function: Callable[..., Any], link: Iterable[Any] = (), registered: Iterable[tuple[str, Any]] = ()
     ):
+        # Every object that is reached and is more than a value, in order, each once.
         self.things: list[Any] = []
+        # For each name by which something is reached ("kernel.fft.storage_size"), what it is: short values as they are,
+        # others as type and fingerprint, an object that has a name already as that name. Equal in every process in
+        # which nothing changed.
         self.parts: dict[str, str] = {}
+        # What is named with link=, by the kernel or a declared function: paths and code in memory.
         self.linked: list[Any] = []
+        # Whether any of it may bring external code.
         self.external_code = False
+        # The first thing that cannot be fingerprinted, in words, so that nothing says whether it changed.
         self.unknown: str | None = None
         self._labels: dict[Any, str] = {}
         self._numbers: dict[Any, int] = {}
@@ -176,7 +159,7 @@ class Reached:
             self._work.append(functools.partial(self._function, label, value.py_func))
         elif isinstance(value, ExternFunction):
             self._add(label, value.name, value.sig)
-            declared = declaration(value)
+            declared = declarations.get(value)
             if declared is not None:
                 self._add(f"declare_device of {label}", declared.use_cooperative, declared.abi)
                 for number, item in enumerate(declared.link):
@@ -240,10 +223,8 @@ class Reached:
 
 
 def _may_bring_code(value: Any) -> bool:
-    if isinstance(value, ExternFunction):
-        declared = declaration(value)
-        if declared is not None and declared.link:
-            return True
+    if isinstance(value, ExternFunction) and (declared := declarations.get(value)) is not None and declared.link:
+        return True
     return find_callee(value) is not None or hasattr(value, "__numba_cuda_call__")
 
 

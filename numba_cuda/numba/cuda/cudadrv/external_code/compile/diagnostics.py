@@ -7,12 +7,11 @@ import contextlib
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 
-from ..cache.disk import FAILED_SOURCES, write_file
+from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
-from ..inputs.regular_file import read_regular_file
+from ..regular_file import read_regular_file
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -27,8 +26,8 @@ _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bo
 
 
 def errors_in(log: str) -> str:
-    """Return the errors in NVRTC's *log*, each with its line of source, without warnings: the first few of many. Return
-    the whole log if it has no errors."""
+    """Return the errors in NVRTC's *log*, each with its line of source, the first few of many; without warnings, or the
+    whole log if it has no errors."""
     blocks = [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
     errors = [block for block in blocks if _ERROR.search(block.splitlines()[0] if block else "")]
     if not errors:
@@ -64,13 +63,13 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
                 " of include_paths, and a host compiler's macros (__GNUC__) out of defines"
             )
         if _STANDARD_HEADER.fullmatch(name):
-            message = "NVRTC has no headers of the host's C++ library: "
-            if not _is_in_toolkit(f"cuda/std/{_cxx_header(name)}"):
-                return message + f"put a file {name} that defines what is used into one of the source's include_paths"
-            return message + (
-                f"include <cuda/std/{_cxx_header(name)}>, whose names are in cuda::std, or put a file {name} that"
-                " includes it into one of the source's include_paths"
-            )
+            from .translation_unit import toolkit_include_paths
+
+            same = f"cuda/std/c{name[:-2]}" if name.endswith(".h") else f"cuda/std/{name}"
+            todo = f"put a file {name} that defines what is used"
+            if any(os.path.isfile(os.path.join(folder, same)) for folder in toolkit_include_paths()):
+                todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
+            return f"NVRTC has no headers of the host's C++ library: {todo} into one of the source's include_paths"
         return f"add the directory that {name} is in to the source's include_paths"
     if "host functions are not allowed in JIT mode" in errors:
         return (
@@ -89,16 +88,6 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
     return todo
 
 
-def _is_in_toolkit(header: str) -> bool:
-    from .translation_unit import toolkit_include_paths
-
-    return any(os.path.isfile(os.path.join(folder, header)) for folder in toolkit_include_paths())
-
-
-def _cxx_header(name: str) -> str:
-    return f"c{name[:-2]}" if name.endswith(".h") else name
-
-
 def saved(code: bytes, name: str) -> str | None:
     """Return the path of a file with the source *code*: *name* if it is one, else a file written now to the cache's
     directory or to one for temporary files; ``None`` if nothing can be written."""
@@ -107,8 +96,6 @@ def saved(code: bytes, name: str) -> str | None:
             return os.path.abspath(name)
     stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
     file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
-    if path := current_store().disk.save(FAILED_SOURCES, file_name, code):
-        return path
     with contextlib.suppress(OSError):
-        return write_file(tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{FAILED_SOURCES}-"), file_name, code)
+        return current_store().disk.save(FAILED_SOURCES, file_name, code)
     return None

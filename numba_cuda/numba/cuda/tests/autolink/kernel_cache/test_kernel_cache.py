@@ -251,7 +251,7 @@ def test_a_kernel_with_a_pointer_is_not_cached(program):
     for _ in range(2):
         run = program.run()
         assert run.status == "built"
-        assert "is not cached: kernel.add.pointer: a value of type ctypes.c_void_p cannot be told apart" in run.log
+        assert "is not cached: kernel.add.pointer: a value of type ctypes.c_void_p cannot be fingerprinted" in run.log
 
 
 def test_what_an_object_remembers_of_other_kernels_does_no_harm(program):
@@ -886,7 +886,7 @@ LAUNCH = """
         setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
     spy(nvrtc_call, "Program")
     spy(nvvm, "compile_ir")
-    spy(link_run, "Linker")
+    spy(link_run, "link_here")
     import kernels, parts
     for name in sys.argv[2:]:
         x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))

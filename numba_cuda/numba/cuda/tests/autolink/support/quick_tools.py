@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cuda.core import ObjectCode
 from numba.cuda.cudadrv.external_code.compile import jobs, translation_unit
 from numba.cuda.cudadrv.external_code.compile.nvrtc import run_nvrtc
 from numba.cuda.cudadrv.external_code.link import run as link_run
+from numba.cuda.cudadrv.external_code.link import trial
 
 # A text without any of these reads no header.
 _DIRECTIVES = ("#", "%:", "??=")
@@ -53,29 +53,17 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
         what = unit.code, unit.name, dict(unit.options), unit.output, traces
         return _remembered(results, program, what, lambda: compile_in_child(unit, traces=traces))
 
-    class QuickLinker:
-        """Has the methods of `cuda.core.Linker` that are used."""
+    template = _a_cubin()
 
-        template = _a_cubin()
-
-        def __init__(self, *inputs: ObjectCode, options: Any):
-            ran.append("nvJitLink")
-            given = [(each.code_type, each.name, _told_apart_by(results, each.code)) for each in inputs]
-            self._digest = hashlib.sha256(repr((given, options.as_bytes())).encode()).digest()
-
-        def link(self, output: str) -> ObjectCode:
-            assert output == "cubin"
-            return ObjectCode.from_cubin(self.template + self._digest)
-
-        def get_info_log(self) -> str:
-            return ""
-
-        def close(self) -> None:
-            pass
+    def link_here(parts: Any, options: Any, output: str) -> trial.Outcome:
+        ran.append("nvJitLink")
+        given = [(part.kind.name, part.name, _told_apart_by(results, part.code)) for part in parts]
+        digest = _digest(repr((given, options, output)).encode())
+        return trial.Outcome(True, code=template + digest.encode())
 
     translation_unit.run_nvrtc = run
     jobs.compile_in_child = child
-    link_run.Linker = QuickLinker
+    link_run.link_here = link_here
     link_run.doubted = lambda job: []  # linked in no helper process
     os.fsync = lambda file: None
 
@@ -100,9 +88,9 @@ def _remembered(results: Path, program: Path, what: tuple[Any, ...], make: Calla
     return made
 
 
-def _told_apart_by(results: Path, code: Any) -> Any:
+def _told_apart_by(results: Path, code: bytes) -> bytes:
     """Return what tells *code* apart: of LTO-IR that was compiled in some working directory, machine code."""
-    path = results / f"of {_digest(code)}" if isinstance(code, bytes) else results / "of no code"
+    path = results / f"of {_digest(code)}"
     return path.read_bytes() if path.exists() else code
 
 

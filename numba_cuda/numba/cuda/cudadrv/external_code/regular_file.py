@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads files that come from outside: only regular ones, without waiting, and never more than a limit."""
+"""Opens regular files alone: nothing waits for a pipe or a device, and never more is read than a limit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import stat
 
 LARGEST_FILE = 2 << 30  # bytes
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a FIFO",
@@ -17,13 +18,22 @@ _KINDS = {
 }
 
 
+def open_regular(path: str, flags: int) -> int:
+    """Open the regular file at *path*, as an ``opener`` of `open` does. Raise `OSError` if it is something else."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
+    try:
+        _check(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def read_regular_file(path: str | os.PathLike[str], largest: int = LARGEST_FILE) -> bytes:
     """Return the content of the file *path*. Raise `OSError` if it is not there, is not a regular file, or has more
     than *largest* bytes, and `ValueError` if *path* cannot name a file."""
-    kind = stat.S_IFMT(os.stat(path).st_mode)
-    if kind != stat.S_IFREG:
-        raise _not_regular(kind, path)
-    with open(path, "rb", opener=_without_waiting) as file:
+    _check(os.stat(path), path)  # before it is opened, which a device could notice
+    with open(path, "rb", opener=open_regular) as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(largest + 1) if size <= largest else b""
     if max(size, len(content)) > largest:
@@ -34,17 +44,14 @@ def read_regular_file(path: str | os.PathLike[str], largest: int = LARGEST_FILE)
 def refuse_special_file(path: str | os.PathLike[str]) -> None:
     """Raise `OSError` if *path* is neither a regular file nor a directory, so that to open it may take for ever."""
     try:
-        kind = stat.S_IFMT(os.stat(path).st_mode)
+        status = os.stat(path)
     except (OSError, ValueError):
         return
-    if kind not in (stat.S_IFREG, stat.S_IFDIR):
-        raise _not_regular(kind, path)
+    if not stat.S_ISDIR(status.st_mode):
+        _check(status, path)
 
 
-def _not_regular(kind: int, path: str | os.PathLike[str]) -> OSError:
-    what = _KINDS.get(kind, "not a regular file")
-    return OSError(errno.EINVAL, f"it is {what}, expected a regular file", os.fspath(path))
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a FIFO may have taken the place of the file
+def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG:
+        raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'not a regular file')}, expected a regular file", path)

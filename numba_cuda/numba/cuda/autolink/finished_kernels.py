@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Finished kernels in files, which `numba_cuda_autolink.load` reads without Numba and without a compiler."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
+from numba.cuda.cudadrv.external_code.formats.cubin import resources
+from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
+from numba.cuda.cudadrv.external_code.link.plan import NRT, LinkPlan
+
+from numba_cuda_autolink.architecture import CodeFor
+from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.kernel_file import Image, Signature, write
+from numba_cuda_autolink.parameters import leaves, placed
+
+from .kernel_parameters import kernel_parameters
+
+if TYPE_CHECKING:
+    from .ahead_of_time import LinkedKernel
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link."""
+
+    name: str
+    argtypes: tuple[Any, ...]
+    parameter_names: tuple[str, ...]
+    debug: bool
+    extensions: bool
+    cooperative: bool
+    carveout: int | None
+    setup: tuple[Callable[[Any], None], ...]
+    teardown: tuple[Callable[[Any], None], ...]
+    needs_nrt: bool
+
+    @classmethod
+    def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
+        """Return those of numba-cuda's *kernel*, which is called *name* and linked as *plan* says."""
+        return cls(
+            name,
+            tuple(kernel.argument_types),
+            parameter_names(kernel.py_func, len(kernel.argument_types)),
+            kernel.debug,
+            bool(kernel.extensions),
+            kernel.cooperative,
+            kernel.shared_memory_carveout,
+            plan.setup_callbacks,
+            plan.teardown_callbacks,
+            any(NRT in planned.origins for planned in plan.inputs),
+        )
+
+
+def parameter_names(function: Any, count: int) -> tuple[str, ...]:
+    """Return the names of the *count* parameters of a Python function."""
+    code = function.__code__
+    return tuple(code.co_varnames[: code.co_argcount + bool(code.co_flags & 0x04)][:count])
+
+
+def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
+    """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
+
+    Kernels of one name become one kernel with several signatures, and equal signatures one with code for several
+    architectures. The name is that of the Python function, or the ``entry_name`` that it was built with.
+
+    Parameters
+    ----------
+    path:
+        The file, usually with the suffix ``.kernels``. It is replaced as a whole.
+    kernels:
+        What `build` returned, as cubins or PTX. PTX is compiled by the driver of the machine that loads it, for GPUs
+        that no cubin fits.
+
+    Raises
+    ------
+    FinishedKernelError
+        If a kernel needs what only numba-cuda has at run time: NRT, callbacks that cannot be imported by name,
+        arguments without a value at run time, exceptions (``debug=True``), extensions. If two kernels differ and have
+        the same name, signature and architecture.
+    """
+    kernels = list(kernels)
+    if not kernels:
+        raise FinishedKernelError("there are no kernels to save")
+    found: dict[str, dict[Any, list[tuple[LinkedKernel, Image]]]] = {}
+    for linked in kernels:
+        facts = linked.launch
+        try:
+            signature = linked.signature, kernel_parameters(facts.parameter_names, facts.argtypes)
+            image = _image(linked, facts, signature[1])
+        except FinishedKernelError as error:
+            raise FinishedKernelError(f"kernel {facts.name!r} cannot be saved: {error}") from error.__cause__
+        images = found.setdefault(facts.name, {}).setdefault(signature, [])
+        for other, saved in images:
+            if saved.runs_on == image.runs_on and saved != image and other is not linked:
+                raise FinishedKernelError(
+                    f"two kernels are called {facts.name!r}, with signature {linked.signature} for {image.runs_on}\n"
+                    "  what to do: build one of them with another entry_name="
+                )
+        if all(saved.runs_on != image.runs_on for _, saved in images):
+            images.append((linked, image))
+    signatures: dict[str, Sequence[Signature]] = {
+        name: [Signature(text, tree, tuple(image for _, image in images)) for (text, tree), images in each.items()]
+        for name, each in found.items()
+    }
+    write(path, signatures, _versions())
+
+
+def _image(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
+    if linked.output not in ("cubin", "ptx"):
+        raise FinishedKernelError(
+            f"it was built with output={linked.output!r}\n  what to do: build it with output='cubin' or output='ptx'"
+        )
+    _check_runtime(facts)
+    read = cubin_parameters if linked.output == "cubin" else ptx_parameters
+    try:
+        layout = read(linked.code, linked.entry_name)
+        bounds = launch_bounds(linked.code, linked.entry_name) if linked.output == "cubin" else None
+    except FormatError as error:
+        raise FinishedKernelError(f"the parameters cannot be read from its code: {error}") from error
+    if placed(parameters, layout) is None:
+        expected = (leaf.size for leaf in leaves(parameters))
+        raise FinishedKernelError(
+            f"its code takes other parameters than {linked.signature}\n"
+            f"  expected: {_sizes(expected)}\n  got: {_sizes(size for _, size in layout)}"
+        )
+    used = resources(linked.code, linked.entry_name) if linked.output == "cubin" else {}
+    return Image(
+        CodeFor(*linked.cc.parts, linked.output),
+        linked.entry_name,
+        linked.code,
+        layout,
+        used.get("shared"),
+        used.get("registers"),
+        bounds,
+        facts.cooperative,
+        facts.carveout,
+        tuple(map(_importable, facts.setup)),
+        tuple(map(_importable, facts.teardown)),
+        linked.report.to_json(indent=None).encode(),
+    )
+
+
+def _sizes(sizes: Iterable[int]) -> str:
+    return f"{' '.join(map(str, sizes)) or 'none'} (bytes)"
+
+
+def _check_runtime(facts: LaunchFacts) -> None:
+    if facts.needs_nrt:
+        raise FinishedKernelError(
+            "it uses numba-cuda's runtime for reference counting (NRT)\n  what to do: make its arrays before the launch"
+        )
+    check_launchable(facts.name, facts)
+
+
+def check_launchable(name: str, kernel: Any) -> None:
+    """Raise `FinishedKernelError` if numba-cuda's *kernel*, or its facts, needs numba-cuda's own launch."""
+    if kernel.debug:
+        raise FinishedKernelError(
+            f"{name} raises Python exceptions (debug=True), which only numba-cuda's own launch reports"
+            "\n  what to do: build it with debug=False; lineinfo=True keeps source lines"
+        )
+    if kernel.extensions:
+        raise FinishedKernelError(
+            f"the arguments of {name} pass through extensions=\n  what to do: pass what the extensions make of them"
+        )
+
+
+def _importable(callback: Any) -> str:
+    module, name = getattr(callback, "__module__", None), getattr(callback, "__qualname__", None)
+    try:
+        if not module or not name or module == "__main__":
+            raise ImportError
+        found = operator.attrgetter(name)(importlib.import_module(module))
+        if found is not callback and found != callback:
+            raise ImportError
+    except (ImportError, AttributeError):
+        raise FinishedKernelError(
+            f"its callback {callback!r} cannot be imported by a name\n"
+            "  what to do: make it a function at the top level of a module that the application has"
+        ) from None
+    return f"{module}:{name}"
+
+
+def _versions() -> dict[str, str]:
+    from .commands.doctor_command import versions
+
+    libraries = {
+        "NVRTC": toolkit.nvrtc_version(),
+        "NVVM": toolkit.nvvm_version(),
+        "nvJitLink": toolkit.nvjitlink_version(),
+    }
+    return versions() | {name: ".".join(map(str, version)) for name, version in libraries.items() if version}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Numba's types of a kernel's arguments as the plain parameters that finished kernels are launched with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.np import numpy_support
+
+from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.parameters import Parameter, element_type
+
+
+def kernel_parameters(names: Iterable[str], argtypes: Iterable[Any]) -> tuple[Parameter, ...]:
+    """Return the parameters *names* of the Numba types *argtypes*. Raise `FinishedKernelError` for a type whose values
+    cannot be passed to a kernel at run time."""
+    return tuple(_parameter(name, each) for name, each in zip(names, argtypes, strict=True))
+
+
+def _parameter(name: str, numba_type: Any) -> Parameter:
+    if isinstance(numba_type, types.Array):
+        dtype = _element_type(name, numba_type.dtype)
+        return Parameter("array", name, dtype, numba_type.ndim, numba_type.layout, not numba_type.mutable)
+    if isinstance(numba_type, types.EnumMember):
+        return _parameter(name, numba_type.dtype)
+    if isinstance(numba_type, types.Boolean):
+        return Parameter("bool", name, "|b1")
+    if isinstance(numba_type, types.BaseTuple):
+        fields = getattr(numba_type, "fields", None) or map(str, range(len(numba_type)))
+        return Parameter("tuple", name, items=kernel_parameters(fields, numba_type.types))
+    if isinstance(numba_type, (types.CPointer, types.RawPointer)):
+        return Parameter("pointer", name)
+    if numba_type == types.none:
+        return Parameter("none", name)
+    kinds = {
+        "complex": types.Complex,
+        "datetime": (types.NPDatetime, types.NPTimedelta),
+        "record": types.Record,
+        "number": (types.Integer, types.Float),
+    }
+    for kind, classes in kinds.items():
+        if isinstance(numba_type, classes) and not isinstance(numba_type, types.Literal):
+            return Parameter(kind, name, _element_type(name, numba_type))
+    why = "its value is part of the code" if isinstance(numba_type, types.Literal) else "it has no value at run time"
+    raise _refused(name, numba_type, why)
+
+
+def _element_type(name: str, numba_type: Any) -> Any:
+    try:
+        return element_type(numpy_support.as_dtype(numba_type))
+    except NotImplementedError:
+        raise _refused(name, numba_type, "NumPy has no such type") from None
+
+
+def _refused(name: str, numba_type: Any, why: str) -> FinishedKernelError:
+    return FinishedKernelError(
+        f"parameter {name!r} of type {numba_type} cannot be passed to a finished kernel: {why}\n"
+        "  what to do: give it an array, number, record, pointer or tuple type, or use its value as a global or closure"
+        " variable of the kernel"
+    )

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The CUDA driver through cuda.bindings: its errors, and the device of the current context."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from .errors import LaunchError, called_at
+
+_NO_CONTEXT = (201, 400, 709)  # CUDA_ERROR_INVALID_CONTEXT, INVALID_HANDLE, CONTEXT_IS_DESTROYED
+_FAULTS = range(700, 720)  # errors of kernels, which the driver reports later
+
+
+class DriverError(LaunchError):
+    """The driver returned an error. ``code`` is its number."""
+
+    def __init__(self, message: str, code: int):
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def is_of_context(self) -> bool:
+        """Whether it can mean that a function belongs to another context than the current one."""
+        return self.code in _NO_CONTEXT
+
+
+class Device(NamedTuple):
+    """The device of a context."""
+
+    ordinal: int
+    compute_capability: tuple[int, int]
+    most_shared: int
+    reads_host_memory: bool
+
+
+@functools.cache
+def bindings() -> Any:
+    """Return the module ``cuda.bindings.driver``, with the driver initialized."""
+    from cuda.bindings import driver
+
+    try:
+        called(driver.cuInit, 0, api=driver)
+    except RuntimeError as error:
+        if isinstance(error, DriverError):
+            raise
+        raise LaunchError(f"there is no CUDA driver: {error}\n  what to do: run this where a GPU is") from error
+    return driver
+
+
+def called(function: Any, *args: Any, api: Any = None) -> Any:
+    """Return what a *function* of the driver returns for *args* besides its error code. Raise `DriverError` for one."""
+    error, *results = function(*args)
+    if int(error) != 0:
+        raise refused(api or bindings(), function.__name__, int(error))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def refused(api: Any, what: str, code: int) -> DriverError:
+    """Return the error for *what*, which failed with *code*."""
+    error = api.CUresult(code)
+    text = [_text(function(error)[1]) for function in (api.cuGetErrorName, api.cuGetErrorString)]
+    hint = (
+        "\n  what to do: find the launch before this one that failed, with compute-sanitizer" if code in _FAULTS else ""
+    )
+    return DriverError(f"{what} failed: {text[0]} ({text[1]}){called_at()}{hint}", code)
+
+
+def current_context() -> int:
+    """Return the current context. Without one, the primary context of device 0 becomes current, as in the runtime."""
+    api = bindings()
+    context = int(called(api.cuCtxGetCurrent))
+    if not context:
+        created = called(api.cuDevicePrimaryCtxRetain, called(api.cuDeviceGet, 0))
+        called(api.cuCtxSetCurrent, created)
+        context = int(created)
+    return context
+
+
+@functools.cache
+def device_of(context: int) -> Device:
+    """Return the device of *context*, which is current."""
+    api = bindings()
+    handle = called(api.cuCtxGetDevice)
+    names = ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+    major, minor, shared, reads = (
+        called(api.cuDeviceGetAttribute, getattr(api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), handle)
+        for name in (*names, "PAGEABLE_MEMORY_ACCESS")
+    )
+    return Device(int(handle), (major, minor), shared, bool(reads))
+
+
+@functools.cache
+def device_count() -> int:
+    """Return how many GPUs there are."""
+    return int(called(bindings().cuDeviceGetCount))
+
+
+def _text(name: Any) -> str:
+    return name.decode() if isinstance(name, bytes) else str(name)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The errors of finished kernels: of their files, of the arguments of a launch, and of the launch."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class FinishedKernelError(Exception):
+    """A finished kernel cannot be saved, loaded or launched. The base class of the errors below."""
+
+
+class KernelFileError(FinishedKernelError, ValueError):
+    """A file is not a file of finished kernels, or is damaged."""
+
+
+class ArgumentError(FinishedKernelError, TypeError):
+    """An argument does not fit its parameter. Nothing was launched."""
+
+
+class LaunchError(FinishedKernelError, RuntimeError):
+    """A launch is not possible as it is configured, or the driver refused it."""
+
+
+def called_at() -> str:
+    """Return the line of an error that says where the innermost caller outside this package is."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_back is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((_HERE, "<launch of")):
+            break
+        frame = frame.f_back
+    return f"\n  called at: {frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernels of a file, loaded when they are first launched."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import operator
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .architecture import best
+from .driver import Device, bindings, called
+from .errors import KernelFileError, LaunchError, called_at
+from .kernel_file import Image, KernelFile, Signature
+from .launching import Kernel, Loaded
+from .parameters import placed
+
+
+class KernelLibrary:
+    """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
+
+    Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self._file = KernelFile(path)
+        self._kernels: dict[str, Kernel] = {}
+        self._unload: list[weakref.finalize] = []
+
+    def __getitem__(self, name: str) -> Kernel:
+        """Return the kernel *name*. Raise `KeyError` if there is none."""
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            if name not in self._file.names:
+                near = difflib.get_close_matches(str(name), self._file.names, n=3)
+                hint = f"; did you mean {' or '.join(near)}?" if near else ""
+                raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
+            kernel = self._kernels.setdefault(name, Kernel(name, lambda: self._codes(name)))
+        return kernel
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file.names)
+
+    def __len__(self) -> int:
+        return len(self._file.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._file.names
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self})
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} kernels of {self._file.path}>"
+
+    def __enter__(self) -> KernelLibrary:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""
+        for kernel in self._kernels.values():
+            kernel.close()
+        for finalizer in self._unload:
+            finalizer()
+        self._file.close()
+
+    def _codes(self, name: str) -> list[_SavedCode]:
+        return [_SavedCode(self._file, self._unload, name, signature) for signature in self._file.signatures(name)]
+
+
+class _SavedCode:
+    """The code of a kernel and signature in a file."""
+
+    def __init__(self, file: KernelFile, unload: list[weakref.finalize], kernel: str, signature: Signature):
+        self.text, self.parameters = signature.text, signature.parameters
+        self._file, self._unload, self._kernel, self._images = file, unload, kernel, signature.images
+
+    def load(self, device: Device) -> Loaded:
+        """Load the code that fits *device* best into the current context, and run the setup callbacks."""
+        number = best([image.runs_on for image in self._images], device.compute_capability)
+        if number is None:
+            has = ", ".join(str(image.runs_on) for image in self._images)
+            major, minor = device.compute_capability
+            raise LaunchError(
+                f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}{called_at()}"
+                f"\n  file: {self._file.path}\n  it has: {has}"
+                f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
+            )
+        image = self._images[number]
+        module = _Module(self._file.read(image.code), image)
+        finalizer = weakref.finalize(module, _unload, module.handle, image, module.object_code)
+        self._unload.append(finalizer)
+        for name in image.setup:
+            imported(name, self._kernel)(module.object_code)
+        api = bindings()
+        kernel = called(api.cuLibraryGetKernel, module.handle, image.entry.encode())
+        function = called(api.cuKernelGetFunction, kernel)
+        own = placed(self.parameters, image.layout)
+        assert own is not None  # what is read from a file is checked there
+        return Loaded(function, own, image.carveout, image.cooperative, module)
+
+
+class _Module:
+    """Code that the driver loaded."""
+
+    def __init__(self, code: bytes, image: Image):
+        self.object_code: Any = None
+        if image.setup or image.teardown:
+            # numba-cuda calls callbacks with the code as cuda.core's object.
+            from cuda.core import ObjectCode
+
+            make = ObjectCode.from_ptx if image.runs_on.kind == "ptx" else ObjectCode.from_cubin
+            self.object_code = make(code)
+            self.handle = self.object_code.handle
+        else:
+            text = code + b"\0" if image.runs_on.kind == "ptx" else code
+            self.handle = called(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
+
+
+def _unload(handle: Any, image: Image, object_code: Any) -> None:
+    for name in image.teardown:
+        imported(name, image.entry)(object_code)
+    if object_code is None:  # cuda.core unloads its own
+        bindings().cuLibraryUnload(handle)
+
+
+def imported(name: str, kernel: str) -> Callable[[Any], None]:
+    """Return the callback that ``module:function`` names. Raise `KernelFileError` if it cannot be imported."""
+    module, _, function = name.partition(":")
+    try:
+        found: Callable[[Any], None] = operator.attrgetter(function)(importlib.import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise KernelFileError(
+            f"{kernel} needs the callback {name}, which cannot be imported: {error}"
+            "\n  what to do: install the module that has it"
+        ) from error
+    return found

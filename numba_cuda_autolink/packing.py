@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python values as the bytes of a kernel's parameters: checked, and written in place.
+
+The driver takes all parameters as one buffer. Each writer below checks a value and writes it at its offsets; the module
+`run_source` generates the function that does the common cases without calling them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import math
+import numbers
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .arguments import Misfit, View, contiguous_strides, view_of
+from .driver import Device
+from .errors import ArgumentError, called_at
+from .parameters import ElementType, Leaf, Parameter, item_size, type_name
+
+_VIEWS = "qQiIhHbBfd"  # formats that a memoryview writes
+_HALF = struct.Struct("<e")
+
+Writer = Callable[[Any, int], None]
+
+
+class Buffer:
+    """The bytes of a kernel's parameters. ``views`` writes one number: ``views["f"][3]`` is the one at byte 12.
+    ``extra`` is the address of what ``cuLaunchKernelEx`` takes as ``extra``."""
+
+    def __init__(self, size: int):
+        self._bytes = ctypes.create_string_buffer((size + 7) // 8 * 8 or 8)
+        view = memoryview(self._bytes).cast("B")
+        self.views: dict[str, Any] = {code: view.cast(code) for code in _VIEWS}  # type: ignore[call-overload]
+        self.bytes = view
+        self._size = ctypes.c_size_t(size)
+        # CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END
+        addresses = 1, ctypes.addressof(self._bytes), 2, ctypes.addressof(self._size), 0
+        self._extra = (ctypes.c_void_p * 5)(*addresses)
+        self.extra = ctypes.addressof(self._extra)
+
+    def write(self, leaf: Leaf, value: Any) -> None:
+        """Write *value* as *leaf*."""
+        if leaf.code == "e":
+            try:
+                _HALF.pack_into(self.bytes, leaf.offset, value)
+            except OverflowError:
+                _HALF.pack_into(self.bytes, leaf.offset, math.copysign(math.inf, value))
+        else:
+            self.views[leaf.code][leaf.offset // leaf.size] = value
+
+
+class Place(NamedTuple):
+    """The parameter that a writer is for, for messages."""
+
+    kernel: str
+    position: int
+    name: str
+    parameter: Parameter
+
+    def inside(self, item: Parameter) -> Place:
+        """Return the place of an *item* of this tuple."""
+        return Place(self.kernel, self.position, f"{self.name}[{item.name}]", item)
+
+    def misfit(self, got: str, remedy: str = "") -> ArgumentError:
+        """Return the error for an argument that is *got* instead."""
+        todo = f"\n  what to do: {remedy}" if remedy else ""
+        return ArgumentError(
+            f"{self.kernel}: argument {self.position}, {self.name!r}, does not fit{called_at()}"
+            f"\n  expected: {self.parameter}\n  got: {got}{todo}"
+        )
+
+
+def writers(
+    kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Leaf], buffer: Buffer, device: Device
+) -> list[Writer]:
+    """Return the writer of each of *parameters*, which are passed as *leaves*, for launches on *device*."""
+    rest = iter(leaves)
+    places = (Place(kernel, number, each.name, each) for number, each in enumerate(parameters, 1))
+    return [_writer(place, rest, buffer, device) for place in places]
+
+
+def _writer(place: Place, rest: Iterator[Leaf], buffer: Buffer, device: Device) -> Writer:
+    parameter = place.parameter
+    if parameter.kind == "tuple":
+        return _tuple(place, [_writer(place.inside(item), rest, buffer, device) for item in parameter.items])
+    own = [next(rest) for _ in parameter.codes]
+    if parameter.kind == "array":
+        return _array(place, own, buffer, device)
+    if parameter.kind in ("record", "pointer"):
+        return _address(place, own[0], buffer, device)
+    if parameter.kind == "none":
+        return _none(place)
+    convert = _CONVERSIONS[parameter.kind]
+    dtype = parameter.dtype
+
+    def write(value: Any, stream: int) -> None:
+        if isinstance(value, enum.Enum):
+            value = value.value
+        try:
+            for leaf, part in zip(own, convert(value, dtype), strict=True):
+                buffer.write(leaf, part)
+        except Misfit as error:
+            raise place.misfit(error.got, error.remedy) from None
+        except (ValueError, OverflowError):
+            low, high = limits(own[0].code)
+            raise place.misfit(f"{value!r:.60}, which is not between {low} and {high}") from None
+
+    return write
+
+
+def limits(code: str) -> tuple[int, int]:
+    """Return the least and the greatest integer of the `struct` *code*."""
+    bits = 8 * struct.calcsize(code)
+    return (0, (1 << bits) - 1) if code.isupper() else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def _tuple(place: Place, items: list[Writer]) -> Writer:
+    def write(value: Any, stream: int) -> None:
+        if not isinstance(value, tuple):
+            raise place.misfit(_shown(value))
+        if len(value) != len(items):
+            raise place.misfit(f"a tuple of {len(value)}")
+        for item, each in zip(items, value, strict=True):
+            item(each, stream)
+
+    return write
+
+
+def _none(place: Place) -> Writer:
+    def write(value: Any, stream: int) -> None:
+        if value is not None:
+            raise place.misfit(_shown(value))
+
+    return write
+
+
+# Numbers
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {value!r:.60}"
+
+
+def _number(value: Any, dtype: ElementType | None) -> tuple[Any]:
+    if str(dtype)[1] == "f" and isinstance(value, numbers.Real):
+        return (float(value),)
+    if str(dtype)[1] != "f" and isinstance(value, numbers.Integral):
+        return (int(value),)
+    raise Misfit(_shown(value))
+
+
+def _complex(value: Any, dtype: ElementType | None) -> tuple[Any, Any]:
+    if not isinstance(value, numbers.Complex):
+        raise Misfit(_shown(value))
+    number = complex(value)
+    return number.real, number.imag
+
+
+def _bool(value: Any, dtype: ElementType | None) -> tuple[Any]:
+    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+    if not is_bool and not (isinstance(value, numbers.Integral) and value in (0, 1)):
+        raise Misfit(_shown(value))
+    return (int(bool(value)),)
+
+
+def _datetime(value: Any, dtype: ElementType | None) -> tuple[Any]:
+    if isinstance(value, int):
+        return (value,)  # in units of the type
+    given = getattr(value, "dtype", None)
+    if getattr(given, "str", None) != dtype:
+        raise Misfit(_shown(value), f"pass a value of {type_name(dtype)}, or an integer in its unit")
+    return (int(value.view("i8")),)
+
+
+_CONVERSIONS: dict[str, Callable[[Any, ElementType | None], tuple[Any, ...]]] = {
+    "number": _number,
+    "complex": _complex,
+    "bool": _bool,
+    "datetime": _datetime,
+}
+
+
+# Memory
+
+
+def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer:
+    dtype = place.parameter.dtype
+
+    def write(value: Any, stream: int) -> None:
+        try:
+            address = int(value) if dtype is None and _is_address(value) else _view(value, stream).pointer
+        except Misfit as error:
+            raise place.misfit(error.got, error.remedy) from None
+        buffer.write(leaf, address)
+
+    def _view(value: Any, stream: int) -> View:
+        view = view_of(value, stream, device)
+        if dtype is not None and view.dtype != dtype:
+            is_bytes = view.dtype is None or view.dtype in ("|u1", "|i1")
+            if not is_bytes or view.size < item_size(dtype) or not view.is_contiguous("C", 1):
+                raise Misfit(f"{view}", "pass a record on the device, or its bytes")
+        return view
+
+    return write
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) or type(value).__name__ == "CUdeviceptr"
+
+
+def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) -> Writer:
+    parameter = place.parameter
+    dtype, ndim, layout = parameter.dtype, parameter.ndim, parameter.layout
+    assert dtype is not None
+    itemsize = item_size(dtype)
+    # The memory of Numba's runtime, of which arrays from outside have none, and the item size do not change.
+    for leaf, constant in zip(own, (0, 0, None, itemsize), strict=False):
+        if constant is not None:
+            buffer.write(leaf, constant)
+
+    def write(value: Any, stream: int) -> None:
+        try:
+            view = view_of(value, stream, device)
+            if view.dtype is None and view.size % itemsize == 0:  # bytes without a type
+                view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
+            if view.dtype != dtype or len(view.shape) != ndim:
+                raise Misfit(f"{view}")
+            if layout != "A" and not view.is_contiguous(layout, itemsize):
+                raise Misfit(f"{view}", "make a contiguous copy, or build the kernel for layout A, array(..., [:])")
+            if view.readonly and not parameter.readonly:
+                raise Misfit(f"{view}", "copy it")
+        except Misfit as error:
+            raise place.misfit(error.got, error.remedy) from None
+        strides = view.strides or contiguous_strides(view.shape, itemsize, "C" if layout == "A" else layout)
+        for leaf, number in zip(own[2:], (view.size, itemsize, view.pointer, *view.shape, *strides), strict=True):
+            buffer.write(leaf, number)
+
+    return write
