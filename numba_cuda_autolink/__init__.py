@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     import os
     from typing import Any
 
+    from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
+    from .launching import Kernel
     from .library import KernelLibrary
+
+    __version__: str
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
@@ -42,7 +46,7 @@ _NAMES = {
     "library": ("KernelLibrary",),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted([*_WHERE, "load"])
+__all__ = ["ArgumentError", "FinishedKernelError", "Kernel", "KernelFileError", "KernelLibrary", "LaunchError", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> KernelLibrary:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -296,7 +297,8 @@ class Kernel:
         if not how[2:] or how[2] is None or isinstance(how[2], int):
             if len(self._launches) >= _MOST_KEPT:
                 self._launches.clear()
-            self._launches[how] = launch
+            with contextlib.suppress(TypeError):  # sizes may be lists
+                self._launches[how] = launch
         return launch
 
     def configure(

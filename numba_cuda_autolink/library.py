@@ -102,7 +102,7 @@ class _SavedCode:
             )
         image = self._images[number]
         module = _Module(self._file.read(image.code), image)
-        finalizer = weakref.finalize(module, _unload, module.handle, image, module.object_code)
+        finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
         self._unload.append(finalizer)
         for name in image.setup:
             imported(name, self._kernel)(module.object_code)
@@ -131,11 +131,11 @@ class _Module:
             self.handle = called(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
 
 
-def _unload(handle: Any, image: Image, object_code: Any) -> None:
+def _unload(api: Any, handle: Any, image: Image, object_code: Any) -> None:
     for name in image.teardown:
         imported(name, image.entry)(object_code)
     if object_code is None:  # cuda.core unloads its own
-        bindings().cuLibraryUnload(handle)
+        api.cuLibraryUnload(handle)
 
 
 def imported(name: str, kernel: str) -> Callable[[Any], None]:

@@ -25,7 +25,7 @@ _RUN = """\
 def new_run(buffer, put, device, function):
     extra = buffer.extra
     {setup}
-    def run(config, stream, arguments):
+    def run(config, stream, arguments, kept=buffer):
         {state}
         try:
             {unpack}

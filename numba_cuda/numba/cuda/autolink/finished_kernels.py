@@ -183,7 +183,7 @@ def _importable(callback: Any) -> str:
             raise ImportError
     except (ImportError, AttributeError):
         raise FinishedKernelError(
-            f"its callback {callback!r} cannot be imported by a name\n"
+            f"a callback of its module cannot be imported by a name\n  callback: {callback!r}\n"
             "  what to do: make it a function at the top level of a module that the application has"
         ) from None
     return f"{module}:{name}"

@@ -15,6 +15,8 @@ from numba.cuda.autolink.commands import doctor_command
 from numba.cuda.autolink.commands.command_line import main
 from numba.cuda.cudadrv.external_code.link import trial
 
+import numba_cuda_autolink
+
 KERNELS = """
 import types
 from numba import cuda
@@ -123,6 +125,15 @@ def test_build_makes_one_fatbin_for_several_architectures(kernels, tmp_path):
     assert [kernel["architecture"] for kernel in manifest["kernels"]] == ["sm_80", "sm_90a"]
     assert {kernel["entry_name"] for kernel in manifest["kernels"]} == {"function"}
     assert out.read_bytes().count(b"\x7fELF") == 2 or len(out.read_bytes()) > 1000  # compressed or not
+
+
+def test_build_writes_finished_kernels(kernels, tmp_path, capsys):
+    out = tmp_path / "built.kernels"
+    assert main(["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0a", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: {out.stat().st_size} bytes, kernel for sm_80, sm_90a\n"
+    library = numba_cuda_autolink.load(out)
+    assert list(library) == ["kernel"] and len(library.kernel.signatures) == 1
+    assert [path.name for path in tmp_path.glob("built*")] == ["built.kernels"]
 
 
 ERRORS = {
