@@ -113,7 +113,8 @@ def _torch(value: Any) -> View:
 
 
 def _numba(value: Any) -> View:
-    if not getattr(value.gpu_data, "is_alive", True):
+    finalizer = getattr(value.gpu_data, "_finalizer", None)
+    if finalizer is not None and not finalizer.alive:
         raise Misfit("an array whose memory was freed")
     pointer = value.device_ctypes_pointer.value or 0
     device = getattr(getattr(value.gpu_data, "context", None), "device", None)

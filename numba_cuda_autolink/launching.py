@@ -174,14 +174,14 @@ class Launch:
         return self._ready.new_run()
 
     def _adopt(self) -> bool:
-        """Take up the current context. Return whether it is another one than before."""
-        context = current_context()
+        """Take up the current context, or the primary one if there is none. Return whether that changed anything."""
+        context, was_made = current_context()
         if context not in self._prepared:
             with _relaxed_capture():
                 ready = self._overload.ready(context)
                 self._prepared[context] = ready, self._config_for(ready)
         ready, config = self._prepared[context]
-        changed = ready is not self._ready
+        changed = was_made or ready is not self._ready
         self._ready, self._config, self._idle = ready, config, ready.idle
         return changed
 

@@ -50,8 +50,7 @@ if a{n} is None or w{n}() is not a{n} or {moved}:
     elif kind is t{n} and a{n}.dtype is g{n} and a{n}.shape == s{n} and a{n}.is_cuda and {same_torch}{on_torch} and (
             not a{n}.is_neg(){conjugate}) and (p := a{n}.data_ptr()):
         Q[{data}] = p
-    elif kind is d{n} and a{n}.dtype == e{n} and a{n}.shape == s{n} and a{n}.strides == x{n} and (
-            a{n}.gpu_data.is_alive{on_numba}):
+    elif kind is d{n} and a{n}.dtype == e{n} and a{n}.shape == s{n} and a{n}.strides == x{n}{on_numba}:
         Q[{data}] = a{n}.device_ctypes_pointer.value or 0
     else:
         w{n}, k{n}, s{n} = nobody, -1, None

@@ -333,6 +333,10 @@ class TestLibraries:
         for _ in range(3):
             launch(arrays[0], 2.0, *arrays[1:])
         assert (arrays[0].copy_to_host() == EXPECTED).all()
+        arrays[2].gpu_data.free()
+        with pytest.raises(ArgumentError, match="was freed"):
+            kernels.fill[1, 32](arrays[2], 2.0)
+        arrays[2] = cuda.to_device(np.ones(100, "f4"))
         half = arrays[0][:50]
         launch(half, 0.0, *arrays[1:])
         assert (arrays[0].copy_to_host() == [1] * 50 + list(EXPECTED[50:])).all()

@@ -458,11 +458,11 @@ class TestDevices:
         launch(CupyArray(), 2.0)
         fake.context = 0
         fake.errors = [CUresult.CUDA_ERROR_INVALID_CONTEXT]
-        with pytest.raises(LaunchError):  # the context is the one that it was prepared for
-            launch(CupyArray(), 2.0)
-        assert fake.context == 0x100
         launch(CupyArray(), 2.0)
-        assert len(fake.launches) == 2
+        assert fake.context == 0x100 and len(fake.launches) == 2
+        fake.errors = [CUresult.CUDA_ERROR_INVALID_CONTEXT]
+        with pytest.raises(LaunchError, match="CUDA_ERROR_INVALID_CONTEXT"):
+            launch(CupyArray(), 2.0)
 
 
 def test_a_launch_that_the_driver_refuses(library, fake):
