@@ -9,7 +9,7 @@ import sys
 def main():
     """Run the command line and return the exit code."""
     try:
-        from numba.cuda.autolink.commands.command_line import main as run
+        from numba.cuda.autolink.commands.main_command import main as run
     except Exception as error:
         doctor = _doctor()
         if sys.argv[1:2] == ["doctor"] and doctor is not None:
@@ -28,7 +28,6 @@ def _doctor():
             spec = importlib.util.spec_from_file_location("numba_cuda_autolink_doctor", path)
             assert spec is not None and spec.loader is not None
             module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module  # dataclasses look their module up there
             spec.loader.exec_module(module)
             return module
     return None

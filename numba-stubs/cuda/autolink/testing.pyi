@@ -52,6 +52,7 @@ class LinkedCode:
     name: str
     size: int
     digest: str
+    text: str | None
     @classmethod
     def of(cls, item: LinkInput) -> LinkedCode: ...
 

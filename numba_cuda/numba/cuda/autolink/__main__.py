@@ -3,6 +3,6 @@
 
 import sys
 
-from .commands.command_line import main
+from .commands.main_command import main
 
 sys.exit(main())

@@ -25,7 +25,7 @@ from numba.cuda.cudadrv.external_code.cache.key import differences
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, current_store
 
-from .reports import words
+from .reports import formatting
 
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "StoredEntry"]
 __all__ += ["clear", "info", "prune", "why"]
@@ -40,7 +40,7 @@ class KindInfo:
     bytes: int
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.entries} entries, {words.size(self.bytes)}"
+        return f"{self.kind}: {self.entries} entries, {formatting.size(self.bytes)}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class CacheInfo:
         state = "off" if not self.enabled else "on, verifying each hit" if self.verify else "on"
         lines = [
             f"cache in {self.directory or '(no directory)'} ({state})",
-            f"  {self.entries} entries, {words.size(self.bytes)} of {words.size(self.max_bytes)}",
+            f"  {self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}",
         ]
         return "\n".join([*lines, *(f"  {kind}" for kind in self.by_kind)])
 
@@ -78,7 +78,7 @@ class History:
         earlier: dict[tuple[str, str], StoredEntry] = {}
         for entry in reversed(self.entries):
             written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.written))
-            lines.append(f"{entry.kind} {entry.name!r}, {words.size(entry.size)}, written {written}")
+            lines.append(f"{entry.kind} {entry.name!r}, {formatting.size(entry.size)}, written {written}")
             before = earlier.get((entry.kind, entry.name))
             if before is not None:
                 lines += [f"  {difference}" for difference in differences(before.parts, entry.parts)]

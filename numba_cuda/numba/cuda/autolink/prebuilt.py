@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
-from numba.cuda.cudadrv.external_code.inputs.regular_file import read_regular_file
+from numba.cuda.cudadrv.external_code.regular_file import read_regular_file
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 

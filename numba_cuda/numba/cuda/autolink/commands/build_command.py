@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import pathlib
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
+from .argument_parsing import CommandError, add_kernel, explained_errors, load
 from .doctor_command import versions
-from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
@@ -37,8 +36,7 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_kernel(parser, signature_required=True)
-    parser.add_argument("--cc", type=compute_capabilities, required=True, metavar="9.0[,10.0]")
+    add_kernel(parser, required=True)
     parser.add_argument("-o", dest="out", metavar="OUT", required=True, type=pathlib.Path)
     parser.add_argument(
         "--output",
@@ -89,16 +87,14 @@ def _fatbin(built: list[Any]) -> bytes:
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
-        major = toolkit.extra().removeprefix("cu")
-        package = "nvidia-nvfatbin" + ("-cu12" if major == "12" else "")
+        package = "nvidia-nvfatbin" + ("-cu12" if toolkit.extra() == "cu12" else "")
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
             f"  what to do: pip install {package}, or build one cubin for each compute capability"
         ) from error
     try:
         for each in built:
-            arch = each.cc.arch.removeprefix("sm_")
-            nvfatbin.add_cubin(handle, each.code, len(each.code), arch, each.entry_name)
+            nvfatbin.add_cubin(handle, each.code, len(each.code), each.cc.arch.removeprefix("sm_"), each.entry_name)
         fatbin = bytearray(nvfatbin.size(handle))
         nvfatbin.get(handle, fatbin)
     finally:
@@ -111,16 +107,19 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
         "format": MANIFEST_FORMAT,
         "file": options.out.name,
         "output": output,
-        "sha256": hashlib.sha256(code).hexdigest(),
+        "sha256": sha256(code),
         "signature": options.sig,
         "kernels": [
             {
-                "entry_name": each.entry_name,
-                "architecture": each.cc.arch,
-                "bytes": len(each.code),
-                "inputs": [_input(planned) for planned in each.inputs],
+                "entry_name": kernel.entry_name,
+                "architecture": kernel.cc.arch,
+                "bytes": len(kernel.code),
+                "inputs": [
+                    {"kind": item.kind, "name": item.name, "sha256": item.sha256, "brought_by": item.origins}
+                    for item in map(LinkedInput.of, kernel.inputs)
+                ],
             }
-            for each in built
+            for kernel in built
         ],
         "versions": {
             **versions(),
@@ -129,9 +128,3 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             "nvJitLink": toolkit.nvjitlink_version(),
         },
     }
-
-
-def _input(planned: PlannedInput) -> dict[str, Any]:
-    item = planned.input
-    known = {"kind": item.kind.name, "name": item.name, "sha256": hashlib.sha256(item.code).hexdigest()}
-    return {**known, "brought_by": list(planned.origins)}

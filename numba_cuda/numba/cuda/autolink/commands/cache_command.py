@@ -9,7 +9,6 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
-from .kernel_arguments import CommandError
 
 
 def add_to(commands: Any) -> None:
@@ -19,39 +18,34 @@ def add_to(commands: Any) -> None:
         help="show, clear or prune the cache on disk, or show what changed",
         description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
     )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    action = actions.add_parser("info", help="show its directory and its size")
-    action.set_defaults(run=_info)
-    action = actions.add_parser("clear", help="remove all entries")
-    action.set_defaults(run=_clear)
-    action = actions.add_parser("prune", help="remove the least recently used entries")
-    action.add_argument("size", nargs="?", metavar="SIZE", help="size to keep, such as 500M (default: the size limit)")
-    action.set_defaults(run=_prune)
-    action = actions.add_parser("why", help="list entries and what changed from one to the next")
-    action.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
-    action.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
-    action.set_defaults(run=_why)
+    parser.set_defaults(run=_run)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    actions.add_parser("info", help="show its directory and its size")
+    actions.add_parser("clear", help="remove all entries")
+    prune = actions.add_parser("prune", help="remove the least recently used entries")
+    prune.add_argument(
+        "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
+    )
+    why = actions.add_parser("why", help="list entries and what changed from one to the next")
+    why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
+    why.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
 
 
-def _info(options: argparse.Namespace) -> int:
-    print(cache.info())
+def _size(text: str) -> int:
+    size = parse_size(text)
+    if size is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 500M, 2G or 0")
+    return size
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.action == "info":
+        print(cache.info())
+    elif options.action == "why":
+        history = cache.why(options.name, options.kind)
+        print(history)
+        return 0 if history.entries else 1
+    else:
+        removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
+        print(f"{removed} entries removed")
     return 0
-
-
-def _clear(options: argparse.Namespace) -> int:
-    print(f"{cache.clear()} entries removed")
-    return 0
-
-
-def _prune(options: argparse.Namespace) -> int:
-    size = None if options.size is None else parse_size(options.size)
-    if size is None and options.size is not None:
-        raise CommandError(f"{options.size!r} is not a size, such as 500M, 2G or 0", 2)
-    print(f"{cache.prune(size)} entries removed")
-    return 0
-
-
-def _why(options: argparse.Namespace) -> int:
-    history = cache.why(options.name, options.kind)
-    print(history)
-    return 0 if history.entries else 1

@@ -7,7 +7,7 @@ This module imports nothing of Numba, which may be broken, and is run by its pat
 from __future__ import annotations
 
 import argparse
-import functools
+import contextlib
 import importlib
 import importlib.metadata
 import os
@@ -15,8 +15,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
@@ -24,8 +23,7 @@ _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(NamedTuple):
     """A combination that is known not to work, and how to fix it."""
 
     what: str
@@ -48,44 +46,37 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace | None = None) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
-    print(f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}")
-    for name, version in versions().items():
-        print(f"  {name:20} {version}")
-    print("CUDA libraries")
-    for name, where in libraries().items():
-        print(f"  {name:20} {where}")
-    import_error = _import_error()
-    print("numba-cuda")
-    for name, state in _state(import_error).items():
-        print(f"  {name:20} {state}")
-    found = list(conflicts(versions(), import_error))
-    print(f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts")
-    for conflict in found:
-        print(f"  {conflict}")
+    python = f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}"
+    installed, import_error = versions(), _import_error()
+    sections = {python: installed, "CUDA libraries": _libraries(), "numba-cuda": _state(import_error)}
+    for title, states in sections.items():
+        print(title, *(f"  {name:20} {state}" for name, state in states.items()), sep="\n")
+    found = list(conflicts(installed, import_error))
+    count = f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts"
+    print(count, *(f"  {conflict}" for conflict in found), sep="\n")
     return int(bool(found))
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that matter, or ``"not installed"``."""
-    found = {}
+    found = dict.fromkeys(_PACKAGES, "not installed")
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "not installed"
     return found
 
 
-def libraries() -> dict[str, str]:
-    """Return where each library and header directory of the CUDA toolkit is."""
+def _libraries() -> dict[str, str]:
+    """Return where each library and header directory of the CUDA toolkit is, and what the driver is for."""
     try:
         from cuda import pathfinder
     except ImportError as error:
         return {"cuda.pathfinder": f"cannot be imported: {error}"}
-    found = {name: _found(functools.partial(pathfinder.load_nvidia_dynamic_lib, name)) for name in _LIBRARIES}
+    found = {name: _found(pathfinder.load_nvidia_dynamic_lib, name) for name in _LIBRARIES}
     for name in _HEADERS:
-        found[f"{name} headers"] = _found(functools.partial(pathfinder.locate_nvidia_header_directory, name))
-    found["driver"] = _found(_driver)
+        found[f"{name} headers"] = _found(pathfinder.locate_nvidia_header_directory, name)
+    driver = _driver_version()
+    found["driver"] = f"for CUDA {_dotted(driver)}" if driver else "not found"
     return found
 
 
@@ -94,46 +85,38 @@ def conflicts(installed: dict[str, str], import_error: str = "") -> Iterator[Con
     numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
     if not numba_cuda:
         yield Conflict("numba-cuda is not installed", "pip install 'numba-cuda-autolink[cu13]' (or cu12)")
-    if numba_cuda and numpy >= (2, 5) and numba_cuda < (0, 31):
-        yield Conflict(
-            f"NumPy {installed['numpy']} with numba-cuda {installed['numba-cuda']}, which uses np.row_stack",
-            "pip install 'numpy<2.5'",
-        )
-    if numba_cuda and numba_cuda < (0, 30, 4) and numba >= (0, 66):
-        yield Conflict(
-            f"Numba {installed['numba']} with numba-cuda {installed['numba-cuda']}, which needs an older one",
-            "pip install 'numba<0.66', or a newer numba-cuda",
-        )
-    if numba_cuda and numba_cuda < (0, 30, 2):
-        yield Conflict(f"numba-cuda {installed['numba-cuda']} is older than 0.30.2", "pip install -U numba-cuda")
+    else:
+        named = f"numba-cuda {installed['numba-cuda']}"
+        if numpy >= (2, 5) and numba_cuda < (0, 31):
+            what = f"NumPy {installed['numpy']} with {named}, which uses np.row_stack"
+            yield Conflict(what, "pip install 'numpy<2.5'")
+        if numba >= (0, 66) and numba_cuda < (0, 30, 4):
+            what = f"Numba {installed['numba']} with {named}, which needs an older one"
+            yield Conflict(what, "pip install 'numba<0.66', or a newer numba-cuda")
+        if numba_cuda < (0, 30, 2):
+            yield Conflict(f"{named} is older than 0.30.2", "pip install -U numba-cuda")
     if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
     if import_error:
-        yield Conflict(
-            f"numba.cuda cannot be imported: {import_error}", "fix the other conflicts; if there are none, reinstall it"
-        )
-    yield from _toolkit_conflicts(installed)
+        fix = "fix the other conflicts; if there are none, reinstall it"
+        yield Conflict(f"numba.cuda cannot be imported: {import_error}", fix)
+    yield from _toolkit_conflicts(_parsed(installed.get("cuda-bindings", "")))
 
 
-def _toolkit_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
-    nvrtc, nvjitlink = _version("nvrtc", "nvrtcVersion"), _version("nvjitlink", "version")
-    bindings = _parsed(installed.get("cuda-bindings", ""))
+def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
+    nvrtc, nvjitlink, driver = _version("nvrtc", "nvrtcVersion"), _version("nvjitlink", "version"), _driver_version()
     for name, version in (("NVRTC", nvrtc), ("nvJitLink", nvjitlink)):
         if version is None and bindings:
             yield Conflict(f"{name} was not found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
-        yield Conflict(
-            f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR",
-            "install both for one CUDA version (pip install -U nvidia-nvjitlink)",
-        )
-    driver = _driver_version()
+        what = f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR"
+        yield Conflict(what, "install both for one CUDA version (pip install -U nvidia-nvjitlink)")
     if driver and nvrtc and nvrtc[0] > driver[0]:
-        yield Conflict(
-            f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}",
-            f"update the driver, or install the CUDA {driver[0]} libraries (numba-cuda-autolink[cu{driver[0]}])",
-        )
+        what = f"the driver is for CUDA {_dotted(driver)}, the libraries are for CUDA {_dotted(nvrtc)}"
+        extra = f"numba-cuda-autolink[cu{driver[0]}]"
+        yield Conflict(what, f"update the driver, or install the CUDA {driver[0]} libraries ({extra})")
 
 
 def _state(import_error: str) -> dict[str, str]:
@@ -149,13 +132,11 @@ def _state(import_error: str) -> dict[str, str]:
     from .. import cache
     from ..frontends import numba_cuda
 
-    gpus = [
-        f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}"
-        for gpu in (cuda.gpus if cuda.is_available() else ())
-    ]
+    gpus = list(cuda.gpus) if cuda.is_available() else []
+    named = (f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}" for gpu in gpus)
     return {
         "autolink": "active" if numba_cuda.active() else "not active",
-        "GPU": ", ".join(gpus) or "none, or no driver",
+        "GPU": ", ".join(named) or "none, or no driver",
         "cache": str(cache.info()).splitlines()[0].removeprefix("cache in "),
     }
 
@@ -168,19 +149,12 @@ def _import_error() -> str:
     return ""
 
 
-def _found(find: Callable[[], Any]) -> str:
+def _found(find: Callable[..., Any], *name: str) -> str:
     try:
-        found = find()
+        found = find(*name)
         return str(getattr(found, "abs_path", found))
     except Exception as error:  # each library and platform raises another one
         return f"not found ({type(error).__name__})"
-
-
-def _driver() -> str:
-    version = _driver_version()
-    if version is None:
-        raise FileNotFoundError("no driver")
-    return f"for CUDA {_dotted(version)}"
 
 
 def _driver_version() -> tuple[int, int] | None:
@@ -204,8 +178,7 @@ def _version(module: str, function: str) -> tuple[int, int] | None:
 
 def _parsed(version: str) -> tuple[int, ...]:
     """Return the leading numbers of a version; empty if there are none."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
 
 
 def _dotted(version: tuple[int, int]) -> str:

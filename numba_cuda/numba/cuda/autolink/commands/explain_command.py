@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from typing import Any
 
-from .kernel_arguments import CommandError, add_kernel, compute_capabilities, explained_errors, load
+from .argument_parsing import add_kernel, explained_errors, load
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --cc 9.0
@@ -25,10 +24,7 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_kernel(parser, signature_required=False)
-    parser.add_argument(
-        "--cc", type=compute_capabilities, metavar="9.0[,10.0]", help="compute capabilities (default: the GPU's)"
-    )
+    add_kernel(parser, required=False)
     form = parser.add_mutually_exclusive_group()
     for name, what in (("json", "JSON, for tools"), ("html", "an HTML page"), ("dot", "a graph for Graphviz")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
@@ -41,27 +37,9 @@ def _run(options: argparse.Namespace) -> int:
     kernel = load(options.kernel)
     with explained_errors():
         cc = options.cc[0] if options.cc and len(options.cc) == 1 else options.cc
-        if options.sig is not None:
-            for each in options.cc or [None]:
-                _refuse_crashing_code(kernel, options.sig, each)
         report = autolink.report(kernel, options.sig, cc)
     if options.form is None:
         report.show()
     else:
-        print({"json": report.to_json, "html": report.to_html, "dot": report.to_dot}[options.form]())
+        print(getattr(report, f"to_{options.form}")())
     return 0
-
-
-def _refuse_crashing_code(kernel: Any, signature: str, cc: Any) -> None:
-    """Link the finished code in a child process, and raise `CommandError` if nvJitLink crashes on damaged code."""
-    from numba.cuda import autolink
-    from numba.cuda.cudadrv.external_code.inputs import kinds
-    from numba.cuda.cudadrv.external_code.link import trial
-
-    unlinked = autolink.build(kernel, signature, cc=cc, output="ltoir")
-    finished = [planned for planned in unlinked.inputs if planned.input.kind is not kinds.CUDA]
-    with contextlib.suppress(trial.TrialError):  # then the link itself fails
-        tried = trial.try_link([planned.input for planned in finished], autolink.Target(unlinked.cc, lto=True))
-        if tried.signal is not None:
-            brought = "\n".join(f"  linked: {planned}" for planned in finished)
-            raise CommandError(f"{tried.message}\n{brought}")

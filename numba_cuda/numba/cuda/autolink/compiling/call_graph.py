@@ -20,46 +20,24 @@ Library = TypeVar("Library")
 
 
 class Calls:
-    """What one compiled function calls: other compiled functions, and objects that provide linkable code.
-
-    Attributes
-    ----------
-    sites:
-        The call sites of objects, in order.
-    filename, line:
-        Where the function's source begins.
-    lines:
-        For the library of each function called, the line of the first call.
-    functions, generators:
-        The Python function that was compiled, and those that returned the bodies of the overloads that it calls; each
-        by its ``id()``.
-    inlined:
-        The other files with code that was inlined into it, and a line in each.
-    """
+    """What one compiled function calls: other compiled functions, and objects that provide linkable code."""
 
     def __init__(self) -> None:
-        self.sites = OrderedSet()
+        self.sites = OrderedSet()  # of objects, in order
         self.filename: str | None = None
-        self.line: int | None = None
-        self.lines: dict[Any, int | None] = {}
+        self.line: int | None = None  # where the source begins
+        self.lines: dict[Any, int | None] = {}  # by the library of a function called, the line of the first call
+        # By `id`: the Python function that was compiled, and those that returned the bodies of overloads that it calls.
         self.functions: dict[int, pytypes.FunctionType] = {}
         self.generators: dict[int, pytypes.FunctionType] = {}
-        self.inlined: dict[str, int] = {}
+        self.inlined: dict[str, int] = {}  # the other files with code that was inlined into it, and a line in each
         self._lowering: Any = None
 
     @contextlib.contextmanager
     def being_lowered(self, lowering: Any) -> Iterator[None]:
         """Take the lines of what is added inside the ``with`` block from *lowering*."""
-        loc = lowering.func_ir.loc
+        loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
-        self._note_functions(lowering)
-        try:
-            yield
-        finally:
-            self._lowering = None
-
-    def _note_functions(self, lowering: Any) -> None:
-        function = lowering.func_ir.func_id.func
         self.functions[id(function)] = function
         for numba_type in set(lowering.fndesc.typemap.values()):
             templates = getattr(numba_type, "templates", None) or [getattr(numba_type, "template", None)]
@@ -70,6 +48,10 @@ class Calls:
             for statement in block.body:
                 if statement.loc.filename != self.filename:
                     self.inlined.setdefault(statement.loc.filename, statement.loc.line)
+        try:
+            yield
+        finally:
+            self._lowering = None
 
     def note_implementation(self, function: Any) -> None:
         """Note a Python *function* that lowers a call, and the functions in its closure."""
@@ -83,10 +65,6 @@ class Calls:
         """Note a call to the function with *library*."""
         if library not in self.lines:
             self.lines[library] = getattr(getattr(self._lowering, "loc", None), "line", None)
-
-    def add_site(self, site: CallSite) -> None:
-        """Note a call to an object."""
-        self.sites.add(site)
 
 
 @dataclass(frozen=True)
@@ -121,15 +99,8 @@ class FunctionCall:
 
 @dataclass(frozen=True)
 class CallGraph:
-    """The functions through which a kernel reaches its call sites.
-
-    Attributes
-    ----------
-    functions:
-        The kernel, and the functions below it that contain call sites or lead to them, in order of first use.
-    calls:
-        The calls between them.
-    """
+    """The functions through which a kernel reaches its call sites: the kernel, and those below it that contain call
+    sites or lead to them, in order of first use; and the calls between them."""
 
     functions: tuple[Function, ...]
     calls: tuple[FunctionCall, ...]
@@ -151,11 +122,8 @@ def callees_first(root: Library, callees: Callable[[Library], Iterable[Library]]
 
 
 def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:
-    """Return the call graph of the library *kernel*, and for each of its call sites a chain of calls and an index.
-
-    The chain is the shortest one from the kernel to the call itself; the index is that of the function that contains
-    the call site.
-    """
+    """Return the call graph of the library *kernel*, and for each of its call sites the shortest chain of calls from
+    the kernel to it, and the index of the function that contains it."""
     leads_to_site: dict[Any, bool] = {}
     for library in callees_first(kernel, lambda library: calls_of(library).lines):
         calls = calls_of(library)
@@ -182,10 +150,7 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
     return CallGraph(functions, tuple(edges)), sites
 
 
-_NONE = Calls()
-
-
 def calls_of(library: Any) -> Calls:
     """Return what the function with *library* calls: nothing if that is not known."""
-    calls = getattr(library, "calls", _NONE)
-    return calls if isinstance(calls, Calls) else _NONE
+    calls = getattr(library, "calls", None)
+    return calls if isinstance(calls, Calls) else Calls()

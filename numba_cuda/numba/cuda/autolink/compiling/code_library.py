@@ -13,6 +13,7 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
@@ -24,29 +25,27 @@ from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
+from .canonical_names import with_canonical_names
 from .linking_files import Entry, LinkingFiles, OrderedSet
 
-# The linker's modules take milliseconds to import. They are imported where they are used, so that a kernel that is
-# already linked starts without them.
+# The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
+    from cuda.core import ObjectCode
     from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 
-    from .canonical_names import CanonicalNames
-
+_OPTIMIZABLE = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 _WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
 _OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
 
 
 class LinkingCodeLibrary(CUDACodeLibrary):
-    """A code library that links what called objects provide.
+    """A code library that links what called objects provide. Modules and libraries keep the order of first use, and
+    each is contained once, so that the same program gives the same code."""
 
-    Modules and libraries keep the order of first use, and each is contained once, so that the same program gives the
-    same code.
-    """
-
-    _canonical_names: CanonicalNames | None = None
+    _has_canonical_names = False
     _entry_name: str | None
-    _is_searched = False
+    # Set before numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked.
+    is_searched = False
     _llvm_strs: list[str] | None
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -54,38 +53,29 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
         self._symbols: dict[str, list[SymbolSite]] = {}
-        # By compute capability, the fingerprints of the inputs when their link began.
-        self._linked: dict[Any, tuple[bytes, ...]] = {}
-        # How each link went, by compute capability and output.
-        self.link_records: dict[tuple[Any, str], LinkRecord] = {}
+        self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
+        self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
         self.calls = Calls()
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkingFiles(self._own_target)
 
     def _own_target(self) -> Target:
-        if self.target is not None:
-            return self.target
-        return self.target_for(self._ensure_cc(None))
+        return self.target or self.target_for(self._ensure_cc(None))
 
     def target_for(self, cc: tuple[Any, ...]) -> Target:
         """Return the target of a link for *cc*."""
-        capability = ComputeCapability.parse(cc)
-        base = self.target or Target(capability, lto=self._lto, max_registers=self._max_registers)
-        return Target(capability, "", self._lto, base.debug, base.lineinfo, base.fastmath, self._max_registers or None)
+        capability, own = ComputeCapability.parse(cc), {"lto": self._lto, "max_registers": self._max_registers or None}
+        return dataclasses.replace(self.target or Target(capability), compute_capability=capability, suffix="", **own)
 
     def _ensure_cc(self, cc: Any) -> Any:
-        return cc_without_device() if cc is None and cc_without_device() is not None else super()._ensure_cc(cc)
+        return (cc_without_device() if cc is None else None) or super()._ensure_cc(cc)
 
     # What travels with the function
 
     def add_call(self, call: AskedCall) -> None:
         """Link what the called object provides."""
         self._linking_files.add(call)
-        self.calls.add_site(call)
-
-    def expect_search(self) -> None:
-        """Prepare for numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked."""
-        self._is_searched = True
+        self.calls.sites.add(call)
 
     def get_asm_str(self, cc: Any = None) -> str:
         """Return the PTX for *cc* (default: the current GPU).
@@ -93,34 +83,28 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         numba-cuda's search for undefined functions gets just their names: under LTO nothing else reads the PTX, which
         takes longer to make than the LTO-IR. Where NRT may be linked, the search needs the PTX itself.
         """
-        is_searched, self._is_searched = self._is_searched and cc is None, False
-        is_kernel = self._entry_name is not None
-        if (
-            is_searched
-            and is_kernel
-            and self._lto
-            and not (config.DUMP_ASSEMBLY or getattr(config, "CUDA_ENABLE_NRT", False))
-        ):
-            return "\n".join(
-                function.name for module in self.modules for function in module.functions if function.is_declaration
-            )
+        is_searched, self.is_searched = self.is_searched and cc is None, False
+        needs_ptx = config.DUMP_ASSEMBLY or getattr(config, "CUDA_ENABLE_NRT", False)
+        if is_searched and self._entry_name is not None and self._lto and not needs_ptx:
+            functions = (function for module in self.modules for function in module.functions)
+            return "\n".join(function.name for function in functions if function.is_declaration)
         ptx: str = super().get_asm_str(cc)
         return ptx
 
     def add_linking_file(self, path_or_obj: Any) -> None:
         super().add_linking_file(path_or_obj)
-        if self._canonical_names is None:
+        if not self._has_canonical_names:
             # numba-cuda made the kernel's PTX before it read ``link=``, without the canonical names that links need.
-            self._llvm_strs = None
-            self._ptx_cache.clear()
-            self._ltoir_cache.clear()
+            self._set_texts(None)
+
+    def _set_texts(self, texts: list[str] | None) -> None:
+        self._llvm_strs = texts
+        for cache in self._ptx_cache, self._ltoir_cache, self._cubin_cache:
+            cache.clear()
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
-        """The call sites of linkable code in this function and all that it calls, in order of first use.
-
-        Each is an `AskedCall`, unless the kernel was loaded from a cache.
-        """
+        """The call sites of linkable code in this function and all that it calls, in order of first use."""
         return tuple(entry for entry in self._entries if isinstance(entry, CallSite))
 
     @property
@@ -148,31 +132,24 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     @property
     def modules(self) -> list[Any]:
-        """The LLVM modules of this library and all below it, each once, callers before callees.
-
-        NVVM links only functions that an earlier module called.
-        """
+        """The LLVM modules of this library and all below it, each once, callers before callees: NVVM links only
+        functions that an earlier module called."""
         ordered: list[Any] = []
         for library in callees_first(self, _called_last_first):
-            if isinstance(library, LinkingCodeLibrary):
-                ordered.append(library._module)
-            else:
-                ordered.extend(reversed(list(library.modules)))
+            is_own = isinstance(library, LinkingCodeLibrary)
+            ordered.extend([library._module] if is_own else reversed(list(library.modules)))
         return ordered[::-1]
 
     @property
     def llvm_strs(self) -> list[str]:
-        """The text of the modules.
-
-        Those of a kernel with external code have canonical names, so that equal links are recognised.
-        """
+        """The text of the modules; with canonical names if external code is linked, so that equal links are
+        recognised."""
         if self._llvm_strs is None and self._entries:
-            from .canonical_names import CanonicalNames
-
-            self._canonical_names = CanonicalNames()
-            canonical = self._canonical_names.modules([str(module) for module in self.modules])
-            if self._entry_name is not None:
-                self._entry_name = self._canonical_names.name(self._entry_name)
+            own = [self._entry_name] if self._entry_name is not None else []
+            canonical = with_canonical_names([*map(str, self.modules), *own])
+            if own:
+                self._entry_name = canonical.pop()
+            self._has_canonical_names = True
             # With line information, Numba's modules and NVRTC's have different rules for merging the flag of the debug
             # information's version, which LTO takes for an error. The version is the same: the flag may be overridden.
             self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in canonical]
@@ -180,37 +157,25 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return texts
 
     def rename_entry(self, name: str) -> None:
-        """Give the kernel the entry name *name*.
-
-        Raises
-        ------
-        ValueError
-            If something else in its code has that name.
-        """
+        """Give the kernel the entry name *name*. Raises `ValueError` if something else in its code has that name."""
         texts = self.llvm_strs  # canonical names may change the entry name
         if self._entry_name is not None:
             if any(f'@"{name}"' in text for text in texts):
                 raise ValueError(f"entry name {name!r} is taken by something that the kernel calls or reads")
-            self._llvm_strs = [text.replace(self._entry_name, name) for text in texts]
+            self._set_texts([text.replace(self._entry_name, name) for text in texts])
             self._entry_name = name
-            self._ptx_cache.clear()
-            self._ltoir_cache.clear()
-            self._cubin_cache.clear()
 
     # The link
 
     def plan(self, cc: Any = None) -> LinkPlan:
         """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code.
 
-        Raises
-        ------
-        LinkError
-            If a file that was named explicitly is missing or of an unknown kind, or two functions call one symbol with
-            different prototypes, which the linker would not notice.
+        Raises `LinkError` if a file that was named explicitly is missing or of an unknown kind, or two functions call
+        one symbol with different prototypes, which the linker would not notice.
         """
         for symbol, sites in self._symbols.items():
             if len(sites) > 1:
-                raise _link_error(
+                raise LinkError(
                     f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
@@ -219,35 +184,29 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return LinkPlan.of(f"kernel {self.name!r}", target, self._provided(target))
 
     def _provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
-        needs_nrt = False
-        for entry in self._entries:
-            for origin, link_input in self._inputs_of(entry, target):
-                needs_nrt = needs_nrt or link_input.nrt
-                yield origin, link_input
-        if needs_nrt and getattr(config, "CUDA_ENABLE_NRT", False):
+        provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target)]
+        yield from provided
+        if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
             yield NRT, from_item(NRT_LIBRARY)
         if self.needs_cudadevrt:
             yield COOPERATIVE_LAUNCH, from_item(get_cudalib("cudadevrt", static=True))
 
-    def _inputs_of(self, entry: Entry, target: Target) -> Iterator[tuple[str, LinkInput]]:
+    def _inputs_of(self, entry: Entry, target: Target) -> list[tuple[str, LinkInput]]:
         if isinstance(entry, CallSite):
             try:
-                inputs = with_answer(entry, target).answer.inputs()
+                return [(str(entry), link_input) for link_input in with_answer(entry, target).answer.inputs()]
             except HookError as error:
-                raise _link_error(error.describe(entry)) from error
+                raise LinkError(error.describe(entry)) from error
             except LinkInputError as error:  # of a file that was there when the object was asked
-                raise _link_error(f"{error}\n  returned by: {entry}") from error
-            for link_input in inputs:
-                yield str(entry), link_input
-            return
+                raise LinkError(f"{error}\n  returned by: {entry}") from error
         try:
             link_input = from_item(entry)
         except LinkInputError as error:
-            raise _link_error(str(error)) from error
+            raise LinkError(str(error)) from error
         if link_input.kind is kinds.CUDA:
             # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
             link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
-        yield NAMED_EXPLICITLY, link_input
+        return [(NAMED_EXPLICITLY, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
@@ -260,57 +219,50 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
-            from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
-
             before = plan.fingerprints()
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
-            linked = link(plan, self._kernel_code(plan.target), LinkOptions(drop_unused_variables=drop))
-            self._cubin_cache[cc] = linked.code
+            self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
             self._linked[cc] = before
-            self.link_records[cc, "cubin"] = linked.record
-            self._linkerinfo_cache[cc] = linked.log
+            self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
 
     def get_lto_ptx(self, cc: Any = None) -> str:
-        """Return the PTX after link-time optimisation; inputs that take no part in it are left out with a warning."""
+        """Return the PTX after link-time optimisation. Inputs that take no part in it are left out with a warning."""
         if not self._entries or not self._lto:
             return super().get_lto_ptx(cc)
         plan = self.plan(cc)
-        optimizable = []
         for planned in plan.inputs:
-            if planned.input.kind in (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE):
-                optimizable.append(planned)
-            else:
+            if planned.input.kind not in _OPTIMIZABLE:
                 warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
-        plan = dataclasses.replace(plan, inputs=tuple(optimizable))
-        from numba.cuda.cudadrv.external_code.link.run import LinkOptions, link
+        optimizable = tuple(planned for planned in plan.inputs if planned.input.kind in _OPTIMIZABLE)
+        plan = dataclasses.replace(plan, inputs=optimizable)
+        return bytes(self._link(self._ensure_cc(cc), plan, "ptx").code).decode()
 
-        linked = link(plan, self._kernel_code(plan.target), LinkOptions("ptx"))
-        self.link_records[self._ensure_cc(cc), "ptx"] = linked.record
-        return bytes(linked.code.code).decode()
+    def _link(self, cc: Any, plan: LinkPlan, output: str, **options: bool) -> ObjectCode:
+        from numba.cuda.cudadrv.external_code.link.run import link
 
-    def _kernel_code(self, target: Target) -> KernelCode:
         if self._lto:
-            inputs = [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=target.cc)), name=self.name)]
+            inputs = [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=plan.target.cc)), name=self.name)]
         else:
             inputs = [
                 LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
-                for number, ptx in enumerate(self.get_asm_strs(cc=target.cc))
+                for number, ptx in enumerate(self.get_asm_strs(cc=plan.target.cc))
             ]
-        return KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites())
+        own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites())
+        linked = link(plan, own, output, **options)
+        self.link_records[cc, output] = linked.record
+        return linked.code
 
     def _undefined(self) -> tuple[str, ...]:
-        """Return the functions that this kernel calls and does not define."""
         from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 
         return undefined_functions(self.llvm_strs)
 
     def _undefined_sites(self) -> dict[str, tuple[SymbolSite, ...]]:
-        """Return those of them that calls in Python reference, with the calls."""
-        if not self._symbols:
-            return {}
-        return {symbol: tuple(self._symbols[symbol]) for symbol in self._undefined() if symbol in self._symbols}
+        """Return the undefined functions that calls in Python reference, with the calls."""
+        undefined = self._undefined() if self._symbols else ()
+        return {symbol: tuple(self._symbols[symbol]) for symbol in undefined if symbol in self._symbols}
 
     @property
     def prototypes(self) -> dict[str, str]:
@@ -330,9 +282,3 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
 def _called_last_first(library: CUDACodeLibrary) -> Iterable[CUDACodeLibrary]:
     return reversed(tuple(library._linking_libraries)) if isinstance(library, LinkingCodeLibrary) else ()
-
-
-def _link_error(message: str) -> Exception:
-    from numba.cuda.cudadrv.external_code.link.errors import LinkError
-
-    return LinkError(message)

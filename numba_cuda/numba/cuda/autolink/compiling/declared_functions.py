@@ -8,10 +8,6 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.codegen import ExternalCodeLibrary
-
-from .linking_files import OrderedSet
-
 
 @dataclass(frozen=True)
 class Declaration:
@@ -22,22 +18,13 @@ class Declaration:
     abi: str
 
 
-_declarations: weakref.WeakKeyDictionary[Any, Declaration] = weakref.WeakKeyDictionary()
-
-
-def declaration(function: Any) -> Declaration | None:
-    """Return how *function* was declared, or None if that was before this project was active."""
-    return _declarations.get(function)
-
-
-def remember(function: Any, link: Any, use_cooperative: bool, abi: str) -> None:
-    """Remember how *function* was declared."""
-    _declarations[function] = Declaration(tuple(link), use_cooperative, abi)
+# How functions were declared, except before this project was active.
+declarations: weakref.WeakKeyDictionary[Any, Declaration] = weakref.WeakKeyDictionary()
 
 
 def reduce_function(function: Any) -> Any:
     """Return what pickles a declared function: it is declared again, which makes it known to Numba."""
-    declared = declaration(function)
+    declared = declarations.get(function)
     if declared is None:
         return copyreg.__newobj__, (type(function),), vars(function)  # type: ignore[attr-defined]
     state = {name: value for name, value in vars(function).items() if name not in ("name", "sig")}
@@ -51,11 +38,3 @@ def declare_again(name: str, signature: Any, declared: Declaration) -> Any:
     return cuda.declare_device(
         name, signature, list(declared.link), use_cooperative=declared.use_cooperative, abi=declared.abi
     )
-
-
-class LinkingExternalLibrary(ExternalCodeLibrary):
-    """The code library of a ``declare_device`` function, which keeps the order in which code was given."""
-
-    def __init__(self, codegen: Any, name: str):
-        super().__init__(codegen, name)
-        self._linking_files = OrderedSet()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, MutableSet
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from numba.cuda.cudadrv.external_code.target import Target
@@ -17,8 +17,8 @@ from ..protocol.call_sites import CallSite
 Entry: TypeAlias = str | os.PathLike[str] | LinkableCode | CallSite
 
 
-class OrderedSet(MutableSet[Any]):
-    """A set that keeps the order of insertion."""
+class OrderedSet:
+    """A set that keeps the order of insertion, with the methods that numba-cuda calls."""
 
     def __init__(self, items: Iterable[Any] = ()):
         self._items = dict.fromkeys(items)
@@ -33,17 +33,10 @@ class OrderedSet(MutableSet[Any]):
         return len(self._items)
 
     def add(self, item: Any) -> None:
-        """Add *item* at the end, unless it is contained already."""
         self._items[item] = None
 
-    def discard(self, item: Any) -> None:
-        """Remove *item* if it is contained."""
-        self._items.pop(item, None)
-
     def update(self, items: Iterable[Any]) -> None:
-        """Add each of *items*."""
-        for item in items:
-            self.add(item)
+        self._items.update(dict.fromkeys(items))
 
 
 class LinkingFiles(OrderedSet):
@@ -59,11 +52,9 @@ class LinkingFiles(OrderedSet):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The entries themselves, in order."""
         return tuple(self._items)
 
     def update(self, items: Iterable[Entry]) -> None:
-        """Add each of *items*; of another function's files, its entries."""
         super().update(items.entries if isinstance(items, LinkingFiles) else items)
 
     def __iter__(self) -> Iterator[str | os.PathLike[str] | LinkableCode]:
@@ -76,7 +67,3 @@ class LinkingFiles(OrderedSet):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    @classmethod
-    def _from_iterable(cls, items: Iterable[Entry]) -> OrderedSet:
-        return OrderedSet(items)

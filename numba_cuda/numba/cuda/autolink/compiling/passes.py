@@ -37,9 +37,7 @@ def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:
 @register_pass(mutates_CFG=False, analysis_only=True)
 class AskCallees(AnalysisPass):
     """Ask every called object for its code, so that an object that rejects a signature is a typing error at the call.
-
-    The answers are remembered. Lowering takes them from there: it also meets calls that rewrites have introduced.
-    """
+    Lowering, which also meets calls that rewrites have introduced, finds the answers remembered."""
 
     _name = "ask_callees"
 
@@ -47,7 +45,6 @@ class AskCallees(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        """Ask the objects called in ``state.func_ir``."""
         if compilation() is not None:
             for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
                 _ask(site, call.loc)
@@ -58,7 +55,6 @@ class LinkingLower(CUDALower):
     """Lowers a function, and attaches the code that its called objects provide to its code library."""
 
     def lower(self) -> Any:
-        """Lower the function; meanwhile its library knows which source line is being lowered."""
         if not isinstance(self.library, LinkingCodeLibrary):
             return super().lower()
         with self.library.calls.being_lowered(self):
@@ -76,9 +72,13 @@ class LinkingLower(CUDALower):
             result = super().lower_call(resty, expr)
         finally:
             _lowering.call = outer
-        added = len(self.module.globals) - known
-        if added:
-            self._note_symbols(added, expr, signature)
+        newest = itertools.islice(reversed(self.module.globals.values()), len(self.module.globals) - known)
+        for value in reversed(tuple(newest)):
+            if isinstance(value, llvm.Function) and value.is_declaration:
+                arguments = ", ".join(map(str, signature.args))
+                place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
+                called = SymbolSite(str(value.function_type), f"the call with ({arguments}) at {place}")
+                self.library.note_symbol(value.name, called)
         return result
 
     def lower_function_body(self) -> Any:
@@ -88,21 +88,9 @@ class LinkingLower(CUDALower):
             _align_arrays(self.builder)
         return entry_block_tail
 
-    def _note_symbols(self, added: int, expr: ir.Expr, signature: Signature) -> None:
-        """Note the declarations among the *added* newest globals of the module."""
-        newest = tuple(itertools.islice(reversed(self.module.globals.values()), added))
-        for value in reversed(newest):
-            if isinstance(value, llvm.Function) and value.is_declaration:
-                arguments = ", ".join(map(str, signature.args))
-                place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
-                site = SymbolSite(str(value.function_type), f"the call with ({arguments}) at {place}")
-                self.library.note_symbol(value.name, site)
-
 
 class _Lowering(threading.local):
-    """The Numba type of the callee and the place of the call that is being lowered on this thread."""
-
-    call: tuple[types.Type, ir.Loc] | None = None
+    call: tuple[types.Type, ir.Loc] | None = None  # the callee's Numba type and the place of the call being lowered
 
 
 _lowering = _Lowering()
@@ -113,22 +101,15 @@ class LinkingNativeLowering(CUDANativeLowering):
     """numba-cuda's lowering pass, with `LinkingLower`."""
 
     _name = "linking_native_lowering"
-
-    @property
-    def lowering_class(self) -> type:
-        """The class that lowers the function's IR."""
-        return LinkingLower
+    lowering_class = LinkingLower
 
 
 def attach_requested(context: Any, func_type: types.Type, signature: Signature) -> None:
-    """Attach the code of an object whose implementation an intrinsic requests from the target context.
-
-    Such a call is not in the IR. Its place is that of the call for which the intrinsic is lowered.
-    """
+    """Attach the code of an object whose implementation an intrinsic requests from the target context: a call that is
+    not in the IR. Its place is that of the call for which the intrinsic is lowered."""
     if _lowering.call is None or _lowering.call[0] is func_type:
         return
-    library = context.active_code_library
-    if not isinstance(library, LinkingCodeLibrary):
+    if not isinstance(library := context.active_code_library, LinkingCodeLibrary):
         return
     loc = _lowering.call[1]
     for callee in callees_of_type(func_type):
@@ -145,10 +126,8 @@ def note_implementation(context: Any, implementation: Any) -> None:
 
 
 def _align_arrays(builder: Any) -> None:
-    """Align the local and shared arrays of the function that *builder* builds as C++ expects.
-
-    Numba aligns complex numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8.
-    """
+    """Align the local and shared arrays of the function that *builder* builds as C++ expects. Numba aligns complex
+    numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8."""
     variables = [
         *(i for i in builder.function.entry_basic_block.instructions if isinstance(i, llvm.AllocaInstr)),
         *(g for g in builder.module.globals.values() if isinstance(g, llvm.GlobalVariable)),

@@ -4,13 +4,11 @@
 =========================  ===================================================================================
 ``checks``                 runs the checks in their order; the last is whether the code links
 ``records``                what the checks find, and the result: a record, or an error that lists what failed
-``probe_kernel``           a kernel that calls the object
-``subject``                an object that can be called and returns code, which the other checks examine
+``subject``                an object that a kernel can call and that returns code, for the other checks
 ``symbols``                the symbols that the call references, and those that the code defines
 ``cxx_prototypes``         the types of functions in CUDA C++ source, compared with those of the call
-``repetition``             whether the object returns the same code when it is asked again
 ``reproducibility``        asks the object again, in this process and in another one
 ``reproducibility_child``  the other process
-``comparison``             whether the symbols and link keys of other objects with other code differ
+``comparison``             whether code and link key are the same again, and differ from those of other objects
 =========================  ===================================================================================
 """

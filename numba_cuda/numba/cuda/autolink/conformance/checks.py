@@ -6,16 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link import trial
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
 
 from ..ahead_of_time import compute_capability
-from .comparison import check_link_key, check_own_symbols
-from .probe_kernel import Argument, argument
-from .records import Findings, Linkable, LinkedCode
-from .repetition import check_other_process, check_repetition
+from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
+from .records import FailedError, Linkable, LinkedCode
 from .subject import Subject, describe_linking, find_subject
 from .symbols import check_symbols
 
@@ -29,63 +24,31 @@ def run_checks(
     other_process: bool,
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
-    capability = compute_capability(cc)
-    targets = tuple(Target(capability, lto=each) for each in lto)
-    args = tuple(map(argument, argtypes))
-    findings = _findings(obj, args)
-    subject = find_subject(obj, args, targets, findings)
-    defined = check_symbols(subject, findings)
-    repeats = check_repetition(subject, findings)
-    check_other_process(subject, findings, other_process)
+    targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
+    subject = find_subject(obj, argtypes, targets)
+    defined = check_symbols(subject)
+    repeats = check_repetition(subject)
+    check_other_process(subject, other_process)
     if repeats:
-        compared = [_other_subject(other, args, targets[:1]) for other in others]
-        check_own_symbols(subject, compared, findings)
-        check_link_key(subject, compared, findings)
-    if defined and _check_survival(subject, findings):
-        _check_links(subject, findings)
-    checks = findings.checks()
+        pairs = (other if isinstance(other, tuple) else (other,) for other in others)
+        compared = [find_subject(one, types or argtypes, targets[:1]) for one, *types in pairs]
+        check_own_symbols(subject, compared)
+        check_link_key(subject, compared)
+    if defined:
+        _check_links(subject)
+    subject.findings.raise_failed()
     code = dict.fromkeys(LinkedCode.of(item) for inputs in subject.answers.values() for item in inputs)
-    return Linkable(subject.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
+    checks = tuple(subject.findings.checks)
+    return Linkable(subject.findings.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
 
 
-def _findings(obj: Any, args: Sequence[Argument]) -> Findings:
-    return Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
-
-
-def _other_subject(other: Any, args: tuple[Argument, ...], targets: tuple[Target, ...]) -> Subject:
-    """Return the subject of *other*, which is an object to compare with, or a tuple of one and its argument types."""
-    obj, *argtypes = other if isinstance(other, tuple) else (other,)
-    args = tuple(map(argument, argtypes)) if argtypes else args
-    return find_subject(obj, args, targets, _findings(obj, args))
-
-
-def _check_survival(subject: Subject, findings: Findings) -> bool:
-    """Link finished code, which may be damaged inside, in a child process first."""
-    for target in subject.targets:
-        finished = [item for item in subject.answers[target] if item.kind not in (kinds.CUDA, kinds.PTX)]
-        if not finished:
-            continue
-        try:
-            tried = trial.try_link(finished, target)
-        except trial.TrialError:
-            return True
-        if tried.signal is not None:
-            return findings.fail(
-                "does not crash nvJitLink",
-                f"{tried.message}\n{tried.log}",
-                "code that links, or that nvJitLink rejects",
-                "rebuild the code",
-            )
-    return True
-
-
-def _check_links(subject: Subject, findings: Findings) -> None:
+def _check_links(subject: Subject) -> None:
     """Check that kernels that call the object once and twice link, for each target."""
     for target in subject.targets:
         how = describe_linking(target)
         for name, calls in ((f"links alone, {how}", 1), (f"links in a kernel that calls it twice, {how}", 2)):
-            message = subject.build_error(target, calls)
+            with subject.findings.check(name):
+                if message := subject.build_error(target, calls):
+                    raise FailedError(message, "a kernel that links", "see the message")
             if message:
-                findings.fail(name, message, "a kernel that links", "see the message")
                 break
-            findings.ok(name)

@@ -18,6 +18,8 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 _MARK = "numba_cuda_autolink:"
 _FAILED = re.compile(rf'static assertion failed with "{_MARK} ([^"]*)"')
+_SIZES = ("char", "short", "int", "long", "long long")
+_INTEGERS = ("bool", "char", *(f"{sign} {size}" for sign in ("signed", "unsigned") for size in _SIZES))
 _TYPES = """
 namespace numba_cuda_autolink {
 template <class T> struct type { static constexpr int kind = __is_enum(T) ? 1 : 0, size = sizeof(T); };
@@ -26,23 +28,11 @@ template <class T> struct type<T&> : type<T*> {};
 template <> struct type<void> { static constexpr int kind = 4, size = 0; };
 template <> struct type<float> { static constexpr int kind = 2, size = 4; };
 template <> struct type<double> { static constexpr int kind = 2, size = 8; };
-template <int S> struct integer { static constexpr int kind = 1, size = S; };
-template <> struct type<bool> : integer<1> {};
-template <> struct type<char> : integer<1> {};
-template <> struct type<signed char> : integer<1> {};
-template <> struct type<unsigned char> : integer<1> {};
-template <> struct type<short> : integer<2> {};
-template <> struct type<unsigned short> : integer<2> {};
-template <> struct type<int> : integer<4> {};
-template <> struct type<unsigned int> : integer<4> {};
-template <> struct type<long> : integer<sizeof(long)> {};
-template <> struct type<unsigned long> : integer<sizeof(long)> {};
-template <> struct type<long long> : integer<8> {};
-template <> struct type<unsigned long long> : integer<8> {};
+template <class T> struct integer { static constexpr int kind = 1, size = sizeof(T); };
+INTEGERS
 template <class T, int K, int S> struct fits {
     static constexpr int kind = type<T>::kind;
-    static constexpr bool value = kind == 0 || K == 0 ||
-        (type<T>::size == S && (kind == K || (kind == 1 && K == 3) || (kind == 3 && K == 1)));
+    static constexpr bool value = kind == 0 || (type<T>::size == S && (kind == K || kind * K == 3));  // 1 fits 3
 };
 template <int I, class T, class... U> struct nth : nth<I - 1, U...> {};
 template <class T, class... U> struct nth<0, T, U...> { using is = T; };
@@ -55,21 +45,14 @@ template <class R, class... A> struct function<R(A...)> {
 template <class R, class... A> struct function<R(A...) noexcept> : function<R(A...)> {};
 #endif
 }
-"""
+""".replace("INTEGERS", "\n".join(f"template <> struct type<{name}> : integer<{name}> {{}};" for name in _INTEGERS))
 _STRUCT, _INTEGER, _FLOAT, _POINTER, _VOID = range(5)
-_NAMES = {
-    _INTEGER: "an integer of {} bytes",
-    _FLOAT: "a floating-point number of {} bytes",
-    _POINTER: "a pointer",
-    _VOID: "void",
-}
+_NAMES = ("", "an integer of {} bytes", "a floating-point number of {} bytes", "a pointer", "void")  # by kind
 
 
 def mismatches(item: LinkInput, prototypes: Mapping[str, str], target: Target) -> list[str]:
-    """Return in which functions of the source *item* differ from *prototypes*, LLVM function types by symbol.
-
-    Empty if all agree, and if the functions cannot be found in the source or it does not compile.
-    """
+    """Return in which functions of the source *item* differ from *prototypes*, LLVM function types by symbol: in none
+    if the functions cannot be found in the source, or it does not compile."""
     here = {symbol: text for symbol, text in prototypes.items() if symbol.encode() in item.code}
     if not here:
         return []

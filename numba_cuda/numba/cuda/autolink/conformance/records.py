@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,17 +27,20 @@ class Check:
 
 @dataclass(frozen=True)
 class LinkedCode:
-    """One piece of code that the object returned: its kind, its name, its size in bytes, and its SHA-256 digest."""
+    """One piece of code that the object returned: its kind, its name, its size in bytes, its SHA-256 digest, and the
+    ``text`` of source and PTX."""
 
     kind: str
     name: str
     size: int
     digest: str
+    text: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, item: LinkInput) -> LinkedCode:
         """Return the record of a link input."""
-        return cls(item.kind.name, item.name, len(item.code), item.digest)
+        text = item.code.decode("utf-8", "replace") if item.kind.name in ("CUDA C++ source", "PTX") else None
+        return cls(item.kind.name, item.name, len(item.code), item.digest, text)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r} ({self.size} bytes, SHA-256 {self.digest[:12]})"
@@ -45,14 +50,9 @@ class LinkedCode:
 class Linkable:
     """An object that is linkable in the call that was checked.
 
-    Attributes
-    ----------
-    call, argtypes:
-        The call as text, and the Numba types that the object was asked about: those of the call, defaults included.
-    symbols, code:
-        The symbols that the call references, and the code that the object returned, without repetitions.
-    checks:
-        The checks, in order.
+    ``call`` is the call as text; ``argtypes`` are the Numba types that the object was asked about: those of the call,
+    defaults included; ``symbols`` are the symbols that the call references, and ``code`` is the code that the object
+    returned, without repetitions. ``checks`` are the checks, in order.
     """
 
     call: str
@@ -82,10 +82,8 @@ class FailedCheck:
 
 
 class NotLinkableError(AssertionError):
-    """An object is not linkable in the call that was checked.
-
-    ``wrong`` are the checks that failed, ``checks`` those that passed or were skipped.
-    """
+    """An object is not linkable in the call that was checked: ``wrong`` are the checks that failed, ``checks`` those
+    that passed or were skipped."""
 
     def __init__(self, call: str, wrong: tuple[FailedCheck, ...], checks: tuple[Check, ...]):
         self.wrong = wrong
@@ -97,35 +95,35 @@ class NotLinkableError(AssertionError):
         super().__init__("\n".join([*text, *(f"  {check}" for check in checks if check.skipped)]))
 
 
+class FailedError(Exception):
+    """A check failed: the result, the expected result, and what to do."""
+
+
+class SkippedError(Exception):
+    """A check cannot be made; the message is the reason."""
+
+
 @dataclass
 class Findings:
-    """The checks of a call that passed or were skipped, and those that failed, in order."""
+    """The checks of a *call*: those that passed or were skipped, and those that failed, in order."""
 
     call: str
-    _checks: list[Check] = field(default_factory=list)
-    _failed: list[FailedCheck] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    wrong: list[FailedCheck] = field(default_factory=list)
 
-    def ok(self, name: str) -> bool:
-        """Add a check that passed. Return True."""
-        self._checks.append(Check(name))
-        return True
+    @contextlib.contextmanager
+    def check(self, name: str) -> Iterator[None]:
+        """Add the check that the ``with`` block makes. It failed or was skipped if the block raises that."""
+        try:
+            yield
+        except FailedError as error:
+            self.wrong.append(FailedCheck(name, *error.args))
+        except SkippedError as error:
+            self.checks.append(Check(name, str(error)))
+        else:
+            self.checks.append(Check(name))
 
-    def skip(self, name: str, why: str) -> bool:
-        """Add a check that could not be made. Return True."""
-        self._checks.append(Check(name, why))
-        return True
-
-    def fail(self, name: str, got: str, expected: str, todo: str) -> bool:
-        """Add a check that failed. Return False."""
-        self._failed.append(FailedCheck(name, got, expected, todo))
-        return False
-
-    def error(self) -> NotLinkableError:
-        """Return the error that lists the checks that failed."""
-        return NotLinkableError(self.call, tuple(self._failed), tuple(self._checks))
-
-    def checks(self) -> tuple[Check, ...]:
-        """Return the checks that passed or were skipped. Raise `NotLinkableError` if a check failed."""
-        if self._failed:
-            raise self.error()
-        return tuple(self._checks)
+    def raise_failed(self) -> None:
+        """Raise `NotLinkableError` if a check failed."""
+        if self.wrong:
+            raise NotLinkableError(self.call, tuple(self.wrong), tuple(self.checks))

@@ -10,54 +10,32 @@ import contextlib
 import os
 import pickle
 import sys
-import traceback
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.child_process import ChildError, ChildProcess
-from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import without_device
 from ..frontends.numba_cuda import isolated_device_functions
 from ..protocol.answers import Answer
 from ..protocol.asking import ask_afresh, link_key
-from ..protocol.callee import HOOK, Callee, find_callee
-from ..protocol.errors import HookError
+from ..protocol.callee import Callee
 from ..value_fingerprint import fingerprint
-from .records import LinkedCode
+from .records import LinkedCode, SkippedError
 
 TIMEOUT = 300.0  # seconds
 _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # which imports this module
 
 
 @dataclass(frozen=True)
-class CodeSummary(LinkedCode):
-    """A piece of code, with the text of source and PTX."""
-
-    text: str | None = None
-
-    @classmethod
-    def of(cls, item: LinkInput) -> CodeSummary:
-        """Return the summary of a link input."""
-        readable = item.kind in (kinds.CUDA, kinds.PTX)
-        text = item.code.decode("utf-8", "replace") if readable else None
-        return cls(item.kind.name, item.name, len(item.code), item.digest, text)
-
-
-@dataclass(frozen=True)
 class AnswerSummary:
     """What an object returned: its code for each target, and the fingerprint of its link key, if it has one."""
 
-    code: tuple[tuple[CodeSummary, ...], ...]
+    code: tuple[tuple[LinkedCode, ...], ...]
     key: str | None
-
-
-class NotPicklableError(Exception):
-    """An object cannot be sent to another process."""
 
 
 class AskingError(Exception):
@@ -66,7 +44,7 @@ class AskingError(Exception):
 
 def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
     """Ask in this process, without the answers that are remembered. Raise `HookError` as `ask`."""
-    code = tuple(tuple(map(CodeSummary.of, fresh(callee, argtypes, target).inputs())) for target in targets)
+    code = tuple(tuple(map(LinkedCode.of, fresh(callee, argtypes, target).inputs())) for target in targets)
     value = link_key(callee, argtypes, targets[0])
     return AnswerSummary(code, None if value is None else fingerprint(value).hex())
 
@@ -78,7 +56,7 @@ def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
 
 
 def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> AnswerSummary:
-    """Ask in another process. Raise `NotPicklableError` if the object or the types cannot be sent there, `AskingError`
+    """Ask in another process. Raise `SkippedError` if the object or the types cannot be sent there, `AskingError`
     if the process does not start, ends early, or asking fails in it."""
     question = _pickled(callee, argtypes, targets)
     path = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
@@ -88,10 +66,10 @@ def ask_there(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Targe
     except ChildError as error:
         raise AskingError(str(error)) from error
     if "unpickled" in answer:
-        raise NotPicklableError(answer["unpickled"])
+        raise SkippedError(f"it cannot be sent there ({answer['unpickled']})")
     if "error" in answer:
         raise AskingError(answer["error"])
-    return AnswerSummary(tuple(tuple(CodeSummary(*code) for code in each) for each in answer["code"]), answer["key"])
+    return AnswerSummary(tuple(tuple(LinkedCode(**code) for code in each) for each in answer["code"]), answer["key"])
 
 
 def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target]) -> bytes:
@@ -107,23 +85,4 @@ def _pickled(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
     try:
         return cloudpickle.dumps(question)
     except Exception as error:
-        raise NotPicklableError(f"{type(error).__name__}: {error}") from error
-
-
-def answer_question(pickled: bytes) -> dict[str, Any]:
-    """Return, in the child, the answer to the question that `ask_there` pickled: ``code`` and ``key``, or the error
-    under ``unpickled`` or ``error``."""
-    try:
-        obj, argtypes, targets, _functions = pickle.loads(pickled)
-    except Exception as error:
-        return {"unpickled": f"{type(error).__name__}: {error}"}
-    try:
-        callee = find_callee(obj)
-        if callee is None:
-            return {"error": f"{obj!r} no longer has a {HOOK}"}
-        answer = ask_here(callee, argtypes, targets)
-        return {"code": [list(map(astuple, each)) for each in answer.code], "key": answer.key}
-    except HookError as error:
-        return {"error": f"{HOOK} {error}\nraised at: {error.raised_at or 'the call to the hook'}"}
-    except Exception:
-        return {"error": traceback.format_exc()}
+        raise SkippedError(f"it cannot be sent there ({type(error).__name__}: {error})") from error

@@ -20,71 +20,8 @@ from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_o
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .cxx_prototypes import mismatches
-from .records import Findings, LinkedCode
+from .records import FailedError, LinkedCode, SkippedError
 from .subject import Subject, prototypes_in
-
-_DEFINED = "defines the symbols that the call references"
-_PARAMETERS = "the parameters match the call"
-_SAME_PARAMETERS = (
-    "give the definition and the call the same number, types and order of parameters:"
-    " autolink.cxx_type(x) is the C++ type of a parameter whose Numba type is x"
-)
-_COMPILES = "code that compiles"
-
-
-def check_symbols(subject: Subject, findings: Findings) -> bool:
-    """Check that the code for each target defines the symbols, with the right parameters where they can be seen."""
-    called = subject.symbols
-    if not called:
-        return findings.skip(_DEFINED, "the PTX of the call names none")
-    with_prototype: set[str] = set()
-    unseen: set[str] = set()
-    for target in subject.targets:
-        try:
-            found = _definitions(subject.answers[target], tuple(called), target)
-        except CompileError as error:
-            return findings.fail(_DEFINED, diagnostics.errors_in(error.log), _COMPILES, diagnostics.remedy(error.log))
-        except Exception as error:
-            got = f"{type(error).__name__}: {error}"
-            return findings.fail(_DEFINED, got, _COMPILES, "fix the source where the log says")
-        missing = set(called) - found.defined
-        if missing and not found.opaque:
-            names, code = ", ".join(sorted(missing)), ", ".join(map(str, map(LinkedCode.of, subject.answers[target])))
-            return findings.fail(
-                _DEFINED,
-                f"no {names} in {code}\n{subject.build_error(target)}",
-                f"a definition of {names}",
-                'check its spelling, and declare it extern "C" __device__, so that C++ does not mangle the name',
-            )
-        if not _has_parameters(called, found.prototypes, findings):
-            return False
-        sources = [item for item in subject.answers[target] if item.kind is kinds.CUDA]
-        wrong = [each for item in sources for each in mismatches(item, subject.function_types, target)]
-        if wrong:
-            return findings.fail(_PARAMETERS, "\n".join(wrong), "the types that the call passes", _SAME_PARAMETERS)
-        unseen |= missing
-        with_prototype |= set(found.prototypes)
-    if unseen:
-        findings.skip(_DEFINED, f"the code that defines {', '.join(sorted(unseen))} cannot be read; see the links")
-    else:
-        findings.ok(_DEFINED)
-    if with_prototype:
-        return findings.ok(_PARAMETERS)
-    return findings.skip(_PARAMETERS, "this kind of code does not show parameters")
-
-
-def _has_parameters(
-    called: Mapping[str, Prototype | None], defined: Mapping[str, Prototype], findings: Findings
-) -> bool:
-    for symbol, prototype in called.items():
-        if prototype is not None and symbol in defined and defined[symbol] != prototype:
-            return findings.fail(
-                _PARAMETERS,
-                f"the definition of {symbol} {defined[symbol]}",
-                f"as in the call, which {prototype}",
-                _SAME_PARAMETERS,
-            )
-    return True
 
 
 @dataclass(frozen=True)
@@ -97,9 +34,59 @@ class _Definitions:
     opaque: bool
 
 
+def check_symbols(subject: Subject) -> bool:
+    """Return whether the code for each target defines the symbols, with the right parameters where they can be seen."""
+    found: dict[Target, _Definitions] = {}
+    with subject.findings.check("defines the symbols that the call references"):
+        if not subject.symbols:
+            raise SkippedError("the PTX of the call names none")
+        found |= {target: _definitions_for(target, subject) for target in subject.targets}
+        unseen = set(subject.symbols) - frozenset.intersection(*(each.defined for each in found.values()))
+        if unseen:
+            raise SkippedError(f"the code that defines {', '.join(sorted(unseen))} cannot be read; see the links")
+    if found:
+        with subject.findings.check("the parameters match the call"):
+            for target, each in found.items():
+                _check_parameters(subject, target, each.prototypes)
+            if not any(each.prototypes for each in found.values()):
+                raise SkippedError("this kind of code does not show parameters")
+    return not subject.findings.wrong
+
+
+def _definitions_for(target: Target, subject: Subject) -> _Definitions:
+    inputs = subject.answers[target]
+    try:
+        found = _definitions(inputs, tuple(subject.symbols), target)
+    except CompileError as error:
+        todo = diagnostics.remedy(error.log)
+        raise FailedError(diagnostics.errors_in(error.log), "code that compiles", todo) from error
+    except Exception as error:
+        todo = "fix the source where the log says"
+        raise FailedError(f"{type(error).__name__}: {error}", "code that compiles", todo) from error
+    missing = ", ".join(sorted(set(subject.symbols) - found.defined))
+    if missing and not found.opaque:
+        code = ", ".join(str(LinkedCode.of(item)) for item in inputs)
+        got = f"no {missing} in {code}\n{subject.build_error(target)}"
+        todo = 'check its spelling, and declare it extern "C" __device__, so that C++ does not mangle the name'
+        raise FailedError(got, f"a definition of {missing}", todo)
+    return found
+
+
+def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Prototype]) -> None:
+    todo = (
+        "give the definition and the call the same number, types and order of parameters:"
+        " autolink.cxx_type(x) is the C++ type of a parameter whose Numba type is x"
+    )
+    for symbol, called in subject.symbols.items():
+        if called is not None and defined.get(symbol, called) != called:
+            raise FailedError(f"the definition of {symbol} {defined[symbol]}", f"as in the call, which {called}", todo)
+    sources = [item for item in subject.answers[target] if item.kind is kinds.CUDA]
+    if wrong := [each for item in sources for each in mismatches(item, subject.function_types, target)]:
+        raise FailedError("\n".join(wrong), "the types that the call passes", todo)
+
+
 def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Target) -> _Definitions:
-    """Return which of the symbols *names* the code in *inputs* defines for *target*, and with which prototypes. Raise
-    `CompileError` if a source does not compile."""
+    """Return what *inputs* show of the symbols *names*. Raise `CompileError` if a source does not compile."""
     defined: set[str] = set()
     found: dict[str, Prototype] = {}
     opaque = False

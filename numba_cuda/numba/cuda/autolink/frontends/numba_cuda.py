@@ -85,9 +85,12 @@ def _magic_tuple(original: Any, codegen: Any) -> Any:
 
 @_in_place_of("numba.cuda.compiler:ExternalCodeLibrary")
 def _make_external_library(original: Any, *args: Any, **kwargs: Any) -> Any:
-    from ..compiling.declared_functions import LinkingExternalLibrary
+    """Keep the order in which code is given to ``declare_device``."""
+    from ..compiling.linking_files import OrderedSet
 
-    return LinkingExternalLibrary(*args, **kwargs)
+    library = original(*args, **kwargs)
+    library._linking_files = OrderedSet()
+    return library
 
 
 @_in_place_of("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline")
@@ -128,10 +131,10 @@ def _declare_device_function(
     original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
 ) -> Any:
     """Remember how functions are declared."""
-    from ..compiling.declared_functions import remember
+    from ..compiling.declared_functions import Declaration, declarations
 
     template = original(name, restype, argtypes, link, use_cooperative, abi)
-    remember(template.key, link, use_cooperative, abi)
+    declarations[template.key] = Declaration(tuple(link), use_cooperative, abi)
     return template
 
 
@@ -144,7 +147,7 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     from ..compiling.code_library import LinkingCodeLibrary
 
     if isinstance(compiled.library, LinkingCodeLibrary):
-        compiled.library.expect_search()
+        compiled.library.is_searched = True
     return compiled
 
 

@@ -82,7 +82,7 @@ class KernelCache(CUDACache):
             return None
 
     def _load(self, sig: Any, reached: Reached, target_context: Any) -> Any:
-        data = current_store().get_from_disk(self._key(sig, target_context.codegen(), reached))
+        data = current_store().get(self._key(sig, target_context.codegen(), reached), memory=False)
         if data is None:
             return None
         try:
@@ -119,7 +119,7 @@ class KernelCache(CUDACache):
         key = self._key(sig, kernel.codegen, reached)
         if self._to_verify is not None:
             _verify(key, self._to_verify._codelibrary, library)
-        current_store().put_on_disk(key, data)
+        current_store().put(key, data, memory=False)
 
     def flush(self) -> None:
         """Remove all kernels of the function.

@@ -20,7 +20,7 @@ from cuda.core import ObjectCode
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from ..compiling.declared_functions import declaration
+from ..compiling.declared_functions import declarations
 from ..protocol.callee import find_callee, identity
 from ..python_code import file_digest, globals_used, names_used, origin_of
 from ..value_fingerprint import UnknownValueError, fingerprint, plain, state
@@ -170,7 +170,7 @@ class Reached:
             self._work.append(functools.partial(self._function, label, value.py_func))
         elif isinstance(value, ExternFunction):
             self._add(label, value.name, value.sig)
-            declared = declaration(value)
+            declared = declarations.get(value)
             if declared is not None:
                 self._add(f"declare_device of {label}", declared.use_cooperative, declared.abi)
                 for number, item in enumerate(declared.link):
@@ -235,7 +235,7 @@ class Reached:
 
 def _may_bring_code(value: Any) -> bool:
     if isinstance(value, ExternFunction):
-        declared = declaration(value)
+        declared = declarations.get(value)
         if declared is not None and declared.link:
             return True
     return find_callee(value) is not None or hasattr(value, "__numba_cuda_call__")

@@ -10,7 +10,7 @@ import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from numba.cuda.cudadrv.external_code.compile import dispatch
-from numba.cuda.cudadrv.external_code.formats.cubin_resources import resources
+from numba.cuda.cudadrv.external_code.formats.cubin_resources import Resources, resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .facts import BuildFacts
-from .records import BuildReport, CallFacts, CallReport, CodeReport, LinkReport, ResultReport
+from .records import BuildReport, CodeReport, LinkReport, ResultReport
 from .report_class import Report
 
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
@@ -31,35 +31,24 @@ def of_facts(
 ) -> Report:
     """Return the report of one build: *planned* returns its external code, whose symbols are read; *code* is the
     result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
-    if output == "ltoir":
-        items = [LinkedInput.of(each) for each in planned()]
-    else:
-        items = list(facts.link.inputs) if facts.link is not None else []
-    known = (
-        {(each.input.kind.name, sha256(each.input.code)): each.input for each in batched(planned())} if items else {}
-    )
-    codes = _codes(facts, items, known)
-    calls = tuple(_call(call, codes) for call in facts.calls)
-    result = ResultReport(_KINDS[output], len(code), sha256(code))
-    if output == "cubin":
-        used = resources(code, facts.entry_name, facts.log)
-        result = dataclasses.replace(result, **dataclasses.asdict(used))
+    linked = facts.link.inputs if facts.link is not None else ()
+    items = tuple(map(LinkedInput.of, planned())) if output == "ltoir" else linked
+    sources = [each.input for each in batched(planned())] if items else []
+    codes = _codes(facts, items, {(source.kind.name, sha256(source.code)): source for source in sources})
+    parts = [part for code in codes for part in code.parts or (code,)]
+    returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
+    calls = tuple(dataclasses.replace(call, returned=each) for call, each in zip(facts.calls, returned, strict=True))
+    used = resources(code, facts.entry_name, facts.log) if output == "cubin" else Resources()
+    result = ResultReport(_KINDS[output], len(code), sha256(code), **dataclasses.asdict(used))
     build = BuildReport(facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result)
     kernel = facts.graph.functions[0]
     return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
 
 
-def _call(call: CallFacts, codes: Iterable[CodeReport]) -> CallReport:
-    parts = (part for code in codes for part in code.parts or (code,))
-    known = {field.name: getattr(call, field.name) for field in dataclasses.fields(call)}
-    return CallReport(**known, returned=tuple(part for part in parts if call.site in part.brought_by))
-
-
 def _link(facts: BuildFacts, codes: tuple[CodeReport, ...], output: str) -> LinkReport:
     if output == "ltoir":
         return LinkReport(True, "left to the program that links the LTO-IR", None, codes, "", "not linked", None)
-    link = facts.link
-    if link is None:
+    if (link := facts.link) is None:
         lto = facts.target.lto
         return LinkReport(lto, _lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)
     reason = _lto_reason(facts.target, link.lto, codes)
@@ -68,17 +57,18 @@ def _link(facts: BuildFacts, codes: tuple[CodeReport, ...], output: str) -> Link
 
 def _lto_reason(target: Target, lto: bool, inputs: Iterable[CodeReport]) -> str:
     """Return why a link for *target* ran with link-time optimisation (*lto*), or why without."""
-    if not target.lto:
-        reason = "debug=True" if target.debug else "lto=False, or nvJitLink was not found"
-        if not lto:
-            return reason
-        needing = _names([code for code in inputs if code.linked_kind == kinds.LTO_IR.name])
-        return f"{needing} cannot be linked without it; the kernel itself takes no part ({reason})"
-    text = "the default of cuda.jit: neither lto=False nor debug=True was given"
-    apart = [code for code in inputs if code.linked_kind != kinds.LTO_IR.name]
-    if apart:
-        text += f"; {_names(apart)} cannot take part, and {'is' if len(apart) == 1 else 'are'} called without inlining"
-    return text
+    if target.lto:
+        text = "the default of cuda.jit: neither lto=False nor debug=True was given"
+        apart = [code for code in inputs if code.linked_kind != kinds.LTO_IR.name]
+        if apart:
+            are = "is" if len(apart) == 1 else "are"
+            text += f"; {_names(apart)} cannot take part, and {are} called without inlining"
+        return text
+    reason = "debug=True" if target.debug else "lto=False, or nvJitLink was not found"
+    if not lto:
+        return reason
+    needing = _names([code for code in inputs if code.linked_kind == kinds.LTO_IR.name])
+    return f"{needing} cannot be linked without it; the kernel itself takes no part ({reason})"
 
 
 def _names(codes: Sequence[CodeReport]) -> str:
@@ -92,16 +82,12 @@ def _codes(
     facts: BuildFacts, items: Sequence[LinkedInput], known: dict[tuple[str, str], LinkInput]
 ) -> tuple[CodeReport, ...]:
     """Return the linked code with its symbols: those that can be read, then those of LTO-IR that these reference."""
-    found: list[Symbols | None] = []
-    external = [item for item in items if item.origins]
-    undefined = facts.own_symbols.undefined if len(external) == 1 else None
+    own = Symbols((facts.entry_name,), facts.own_symbols.undefined)
+    undefined = own.undefined if sum(bool(item.origins) for item in items) == 1 else None
     programs = [_linked_code(item, known.get((item.kind, item.sha256)), facts.target, undefined) for item in items]
-    for item, program in zip(items, programs, strict=True):
-        if not item.origins:
-            found.append(Symbols((facts.entry_name,), facts.own_symbols.undefined))
-        else:
-            found.append(symbols_of(*program) if program is not None else None)
-    candidates = {name for symbols in (*found, facts.own_symbols) if symbols is not None for name in symbols.undefined}
+    found = [symbols_of(*program) if program is not None else None for program in programs]
+    found = [symbols if item.origins else own for item, symbols in zip(items, found, strict=True)]
+    candidates = {name for symbols in (*found, own) if symbols is not None for name in symbols.undefined}
     for index, program in enumerate(programs):
         if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name:
             found[index] = symbols_of_ltoir(program[1], candidates, facts.target.arch)
@@ -112,10 +98,8 @@ def _linked_code(
     item: LinkedInput, source: LinkInput | None, target: Target, undefined: Collection[str] | None
 ) -> tuple[str, bytes] | None:
     """Return kind and bytes of what the linker was given for *item*, or None if they can no longer be found."""
-    if source is None:
-        return None
-    if item.compiled is None:
-        return item.kind, source.code
+    if source is None or item.compiled is None:
+        return None if source is None else (item.kind, source.code)
     try:
         code = dispatch.compiled(source, target, undefined).code
     except Exception:  # a header was removed or edited since the build
@@ -123,13 +107,14 @@ def _linked_code(
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
 
 
-def _code(item: LinkedInput, symbols: Symbols | None) -> CodeReport:
-    compiled = item.compiled
-    parts = tuple(dataclasses.replace(_code(part, None), compiled=compiled, unit=item.name) for part in item.parts)
-    code = CodeReport(item.kind, item.name, item.size, item.sha256, item.origins, compiled, parts=parts)
-    if symbols is None:
-        return code
-    return dataclasses.replace(code, defines=symbols.defined, undefined=symbols.undefined)
+def _code(item: LinkedInput, symbols: Symbols | None = None, unit: LinkedInput | None = None) -> CodeReport:
+    """Return the record of *item*, which may be a part of a translation *unit*."""
+    what = item.kind, item.name, item.size, item.sha256, item.origins
+    if unit is not None:
+        return CodeReport(*what, unit.compiled, unit=unit.name)
+    defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
+    parts = tuple(_code(part, unit=item) for part in item.parts)
+    return CodeReport(*what, item.compiled, defines, undefined, parts=parts)
 
 
 @functools.cache

@@ -16,25 +16,21 @@ from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asking import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
-from .records import CallFacts
+from .records import CallReport
 
 _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
 class BuildFacts:
-    """A kernel built for one target.
+    """A kernel built for one target: its name in the code, its calls without the code that they returned, its link
+    (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
+    and whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``."""
 
-    ``entry_name`` is its name in the code. ``link`` is ``None`` where numba-cuda linked the kernel alone, and ``log``
-    is what the linker printed. ``own_symbols`` are those of the kernel's own code before the link. ``restored`` is
-    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``.
-    """
-
-    kernel: str
     entry_name: str
     target: Target
     graph: CallGraph
-    calls: tuple[CallFacts, ...]
+    calls: tuple[CallReport, ...]
     link: LinkRecord | None
     log: str
     own_symbols: Symbols
@@ -42,10 +38,8 @@ class BuildFacts:
 
 
 def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-    """Return the facts of a kernel's code library that was linked for *cc*.
-
-    *output* is ``"cubin"`` or ``"ptx"``, or ``"ltoir"`` for a kernel that was not linked.
-    """
+    """Return the facts of a kernel's code library that was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
+    ``"ltoir"`` if it was not linked."""
     target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
@@ -57,18 +51,11 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         except HookError:
             how = None, False
         what = str(site), str(site.callee), _short_name(site.callee), tuple(map(str, site.argtypes))
-        calls.append(CallFacts(*what, site.filename, site.line, chain, function, *how))
-    log = library._linkerinfo_cache.get(cc) if output == "cubin" else None
-    return BuildFacts(
-        library.name,
-        library._entry_name,
-        target,
-        graph,
-        tuple(calls),
-        library.link_records.get((cc, output)),
-        (log or "").replace("\0", "").strip(),
-        Symbols.of((), undefined_functions(library.llvm_strs)),
-    )
+        calls.append(CallReport(*what, site.filename, site.line, chain, function, *how))
+    log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
+    link = library.link_records.get((cc, output))
+    symbols = Symbols.of((), undefined_functions(library.llvm_strs))
+    return BuildFacts(library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols)
 
 
 def _short_name(callee: Callee) -> str:

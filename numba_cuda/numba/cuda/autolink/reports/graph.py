@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from dataclasses import dataclass, field
 
-from . import words
+from . import formatting
 from .records import BuildReport, CodeReport, KernelReport
 
 # The columns, and their shapes in Graphviz.
-COLUMNS = {"kernel": "box", "device functions": "box", "objects": "ellipse", "code": "note", "result": "box3d"}
+_COLUMNS = {"kernel": "box", "device functions": "box", "objects": "ellipse", "code": "note", "result": "box3d"}
+_quoted = functools.partial(json.dumps, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,14 @@ class Graph:
 def graph(report: KernelReport) -> Graph:
     """Return the graph of *report*; its architectures share all nodes but the result."""
     drawn = Graph()
-    depths = _depths(report)
+    depths = [0] * len(report.graph.functions)  # the longest paths from the kernel; the functions are in no such order
+    for _ in depths:
+        for call in report.graph.calls:
+            depths[call.callee] = max(depths[call.callee], depths[call.caller] + 1)
     for index, function in enumerate(report.graph.functions):
         role = "device functions" if index else "kernel"
-        title = words.function(function.name)
-        place = f"{words.file(function.filename)}:{function.line}" if function.filename else ""
+        title = formatting.function(function.name)
+        place = f"{formatting.file(function.filename)}:{function.line}" if function.filename else ""
         hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
         drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint)
     for call in report.graph.calls:
@@ -62,7 +68,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
         key = f"object {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
         drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call))
-        drawn.connect(f"function {call.function}", key, f"{words.file(call.filename)}:{call.line}")
+        drawn.connect(f"function {call.function}", key, f"{formatting.file(call.filename)}:{call.line}")
         for code in call.returned:
             drawn.connect(key, _add_code(drawn, code, layer + 1))
     sites = {call.site for call in build.calls}
@@ -76,41 +82,29 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
                 drawn.connect(f"by {origin}", key)
         drawn.connect(key, result, f"compiled in {code.unit}" if code.unit else "")
     made = build.result
-    title = f"{made.kind} for {build.arch}"
-    detail = words.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
+    detail = formatting.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
     hint = f"{made.kind} of {build.entry_name}, sha256 {made.sha256[:12]}"
-    drawn.nodes[result] = Node("result", layer + 2, title, detail, "", hint)
+    drawn.nodes[result] = Node("result", layer + 2, f"{made.kind} for {build.arch}", detail, "", hint)
     if not any(head == result for _, head in drawn.edges):
         drawn.connect("function 0", result)
-
-
-def _depths(report: KernelReport) -> list[int]:
-    """Return the length of the longest path from the kernel to each function. The functions are in no such order."""
-    depths = [0] * len(report.graph.functions)
-    for _ in depths:
-        for call in report.graph.calls:
-            depths[call.callee] = max(depths[call.callee], depths[call.caller] + 1)
-    return depths
 
 
 def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
     """Add the node of *code*, unless it is there, and return its key."""
     key = f"code {code.kind} {code.sha256} {code.name}"
-    if key not in drawn.nodes:
-        detail = f"{code.kind}, {words.size(code.size)}"
-        hint = f"{code.name}\n{detail}\nsha256 {code.sha256}"
-        if code.compiled is not None:
-            hint += f"\ncompiled to {words.compiled(code.compiled)}"
-        for label, names in (("defines", code.defines), ("undefined:", code.undefined)):
-            if names:
-                hint += f"\n{label} {', '.join(names)}"
-        brief = detail.replace(" source", "", 1)
-        drawn.nodes[key] = Node("code", layer, words.file(code.name), detail, brief, hint)
+    detail = f"{code.kind}, {formatting.size(code.size)}"
+    hint = [code.name, detail, f"sha256 {code.sha256}"]
+    if code.compiled is not None:
+        hint.append(f"compiled to {formatting.compiled(code.compiled)}")
+    hint += [f"defines {', '.join(code.defines)}"] if code.defines else []
+    hint += [f"undefined: {', '.join(code.undefined)}"] if code.undefined else []
+    brief = detail.replace(" source", "", 1)
+    drawn.nodes.setdefault(key, Node("code", layer, formatting.file(code.name), detail, brief, "\n".join(hint)))
     return key
 
 
 def to_dot(report: KernelReport) -> str:
-    """Return the graph as the text of a ``.dot`` file."""
+    """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
     drawn = graph(report)
     names = {key: f"n{number}" for number, key in enumerate(drawn.nodes)}
     lines = [
@@ -121,13 +115,8 @@ def to_dot(report: KernelReport) -> str:
     ]
     for key, node in drawn.nodes.items():
         label = _quoted("\n".join(filter(None, (node.title, node.detail))))
-        lines.append(f"  {names[key]} [shape={COLUMNS[node.role]}, label={label}, tooltip={_quoted(node.hint)}];")
+        lines.append(f"  {names[key]} [shape={_COLUMNS[node.role]}, label={label}, tooltip={_quoted(node.hint)}];")
     for (tail, head), labels in drawn.edges.items():
         label = f" [label={_quoted(', '.join(labels))}]" if labels else ""
         lines.append(f"  {names[tail]} -> {names[head]}{label};")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from . import svg, words
+from . import formatting, svg
 from .outline import numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 from .theme import CLASS, FONT, variables
@@ -48,12 +48,12 @@ div.{CLASS} {{ max-width: 1400px; margin: 0 auto; }}
 """
 
 
-def to_page(report: KernelReport) -> str:
+def to_html(report: KernelReport) -> str:
     """Return the report as a page that is complete in itself."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(words.function(report.kernel))}: what it is linked from</title>"
+        f"<title>{escape(formatting.function(report.kernel))}: what it is linked from</title>"
         f'<style>{_PAGE}</style></head><body class="{CLASS}">{to_fragment(report)}</body></html>\n'
     )
 
@@ -61,90 +61,80 @@ def to_page(report: KernelReport) -> str:
 def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
     place = f"{report.filename}:{report.line}" if report.filename else ""
+    versions = escape(", ".join(map(" ".join, report.versions)))
     parts = [
-        f"<style>{variables()}{svg.style()}{_STYLE}</style>",
+        f"<style>{variables()}{svg.STYLE}{_STYLE}</style>",
         f'<div class="{CLASS}">',
-        f"<h3>{escape(words.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
+        f"<h3>{escape(formatting.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
         f'<p class="faint">{escape(place)}</p>',
         f'<div class="graph wide">{svg.drawing(report)}</div>',
+        *(part for build in report.builds for part in _build(build)),
+        f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>',
     ]
-    for build in report.builds:
-        parts += _build(build)
-    versions = escape(words.versions(report.versions))
-    parts.append(f'<p class="faint" style="margin-top: 12px">Made with {versions}</p></div>')
     return "\n".join(parts)
 
 
-def _build(build: BuildReport) -> list[str]:
-    result = build.result
-    facts = [(result.kind, words.size(result.size)), *numbers(result)]
-    facts.append(("link", words.origin(build.link.origin, build.link.seconds)))
-    parts = [f"<h4>{escape(build.arch)}</h4>"]
+def _build(build: BuildReport) -> Iterator[str]:
+    result, link = build.result, build.link
+    yield f"<h4>{escape(build.arch)}</h4>"
     if build.restored:
-        parts.append(f'<p class="faint">{escape(words.RESTORED)}</p>')
-    shown = "".join(
-        f"<div><span class='faint'>{escape(label)}</span><b>{escape(value)}</b></div>" for label, value in facts
-    )
-    parts.append(f'<div class="facts">{shown}</div>')
+        yield f'<p class="faint">{escape(formatting.RESTORED)}</p>'
+    took = formatting.origin(link.origin, link.seconds)
+    facts = [(result.kind, formatting.size(result.size)), *numbers(result), ("link", took)]
+    shown = (f"<div>{_faint(label)}<b>{escape(value)}</b></div>" for label, value in facts)
+    yield f'<div class="facts">{"".join(shown)}</div>'
     if build.calls:
-        parts.append(f"<h4>{words.count(len(build.calls), 'call')} of external code</h4>")
-        rows = [_call(number, call) for number, call in enumerate(build.calls, 1)]
-        parts.append(_table(("", "object", "called at", "by way of", "returned"), rows))
-    parts.append(f"<h4>Link {'with' if build.link.lto else 'without'} LTO</h4>")
-    parts.append(f'<p class="faint">{escape(build.link.why)}</p>')
-    if build.link.inputs:
-        rows = [_input(number, code) for number, code in enumerate(build.link.inputs, 1)]
-        parts.append(_table(("", "input", "kind", "bytes", "compiled", "defines", "undefined"), rows))
-    more = [("Entry name", build.entry_name), ("Options", " ".join(build.link.options or ())), ("Log", build.link.log)]
+        yield f"<h4>{formatting.count(len(build.calls), 'call')} of external code</h4>"
+        yield _table(("", "object", "called at", "by way of", "returned"), map(_call, build.calls))
+    yield f"<h4>Link {'with' if link.lto else 'without'} LTO</h4>"
+    yield f'<p class="faint">{escape(link.why)}</p>'
+    if link.inputs:
+        yield _table(("", "input", "kind", "bytes", "compiled", "defines", "undefined"), map(_input, link.inputs))
+    more = [("Entry name", build.entry_name), ("Options", " ".join(link.options or ())), ("Log", link.log)]
     printed = "".join(f"<p class='faint'>{label}</p><pre>{escape(text)}</pre>" for label, text in more if text)
-    parts.append(f"<details><summary>Entry name, linker options and log</summary>{printed}</details>")
-    return parts
+    yield f"<details><summary>Entry name, linker options and log</summary>{printed}</details>"
 
 
-def _table(titles: Iterable[str], rows: Iterable[str]) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _row(number: int, *cells: str) -> str:
-    return f"<tr><td class='number'>{number}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-
-
-def _call(number: int, call: CallReport) -> str:
-    returned = "<br>".join(_name(code) for code in call.returned) or "<span class='faint'>nothing to link</span>"
-    if call.seconds is not None:
-        stored = ", stored" if call.stored else ""
-        returned += f" <span class='faint'>in {words.time(call.seconds)}{stored}</span>"
-    place = f"{words.file(call.filename)}:{call.line}"
-    return _row(
-        number,
-        f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>",
-        f"<span title='{escape(call.filename)}'>{escape(place)}</span>",
-        escape(words.chain(call.chain)),
-        returned,
+def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table of *rows*, which are numbered."""
+    head = "".join(f"<th>{title}</th>" for title in titles)
+    body = "".join(
+        f"<tr><td class='number'>{number}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        for number, cells in enumerate(rows, 1)
     )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _faint(text: str) -> str:
+    return f"<span class='faint'>{escape(text)}</span>"
+
+
+def _call(call: CallReport) -> Iterator[str]:
+    yield f"<code title='{escape(call.object)}'>{escape(call.name)}({escape(', '.join(call.argtypes))})</code>"
+    yield f"<span title='{escape(call.filename)}'>{escape(formatting.file(call.filename))}:{call.line}</span>"
+    yield escape(formatting.chain(call.chain))
+    returned = "<br>".join(map(_name, call.returned)) or _faint("nothing to link")
+    if call.seconds is not None:
+        returned += " " + _faint(f"in {formatting.time(call.seconds)}{', stored' if call.stored else ''}")
+    yield returned
 
 
 def _name(code: CodeReport) -> str:
-    return f"<span title='sha256 {code.sha256}'>{escape(words.file(words.function(code.name)))}</span>"
+    return f"<span title='sha256 {code.sha256}'>{escape(formatting.file(formatting.function(code.name)))}</span>"
 
 
-def _input(number: int, code: CodeReport) -> str:
-    return _row(
-        number,
-        "the kernel's own code" if code.own else _name(code),
-        escape(code.kind),
-        f"<span title='{code.size} bytes'>{words.size(code.size)}</span><br>"
-        f"<span class='faint'>{code.sha256[:12]}</span>",
-        escape(words.compiled(code.compiled)) if code.compiled is not None else "",
-        _symbols(() if code.own else code.defines),
-        _symbols(code.undefined),
-    )
+def _input(code: CodeReport) -> Iterator[str]:
+    yield "the kernel's own code" if code.own else _name(code)
+    yield escape(code.kind)
+    yield f"<span title='{code.size} bytes'>{formatting.size(code.size)}</span><br>{_faint(code.sha256[:12])}"
+    yield escape(formatting.compiled(code.compiled)) if code.compiled is not None else ""
+    yield _symbols(() if code.own else code.defines)
+    yield _symbols(code.undefined)
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
     if names is None:
-        return "<span class='faint'>not readable</span>"
+        return _faint("not readable")
     shown = [f"<code>{escape(name)}</code>" for name in names[:4]]
     if len(names) > 4:
         rest = escape("\n".join(names[4:]))

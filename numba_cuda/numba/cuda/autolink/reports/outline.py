@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from . import words
+from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+_STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
 
@@ -57,94 +59,85 @@ def _tree(item: Item, depth: int) -> Tree:
 
 
 def _outline(report: KernelReport) -> Item:
-    below: list[Item] = []
-    for build in report.builds:
-        below += _build(build)
     place = f"{report.filename}:{report.line}" if report.filename else ""
-    title = f"{words.function(report.kernel)}{report.signature}"
-    return Item(title, place, (*below, Item("made with", words.versions(report.versions))))
+    below = (item for build in report.builds for item in _build(build))
+    made_with = Item("made with", ", ".join(map(" ".join, report.versions)))
+    return Item(f"{formatting.function(report.kernel)}{report.signature}", place, (*below, made_with))
 
 
 def _build(build: BuildReport) -> Iterator[Item]:
     seen: dict[CodeReport, int] = {}
-    calls = [_call(number, call, seen) for number, call in enumerate(build.calls, 1)]
+    calls = tuple(_call(number, call, seen) for number, call in enumerate(build.calls, 1))
     if build.restored:
-        yield Item(build.arch, words.RESTORED)
-    yield Item(f"{words.count(len(calls), 'call')} of external code for {build.arch}", "", tuple(calls))
-    yield _link(build)
-    yield _result(build)
+        yield Item(build.arch, formatting.RESTORED)
+    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
+    took = formatting.origin(build.link.origin, build.link.seconds)
+    yield Item(f"link for {build.arch}", took, tuple(_link(build)))
+    resources = (Item(label, value) for label, value in numbers(build.result))
+    result = formatting.code(build.result)
+    yield Item(f"result for {build.arch}", result, (*resources, Item("entry name", build.entry_name)))
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
-    below = [Item("at", f"{call.filename}:{call.line}"), Item("by way of", words.chain(call.chain))]
-    asked = "" if call.seconds is None else f" in {words.time(call.seconds)}"
-    if call.stored:
-        asked += ", stored earlier under its link key"
+    asked = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
+    asked += ", stored earlier under its link key" if call.stored else ""
     returned = tuple(
         _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
         for code in call.returned
     )
-    below.append(Item(f"returned{asked}", "" if returned else "nothing to link", returned))
-    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", tuple(below))
+    place = Item("at", f"{call.filename}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
+    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found))
 
 
 def _code(code: CodeReport) -> Item:
     below = []
-    if code.compiled is not None:
-        done = code.compiled
+    if (done := code.compiled) is not None:
         together = f" (with others, as {code.unit})" if code.unit else ""
-        below.append(Item("compiled to", f"{words.code(done)}: {words.origin(done.origin, done.seconds)}{together}"))
+        took = formatting.origin(done.origin, done.seconds)
+        below.append(Item("compiled to", f"{formatting.code(done)}: {took}{together}"))
     if code.unit is None:
         below.append(Item("defines", _symbols(code.defines)))
-    if code.unit is None and code.undefined != ():
-        below.append(Item("undefined", _symbols(code.undefined)))
-    return Item(code.name, words.code(code), tuple(below))
+        if code.undefined != ():
+            below.append(Item("undefined", _symbols(code.undefined)))
+    return Item(code.name, formatting.code(code), tuple(below))
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
-    if names is None:
-        return "(not visible in this format)"
-    return ", ".join(names) or "nothing that is referenced"
+    return "(not visible in this format)" if names is None else ", ".join(names) or "nothing that is referenced"
 
 
-def _link(build: BuildReport) -> Item:
+def _link(build: BuildReport) -> Iterator[Item]:
     link = build.link
-    calls = {call.site: number for number, call in enumerate(build.calls, 1)}
-    inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
-    below = [Item("with LTO" if link.lto else "without LTO", link.why)]
-    if inputs:
-        below.append(Item("inputs", f"{len(inputs)}, in this order", inputs))
+    calls = {call.site: f"call {number}" for number, call in enumerate(build.calls, 1)}
+    yield Item("with LTO" if link.lto else "without LTO", link.why)
+    if link.inputs:
+        inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
+        yield Item("inputs", f"{len(inputs)}, in this order", inputs)
     if link.options is not None:
-        below.append(Item("options", " ".join(link.options)))
-    if lines := words.notable(link.log):
-        below.append(Item("log", "", tuple(Item("", line) for line in lines)))
-    return Item(f"link for {build.arch}", words.origin(link.origin, link.seconds), tuple(below))
+        yield Item("options", " ".join(link.options))
+    lines = (line.strip() for line in link.log.splitlines())
+    if notable := tuple(Item("", line) for line in lines if line and not _STATISTICS.match(line)):
+        yield Item("log", "", notable)
 
 
-def _input(number: int, code: CodeReport, calls: dict[str, int]) -> Item:
-    origins = (f"call {calls[origin]}" if origin in calls else origin for origin in code.brought_by)
-    by = "the kernel's own code" if code.own else f"of {' and '.join(dict.fromkeys(origins))}"
+def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
+    origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
+    by = "the kernel's own code" if code.own else f"of {' and '.join(origins)}"
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
-    kind += f" of {words.count(len(code.parts), 'source')}" if code.parts else ""
-    return Item(f"{number}. {words.function(code.name)}", f"{kind}, {by}")
-
-
-def _result(build: BuildReport) -> Item:
-    result = build.result
-    below = [Item(label, value) for label, value in numbers(result)]
-    return Item(f"result for {build.arch}", words.code(result), (*below, Item("entry name", build.entry_name)))
+    kind += f" of {formatting.count(len(code.parts), 'source')}" if code.parts else ""
+    return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:
     """Return what the result needs of the GPU: pairs of a label and an amount."""
-    found = []
-    if result.registers is not None:
-        found.append(("registers", f"{result.registers} per thread"))
+    size, stores, loads = formatting.size, result.spill_stores, result.spill_loads
+    found = [] if result.registers is None else [("registers", f"{result.registers} per thread")]
     if result.shared is not None:
-        found.append(("static shared memory", f"{words.size(result.shared)} per block"))
+        found.append(("static shared memory", f"{size(result.shared)} per block"))
     if result.stack is not None:
-        found.append(("stack", f"{words.size(result.stack)} per thread"))
-    if (stores := result.spill_stores) is not None and (loads := result.spill_loads) is not None:
-        spills = f"{words.size(stores)} stored, {words.size(loads)} loaded" if stores or loads else "none"
+        found.append(("stack", f"{size(result.stack)} per thread"))
+    if stores is not None and loads is not None:
+        spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
         found.append(("register spills", spills))
     return found

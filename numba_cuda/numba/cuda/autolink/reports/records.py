@@ -12,16 +12,13 @@ from ..compiling.call_graph import CallGraph, Frame
 
 @dataclass(frozen=True)
 class CodeReport:
-    """One piece of linked code.
+    """One piece of linked code: what it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...), what messages call it, its size
+    in bytes and its digest, and what source was ``compiled`` to.
 
     Attributes
     ----------
-    kind, name, size, sha256:
-        What it is (``"CUDA C++ source"``, ``"LTO-IR"``, ...), what messages call it, its size in bytes, its digest.
     brought_by:
         The call sites that returned it, or ``link=``; empty for the kernel's own code.
-    compiled:
-        For source: what it was compiled to.
     defines, undefined:
         The symbols that it defines for others, and those that it references without defining them; ``None`` where the
         format does not show them. LTO-IR shows only the definitions that other code in the link references.
@@ -53,20 +50,18 @@ class CodeReport:
 
 
 @dataclass(frozen=True)
-class CallFacts:
-    """One call of an object that provides code.
+class CallReport:
+    """One call of an object that provides code: the call site as text, as in `CodeReport.brought_by`; the object's
+    repr, a short name, and the argument types that it was asked about; and the place of the call.
 
     Attributes
     ----------
-    site, filename, line:
-        The call site as text, as in `CodeReport.brought_by`, and its place.
-    object, name, argtypes:
-        The object's repr, a short name, and the argument types that it was asked about.
     chain, function:
         The functions from the kernel to the call, each with the line at which it calls the next, or that of the call
         itself; and the index of the last one among the report's functions.
-    seconds, stored:
-        How long the answer took; and whether it had been stored under its link key, so that the object was not asked.
+    seconds, stored, returned:
+        How long the answer took; whether it had been stored under its link key, so that the object was not asked; and
+        the code that the object returned, in order.
     """
 
     site: str
@@ -79,6 +74,7 @@ class CallFacts:
     function: int
     seconds: float | None
     stored: bool
+    returned: tuple[CodeReport, ...] = ()
 
     @property
     def call(self) -> str:
@@ -87,28 +83,11 @@ class CallFacts:
 
 
 @dataclass(frozen=True)
-class CallReport(CallFacts):
-    """A call, and in ``returned`` the code that the object returned, in order."""
-
-    returned: tuple[CodeReport, ...]
-
-
-@dataclass(frozen=True)
 class LinkReport:
-    """A link.
-
-    Attributes
-    ----------
-    lto, why:
-        Whether it ran with link-time optimisation, and why.
-    options, log:
-        The linker's options as text, ``None`` where numba-cuda linked alone because no external code was called; and
-        what the linker printed.
-    inputs:
-        The linker's inputs in order; the kernel's own code is the first.
-    origin, seconds:
-        ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``; and how long that took.
-    """
+    """A link: whether it ran with link-time optimisation, and ``why``; the linker's options as text, ``None`` where
+    numba-cuda linked alone because no external code was called; its inputs in order, of which the kernel's own code is
+    the first; and what it printed. ``origin`` is ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``;
+    ``seconds`` is how long that took."""
 
     lto: bool
     why: str
@@ -121,17 +100,9 @@ class LinkReport:
 
 @dataclass(frozen=True)
 class ResultReport:
-    """The result of a build. Sizes are in bytes; ``None`` stands for an unknown number.
-
-    Attributes
-    ----------
-    kind, size, sha256:
-        ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and its digest.
-    registers, shared, stack:
-        Registers per thread, static shared memory per block, stack per thread in local memory.
-    spill_stores, spill_loads:
-        Register spills, as ptxas counts them.
-    """
+    """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
+    the static shared memory per block, the stack per thread in local memory, and the register spills as ptxas counts
+    them. Sizes are in bytes; ``None`` stands for an unknown number."""
 
     kind: str
     size: int
@@ -147,13 +118,8 @@ class ResultReport:
 class BuildReport:
     """The kernel built for one architecture, ``arch`` (``"sm_90a"``); in the code it is called ``entry_name``.
 
-    Attributes
-    ----------
-    restored:
-        Whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins are then
-        those of the process that built it.
-    calls, link, result:
-        The calls of external code, the link, and its result.
+    ``restored`` is whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins
+    are then those of the process that built it. The rest are its calls of external code, its link, and the result.
     """
 
     arch: str
@@ -168,14 +134,9 @@ class BuildReport:
 class KernelReport:
     """What a kernel's calls returned, how it was linked, and the result.
 
-    Attributes
-    ----------
-    kernel, filename, line, signature:
-        The kernel's Python function, its place, and the types of its arguments as text.
-    graph:
-        The functions from the kernel to the calls. The kernel is the first.
-    builds, versions:
-        One build for each architecture; pairs of a library and its version.
+    Its records are the kernel's Python function, its place, and the types of its arguments as text; in ``graph`` the
+    functions from the kernel, which is the first, to the calls; one build for each architecture; and in ``versions``
+    pairs of a library and its version.
     """
 
     kernel: str

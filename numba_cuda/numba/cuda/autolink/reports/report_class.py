@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`Report`: the record of a kernel in every form that it can be shown in."""
+"""`Report`: the records of a kernel in every form that they can be shown in; as JSON they can be read again."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import json
 import sys
+import types
+import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from . import words
-from .graph import to_dot
-from .html import to_fragment, to_page
-from .outline import to_text, to_tree
+from . import formatting, graph, html, outline, svg
 from .records import KernelReport
-from .serialization import from_json, to_json
-from .svg import to_svg
 
-if TYPE_CHECKING:
-    from rich.tree import Tree
+FORMAT = "numba-cuda-autolink report"
+VERSION = 2  # raised when a reader of the previous version would misread
+_hints = functools.cache(typing.get_type_hints)
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,13 +29,52 @@ class Report(KernelReport):
     Its attributes are those of `numba.cuda.autolink.reports.records.KernelReport`.
     """
 
+    __str__ = outline.to_text
+    __rich__ = outline.to_tree
+    _repr_html_ = html.to_fragment
+
+    def to_html(self) -> str:
+        """Return the report as an HTML page that loads nothing from elsewhere."""
+        return html.to_html(self)
+
+    def to_svg(self) -> str:
+        """Return the call graph as the text of an SVG image."""
+        return svg.to_svg(self)
+
+    def to_dot(self) -> str:
+        """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
+        return graph.to_dot(self)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the report as JSON, from which `from_json` makes an equal one: an object with the fields of the
+        records, a ``format`` and its ``version``."""
+        fields = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(self)}
+        return json.dumps(fields, indent=indent, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Return the report that `to_json` made *text* of.
+
+        Raises
+        ------
+        ValueError
+            If *text* is not a report, or is one in a format that this version does not know.
+        """
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+            raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
+        if (version := data.pop("version", None)) != VERSION:
+            raise ValueError(f"the report's format is version {version!r}; expected version {VERSION}")
+        report: Report = _value(cls, data)
+        return report
+
     def __repr__(self) -> str:
         arches = ", ".join(build.arch for build in self.builds)
-        calls = words.count(len(self.builds[0].calls), "call")
+        calls = formatting.count(len(self.builds[0].calls), "call")
         return f"<Report of {self.kernel}{self.signature} for {arches}: {calls} of external code>"
 
-    def __str__(self) -> str:
-        return to_text(self)
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def show(self, file: TextIO | None = None) -> None:
         """Print it to *file* (default: stdout): in colour on a terminal, as plain text elsewhere."""
@@ -46,38 +86,26 @@ class Report(KernelReport):
         else:
             print(self, file=file)
 
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return the report as JSON, from which `from_json` makes an equal one."""
-        return to_json(self, indent)
 
-    @classmethod
-    def from_json(cls, text: str) -> Report:
-        """Return the report that `to_json` made *text* of.
-
-        Raises
-        ------
-        ValueError
-            If *text* is not a report, or is one in a format that this version does not know.
-        """
-        return from_json(cls, text)
-
-    def to_dot(self) -> str:
-        """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
-        return to_dot(self)
-
-    def to_svg(self) -> str:
-        """Return the call graph as the text of an SVG image."""
-        return to_svg(self)
-
-    def to_html(self) -> str:
-        """Return the report as an HTML page that loads nothing from elsewhere."""
-        return to_page(self)
-
-    def _repr_html_(self) -> str:
-        return to_fragment(self)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
-
-    def __rich__(self) -> Tree:
-        return to_tree(self)
+def _value(hint: Any, value: Any) -> Any:
+    """Return the *value* of a field with the type *hint*."""
+    origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = _hints(hint)
+        if not isinstance(value, dict) or not value.keys() <= hints.keys():
+            raise ValueError(f"{hint.__name__} has the fields {', '.join(hints)}; got {value!r:.80}")
+        try:
+            return hint(**{name: _value(hints[name], each) for name, each in value.items()})
+        except TypeError as error:  # a field is missing
+            raise ValueError(f"{hint.__name__}: {error}") from error
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _value(arguments[0], value)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"expected a list, got {value!r:.80}")
+        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(_value(each, item) for each, item in zip(kinds, value, strict=True))
+    expected: Any = {typing.Literal: str, float: (int, float)}.get(origin, hint)
+    if not isinstance(value, expected):
+        raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {value!r:.80}")
+    return value

@@ -26,9 +26,12 @@ _NOTEBOOKS = (
 )
 
 
-def colour(name: str) -> str:
-    """Return the light theme's colour *name*, for viewers that ignore style sheets."""
-    return _COLOURS[name.replace(" ", "-")][0]
+def paint(**names: str) -> str:
+    """Return SVG attributes that set colours: the light theme's for viewers that ignore style sheets."""
+    colours = {attribute: name.replace(" ", "-") for attribute, name in names.items()}
+    light = " ".join(f'{attribute}="{_COLOURS[name][0]}"' for attribute, name in colours.items())
+    style = "; ".join(f"{attribute}: var(--nca-{name})" for attribute, name in colours.items())
+    return f'{light} style="{style}"'
 
 
 def variables() -> str:

@@ -6,6 +6,7 @@
 ``toolkit``        which CUDA libraries are in use, and what to do if one is missing
 ``progress``       what a slow build is doing, in a terminal
 ``child_process``  runs a script in an isolated child process, which may crash
+``regular_file``   opens and reads regular files alone, without waiting for others
 ``safe_repr``      the repr of a user's object, which may raise
 ``inputs``         what an object may return, as records
 ``formats``        readers of ELF, fatbins, archives, LTO-IR, PTX

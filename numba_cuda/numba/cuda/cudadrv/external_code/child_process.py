@@ -43,15 +43,8 @@ class ChildStartError(ChildError):
 
 
 class ChildEndedError(ChildError):
-    """A child process ended during a request.
-
-    Attributes
-    ----------
-    how:
-        ``"SIGSEGV"``, ``"signal 40"``, ``"exit code 3"``, or ``"no answer within 5 s"``: it was killed then.
-    printed:
-        The end of what it printed, up to 64 KiB.
-    """
+    """A child process ended during a request: *how* (``"SIGSEGV"``, ``"signal 40"``, ``"exit code 3"``, or ``"no answer
+    within 5 s"`` if it was killed then), and the end of what it *printed*, up to 64 KiB."""
 
     def __init__(self, how: str, printed: str):
         self.how = how
@@ -71,15 +64,11 @@ class Reply(NamedTuple):
     printed: str
 
 
-class ChildProcess:
-    """A child process that runs *script*, a file, with *environment* added to this process's.
+class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
+    """A child process that runs *script*, a file, with *environment* added to this process's. Raises `ChildStartError`
+    if there is no interpreter to start, or it does not start.
 
     Any number of requests may be made, one at a time, from any thread. Close it, or use it in a ``with`` statement.
-
-    Raises
-    ------
-    ChildStartError
-        If there is no interpreter to start, or it does not start.
     """
 
     def __init__(self, script: str, *, environment: Mapping[str, str] | None = None):
@@ -115,15 +104,8 @@ class ChildProcess:
             raise ChildStartError(f"no child process can be started: {sys.executable}: {error}") from error
 
     def request(self, content: Content, blobs: Sequence[bytes] = (), *, timeout: float | None = None) -> Reply:
-        """Have the script answer; *timeout* is in seconds.
-
-        Raises
-        ------
-        RequestError
-            If the script raised an exception.
-        ChildEndedError
-            If the child died or ran out of time, in this request or in an earlier one.
-        """
+        """Have the script answer; *timeout* is in seconds. Raises `RequestError` if the script raised an exception,
+        `ChildEndedError` if the child died or ran out of time, in this request or in an earlier one."""
         message = _packed(content, blobs)
         with self._lock:
             if self._ended is not None:
@@ -142,12 +124,9 @@ class ChildProcess:
         self._process.wait()
         self._reader.join(_GRACE)
         # A process that the child started may still have the other end of the third pipe.
-        for pipe in (self._requests, self._replies, *(() if self._reader.is_alive() else (self._noise,))):
+        for pipe in (self._requests, self._replies, *([] if self._reader.is_alive() else [self._noise])):
             with contextlib.suppress(OSError):  # what was written and is unread
                 pipe.close()
-
-    def __enter__(self) -> ChildProcess:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -156,17 +135,20 @@ class ChildProcess:
     def _limited(self, seconds: float | None) -> Iterator[None]:
         """Kill the child after *seconds*, and whenever the block fails; raise `ChildEndedError` if the child died."""
         expired = threading.Event()
-        timer = threading.Timer(seconds or 0, self._expire, [expired])
+
+        def expire() -> None:
+            expired.set()
+            self._kill()
+
+        timer = threading.Timer(threading.TIMEOUT_MAX if seconds is None else seconds, expire)
         timer.daemon = True
-        if seconds is not None:
-            timer.start()
+        timer.start()
         try:
             try:
                 yield
             finally:
                 timer.cancel()
-                if seconds is not None:
-                    timer.join()  # so that it kills nothing once the child's number may be another process's
+                timer.join()  # so that it kills nothing once the child's number may be another process's
         except BaseException as error:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # The pipes of a dying process are closed first; killed at once, it would be taken for killed.
@@ -178,17 +160,12 @@ class ChildProcess:
                 raise self._ended from None
             raise
 
-    def _expire(self, expired: threading.Event) -> None:
-        expired.set()
-        self._kill()
-
     def _kill(self) -> None:
-        if self._process.poll() is None:
-            with contextlib.suppress(OSError):
-                if sys.platform == "win32":
-                    self._process.kill()
-                else:
-                    os.killpg(self._process.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            elif self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _read_noise(self) -> None:
         """Read what the child prints, in a thread, so that the child never waits for it."""
@@ -219,12 +196,8 @@ def absolute_path() -> list[str]:
 def _how_it_ended(code: int | None) -> str:
     if code is None:
         return "it closed its pipes or garbled a reply"
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:  # real-time signals have no names
-        return f"signal {-code}"
+    names = {-number: number.name for number in signal.Signals}  # real-time signals have none
+    return f"exit code {code}" if code >= 0 else names.get(code, f"signal {-code}")
 
 
 def _packed(content: Content, blobs: Sequence[bytes] = ()) -> bytes:

@@ -39,27 +39,27 @@ def step(text: str, remaining: int = 0) -> Iterator[None]:
     Steps may be nested and run in several threads; the innermost step of each thread is shown. The first second counts
     from the start of the first step.
     """
-    if not enabled():
+    shown = f"{text} ({remaining} more to come)" if remaining else text
+    with _display.showing(shown) if enabled() else contextlib.nullcontext():
         yield
-        return
-    token = _display.begin(f"{text} ({remaining} more to come)" if remaining else text)
-    try:
-        yield
-    finally:
-        _display.end(token)
 
 
 class _Display:
     """The steps in progress and, after the first second, a line that shows them."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Show nothing: after a fork, the steps are the parent process's."""
         self._lock = threading.Lock()
         self._steps: dict[object, tuple[int, str]] = {}
         self._timer: threading.Timer | None = None
         self._live: Live | None = None
         self._since = 0.0
 
-    def begin(self, text: str) -> object:
+    @contextlib.contextmanager
+    def showing(self, text: str) -> Iterator[None]:
         token = object()
         with self._lock:
             if not self._steps:
@@ -68,23 +68,18 @@ class _Display:
                 self._timer.daemon = True
                 self._timer.start()
             self._steps[token] = (threading.get_ident(), text)
-        return token
-
-    def end(self, token: object) -> None:
-        with self._lock:
-            if len(self._steps) == 1:
-                timer, self._timer = self._timer, None
-                live, self._live = self._live, None
-                if timer is not None:
-                    timer.cancel()
-                if live is not None:
-                    live.stop()  # which draws once more
-            self._steps.pop(token, None)
-
-    def line(self) -> str:
-        """Return what is shown. It takes no lock: the drawing thread calls it, and `end` waits for that thread."""
-        innermost = dict(self._steps.copy().values())
-        return f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
+        try:
+            yield
+        finally:
+            with self._lock:
+                if len(self._steps) == 1:
+                    timer, self._timer = self._timer, None
+                    live, self._live = self._live, None
+                    if timer is not None:
+                        timer.cancel()
+                    if live is not None:
+                        live.stop()  # which draws once more
+                self._steps.pop(token, None)
 
     def _show(self) -> None:
         from rich.console import Console
@@ -94,8 +89,10 @@ class _Display:
 
         spinner = Spinner("dots")
 
-        def draw() -> Spinner:
-            spinner.update(text=Text(self.line(), overflow="ellipsis", no_wrap=True))
+        def draw() -> Spinner:  # without the lock: while it is held, the display waits for the thread that draws
+            innermost = dict(self._steps.copy().values())
+            line = f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
+            spinner.update(text=Text(line, overflow="ellipsis", no_wrap=True))
             return spinner
 
         with self._lock:
@@ -114,12 +111,5 @@ class _Display:
 
 
 _display = _Display()
-
-
-def _after_fork_in_child() -> None:
-    global _display
-    _display = _Display()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_display.forget)

@@ -20,21 +20,11 @@ _EXPECTED = "expected (9, 0), (9, 0, 'a'), '9.0', '9.0a', 'sm_90a' or 90"
 class ComputeCapability(tuple[Any, ...]):
     """A compute capability: that of a GPU, or what code is built for.
 
-    It is a tuple, equal to ``(9, 0)`` or, with a suffix, to ``(9, 0, "a")``. As text it is ``9.0a``.
+    It is a tuple, equal to ``(9, 0)`` or, with a suffix, to ``(9, 0, "a")``. As text it is ``9.0a``. The *suffix* is
+    ``"a"`` (architecture-specific code), ``"f"`` (family-specific code) or ``""``.
 
-    Parameters
-    ----------
-    major, minor : int
-        For example 9 and 0.
-    suffix : str, optional
-        ``"a"`` (architecture-specific code), ``"f"`` (family-specific code) or ``""``.
-
-    Raises
-    ------
-    TypeError
-        If ``major`` or ``minor`` is not an integer.
-    ValueError
-        If ``minor`` is not one digit, ``major`` is negative or not below 100, or there is no such suffix.
+    Raises ``TypeError`` if ``major`` or ``minor`` is not an integer, ``ValueError`` if ``minor`` is not one digit,
+    ``major`` is negative or not below 100, or there is no such suffix.
     """
 
     __slots__ = ()
@@ -51,20 +41,11 @@ class ComputeCapability(tuple[Any, ...]):
 
     @classmethod
     def parse(cls, value: ComputeCapabilityLike) -> ComputeCapability:
-        """Return the compute capability that *value* means.
+        """Return the compute capability that *value* means: ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``,
+        ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or what numba-cuda and ``cuda.core`` return for a GPU.
 
-        Parameters
-        ----------
-        value : ComputeCapability, tuple, str or int
-            ``(9, 0)``, ``(9, 0, "a")``, ``"9.0"``, ``"9.0a"``, ``"sm_90a"``, ``"compute_90"``, ``"90a"`` or ``90``; or
-            what numba-cuda and ``cuda.core`` return for a GPU.
-
-        Raises
-        ------
-        TypeError
-            If *value* is of another type. A ``float`` is refused: 12.1 and 12.10 are the same one.
-        ValueError
-            If it is a tuple, text or number that does not mean a compute capability.
+        Raises ``TypeError`` if *value* is of another type (a ``float`` is refused: 12.1 and 12.10 are the same one),
+        ``ValueError`` if it is a tuple, text or number that does not mean a compute capability.
         """
         if isinstance(value, cls):
             return value
@@ -132,24 +113,12 @@ class ComputeCapability(tuple[Any, ...]):
 class Target:
     """What linkable code must fit. Equal targets can share code.
 
-    Attributes
-    ----------
-    compute_capability:
-        A `ComputeCapability` without suffix, equal to ``(9, 0)``. Anything that `ComputeCapability.parse` accepts can
-        be given for it, a suffix included.
-    suffix:
-        ``"a"`` (architecture-specific), ``"f"`` (family-specific) or ``""``.
-    lto:
-        Whether the kernel is linked with link-time optimisation: LTO-IR is then inlined into it.
-    debug, lineinfo, fastmath:
-        The kernel's options of the same names.
-    max_registers:
-        The kernel's register cap per thread, or ``None``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If ``compute_capability`` and ``suffix`` are not a compute capability.
+    ``compute_capability`` is a `ComputeCapability` without suffix, equal to ``(9, 0)``, for which anything can be given
+    that `ComputeCapability.parse` accepts, a suffix included. ``suffix`` is ``"a"`` (architecture-specific), ``"f"``
+    (family-specific) or ``""``; ``TypeError`` or ``ValueError`` is raised if the two are not a compute capability.
+    ``lto`` is whether the kernel is linked with link-time optimisation, in which LTO-IR is inlined into it. ``debug``,
+    ``lineinfo`` and ``fastmath`` are the kernel's options of these names; ``max_registers`` is its register cap per
+    thread, or ``None``.
     """
 
     compute_capability: ComputeCapability
@@ -178,8 +147,7 @@ class Target:
         if self.suffix and given.suffix not in ("", self.suffix):
             raise ValueError(f"the suffix {self.suffix!r} contradicts the compute capability {given}")
         whole = ComputeCapability(given.major, given.minor, self.suffix or given.suffix)
-        object.__setattr__(self, "compute_capability", whole.base)
-        object.__setattr__(self, "suffix", whole.suffix)
+        self.__dict__.update(compute_capability=whole.base, suffix=whole.suffix)
 
     @property
     def cc(self) -> tuple[int, int, str]:

@@ -13,29 +13,49 @@ from cuda import pathfinder
 
 Version = tuple[int, int]
 
+# The module of cuda.bindings, its function that returns the version, and what the library does.
+_LIBRARIES = {
+    "NVRTC": ("nvrtc", "nvrtcVersion", "compiles CUDA C++"),
+    "nvJitLink": ("nvjitlink", "version", "links kernels with external code"),
+    "NVVM": ("nvvm", "version", "compiles kernels"),
+}
+
 
 def nvrtc_version() -> Version | None:
     """Return ``(major, minor)`` of the NVRTC in this process; ``None`` where there is none."""
-    return _version("nvrtc", "nvrtcVersion")
+    return _loaded("NVRTC")[0]
 
 
 def nvjitlink_version() -> Version | None:
     """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
-    return _version("nvjitlink", "version")
+    return _loaded("nvJitLink")[0]
 
 
 def nvvm_version() -> Version | None:
     """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
-    return _version("nvvm", "version")
+    return _loaded("NVVM")[0]
 
 
 @functools.cache
-def _version(module: str, function: str) -> Version | None:
+def _loaded(library: str) -> tuple[Version | None, Exception | None]:
+    module, function, _ = _LIBRARIES[library]
     try:
         *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
-    except Exception:  # each platform and version reports a missing library in its own way
-        return None
-    return major, minor
+    except Exception as error:  # each platform and version reports a missing library in its own way
+        return None, error
+    return (major, minor), None
+
+
+def why_missing(library: str) -> tuple[str, Exception] | None:
+    """Return a message about a missing *library* (``"NVRTC"`` or ``"nvJitLink"``) and what loading it raised; ``None``
+    if the library is there."""
+    _, error = _loaded(library)
+    text = (
+        f"{library}, which {_LIBRARIES[library][2]}, was not found\n"
+        f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
+        " CUDA toolkit and set CUDA_HOME to its directory"
+    )
+    return None if error is None else (text, error)
 
 
 @functools.cache
@@ -62,29 +82,6 @@ def nvvm_build() -> str:
             return f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
     except Exception:
         return _shown(nvvm_version())
-
-
-_LIBRARIES = {
-    "NVRTC": ("nvrtc", "nvrtcVersion", "compiles CUDA C++"),
-    "nvJitLink": ("nvjitlink", "version", "links kernels with external code"),
-}
-
-
-@functools.cache
-def why_missing(library: str) -> tuple[str, Exception] | None:
-    """Return a message about a missing *library* (``"NVRTC"`` or ``"nvJitLink"``) and what loading it raised; ``None``
-    if the library is there."""
-    module, version, purpose = _LIBRARIES[library]
-    try:
-        getattr(importlib.import_module(f"cuda.bindings.{module}"), version)()
-    except Exception as error:
-        return (
-            f"{library}, which {purpose}, was not found\n"
-            f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
-            " CUDA toolkit and set CUDA_HOME to its directory",
-            error,
-        )
-    return None
 
 
 def extra() -> str:
@@ -114,12 +111,9 @@ def _build_id(path: str) -> bytes:
     """Return the build ID in the notes of a 64-bit ELF file."""
     with open(path, "rb") as file:
         magic, program_headers, size, count = struct.unpack("<4sx27xQ14xHH", file.read(58))
-        if magic != b"\x7fELF":
-            raise ValueError("not an ELF file")
         file.seek(program_headers)
-        table = file.read(size * count)
-        for number in range(count):
-            kind, offset, length = struct.unpack_from("<I4xQ16xQ", table, number * size)
+        table = file.read(size * count if magic == b"\x7fELF" else 0)
+        for kind, offset, length in struct.iter_unpack(f"<I4xQ16xQ{size - 40}x", table):
             if kind == 4:  # notes
                 file.seek(offset)
                 _, found, build_id = file.read(min(length, 1 << 16)).partition(b"\x14\0\0\0\3\0\0\0GNU\0")

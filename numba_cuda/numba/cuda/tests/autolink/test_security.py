@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import pickle
@@ -16,7 +15,7 @@ import pytest
 from autolink_support import build
 from cache_support import file_of, fresh, make_key, not_built
 from numba.cuda import autolink
-from numba.cuda.autolink.commands.command_line import main
+from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache import disk
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
@@ -188,13 +187,10 @@ def test_a_source_reads_any_file_that_it_includes(tmp_path):
 
 
 def test_on_windows_the_mode_is_not_looked_at(monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "platform", "win32")
-    spec = importlib.util.spec_from_file_location(disk.__name__, disk.__file__)
-    on_windows = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(on_windows)
     tmp_path.chmod(0o777)
     assert disk._why_not_trusted(str(tmp_path)) == "can be written to by any user"
-    assert on_windows._why_not_trusted(str(tmp_path)) == ""
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert disk._why_not_trusted(str(tmp_path)) == ""
 
 
 def test_an_exchanged_entry_is_rebuilt(tmp_path):

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .entry import DamagedEntryError, StoredEntry, describe, open_regular, pack, unpack
+from .entry import DamagedEntryError, StoredEntry, describe, open_entry, pack, unpack
 from .guard import FileLock
 from .key import CacheKey
 from .settings import DIRECTORY, CacheSettings, CacheWarning
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # takes 60 ms.
 _CAP_CHECKS = 256
 
-_ENTRIES, _TEMPORARY, _LOCKS = "entries", "tmp", "locks"
+_ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
 MISMATCHES, FAILED_SOURCES = "mismatches", "failed-sources"
 
@@ -44,9 +44,17 @@ class DiskEntries:
 
     def __init__(self, settings: CacheSettings):
         self._settings = settings
+        self._root = settings.directory
         self._files: FileStreamProgramCache | None = None
         self._unusable = not settings.on_disk
         self._warned: dict[str, str] = {}
+
+    def path(self, digest: bytes) -> str | None:
+        """Return the path of the entry under the key with *digest*, which may be missing or damaged; ``None`` if the
+        directory cannot be used."""
+        files = self._open()
+        # It differs between versions of cuda.core and is not public there.
+        return None if files is None else str(files._path_for_key(digest))
 
     def read(self, digest: bytes) -> bytes | None:
         """Return the data under the key with *digest*, or ``None``.
@@ -54,22 +62,19 @@ class DiskEntries:
         The file and the folders above it are checked before the file is opened: it is a regular file, not larger than
         the whole cache may be, and nobody but this user and root could have written it.
         """
-        files = self._open()
-        if files is None:
+        if (path := self.path(digest)) is None:
             return None
-        path = entry_path(files, digest)
         try:
             if not self._all_trusted(*self._folders(path), path):
                 return None
-            with open_regular(path) as file:
+            with open_entry(path) as file:
                 status = os.fstat(file.fileno())
                 if status.st_size > self._settings.max_bytes:
                     raise DamagedEntryError("it is larger than the whole cache may be")
                 data = unpack(file.read(status.st_size), digest)
                 with contextlib.suppress(OSError):  # whose file system is read-only, for example
-                    os.utime(
-                        file.fileno() if os.utime in os.supports_fd else path, ns=(time.time_ns(), status.st_mtime_ns)
-                    )
+                    used = file.fileno() if os.utime in os.supports_fd else path
+                    os.utime(used, ns=(time.time_ns(), status.st_mtime_ns))
             return data
         except FileNotFoundError:
             return None
@@ -80,15 +85,9 @@ class DiskEntries:
             self._warn("read", f"cannot read its cache and rebuilds what is in it: {error}.")
         return None
 
-    def has(self, digest: bytes) -> bool:
-        """Return whether there is an entry under the key with *digest*. It may be damaged."""
-        files = self._open()
-        return files is not None and os.path.isfile(entry_path(files, digest))
-
     def write(self, key: CacheKey, data: bytes) -> None:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
-        files = self._open()
-        if files is None:
+        if (files := self._open()) is None:
             return
         entry = pack(key, data)
         if len(entry) > self._settings.max_bytes:
@@ -103,8 +102,7 @@ class DiskEntries:
             if int.from_bytes(key.digest[:4], "little") < chance * 2**32:
                 self._evict(self._settings.max_bytes)
         except OSError as error:
-            root = self._settings.directory
-            self._warn("write", f"cannot write to its cache {root} and continues without it: {error}.")
+            self._warn("write", f"cannot write to its cache {self._root} and continues without it: {error}.")
 
     def entries(self) -> Iterator[StoredEntry]:
         """Yield the entries that can be read. Does not create the directory."""
@@ -114,160 +112,121 @@ class DiskEntries:
 
     def clear(self) -> int:
         """Remove all entries, the files of `save`, and the lock files that killed processes left. Return how many
-        entries were removed.
-
-        Raises
-        ------
-        OSError
-            If an entry cannot be removed.
-        """
-        files = self._open()
-        if files is None:
+        entries were removed; raise `OSError` if one cannot be."""
+        if (files := self._open()) is None:
             return 0
-        before = len(files)
-        files.clear()
-        for file in self._files_in(_LOCKS):
+        for file in self._files_in(LOCKS):
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
                     lock.release()
         for folder in MISMATCHES, FAILED_SOURCES:
             for file in self._files_in(folder):
                 os.unlink(file.path)
-        return before - len(files)
-
-    def remove(self, digest: bytes) -> None:
-        """Remove the entry under the key with *digest*, if there is one.
-
-        Raises
-        ------
-        OSError
-            If it cannot be removed.
-        """
-        files = self._open()
-        if files is not None:
-            with contextlib.suppress(KeyError):
-                del files[digest]
+        removed = self._evict(-1)
+        files.clear()  # the folders
+        return removed
 
     def prune(self, max_bytes: int) -> int:
-        """Remove the least recently used entries until the rest takes at most *max_bytes*. Return how many went.
+        """Remove the least recently used entries until the rest takes at most *max_bytes*. Return how many went; raise
+        `OSError` if one cannot be removed."""
+        return 0 if self._open() is None else self._evict(max_bytes)
 
-        Raises
-        ------
-        OSError
-            If an entry cannot be removed.
-        """
-        files = self._open()
-        if files is None:
-            return 0
-        before = len(files)
-        if max_bytes > 0:
-            self._evict(max_bytes)
-        else:
-            files.clear()
-        return before - len(files)
+    def remove(self, digest: bytes) -> None:
+        """Remove the entry under the key with *digest*, if there is one. Raise `OSError` if it cannot be removed."""
+        if (path := self.path(digest)) is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
-    def lock_folder(self) -> str | None:
-        """Return the folder for lock files of the processes that share this cache; ``None`` if there cannot be one."""
-        return self._private_folder(_LOCKS)
+    def private_folder(self, name: str) -> str | None:
+        """Return the folder *name* of this directory; ``None`` if there cannot be one."""
+        with contextlib.suppress(OSError):
+            if self._open() is not None:
+                folder = os.path.join(self._root, name)
+                _make_private(folder)
+                return folder
+        return None
 
-    def save(self, folder: str, name: str, data: bytes) -> str | None:
+    def save(self, folder: str, name: str, data: bytes) -> str:
         """Save a file for the user to look at in *folder*, `MISMATCHES` or `FAILED_SOURCES`, and remove the oldest of
-        many. Return its path; ``None`` if it cannot be saved."""
-        if (root := self._private_folder(folder)) is None:
-            return None
-        try:
-            path = write_file(root, name, data)
-            kept = 0
-            for file in sorted(self._files_in(folder), key=_modified, reverse=True):
-                kept += 1 if file.path == path else file.stat(follow_symlinks=False).st_size // _MOST_SAVED_BYTES + 1
-                if kept > _MOST_SAVED and file.path != path:
-                    os.unlink(file.path)
-        except OSError:
-            return None
-        return path
-
-    def after_fork(self) -> None:
-        """In a forked child, open the directory again: a thread of the parent may have been using the open one."""
-        self._files = None
+        many; or in a new directory for temporary files. Return its path; raise `OSError` if neither can be written."""
+        with contextlib.suppress(OSError):
+            if (place := self.private_folder(folder)) is not None:
+                path = _write_file(place, name, data)
+                others = [file for file in self._files_in(folder) if file.path != path]
+                kept = 1
+                for file in sorted(others, key=_modified, reverse=True):
+                    kept += file.stat(follow_symlinks=False).st_size // _MOST_SAVED_BYTES + 1
+                    if kept > _MOST_SAVED:
+                        os.unlink(file.path)
+                return path
+        return _write_file(tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-"), name, data)
 
     def _open(self) -> FileStreamProgramCache | None:
         if self._files is not None or self._unusable:
             return self._files
         from cuda.core.utils import FileStreamProgramCache
 
-        root = self._settings.directory
-        folders = (root, os.path.join(root, _ENTRIES), os.path.join(root, _TEMPORARY))
         try:
-            for folder in folders:
-                _make_private(folder)
-            if self._all_trusted(*folders):
-                self._files = FileStreamProgramCache(root)  # without a cap: with one, it looks at all entries
-            else:
-                self._unusable = True
+            if self._prepared(self._root, os.path.join(self._root, _ENTRIES), os.path.join(self._root, _TEMPORARY)):
+                self._files = FileStreamProgramCache(self._root)  # without a cap: with one, it looks at all entries
         except OSError as error:
-            self._unusable = True
-            self._warn("open", f"cannot use its cache {root} and continues without it: {error}. Set {DIRECTORY}.")
+            self._warn("open", f"cannot use its cache {self._root} and continues without it: {error}. Set {DIRECTORY}.")
+        self._unusable = self._files is None
         return self._files
 
     def _place(self, files: FileStreamProgramCache, digest: bytes, entry: bytes) -> None:
-        path = entry_path(files, digest)
-        folders = (*self._folders(path), os.path.join(self._settings.directory, _TEMPORARY))
-        for folder in folders:
-            _make_private(folder)
-        if self._all_trusted(*folders):
+        path = str(files._path_for_key(digest))
+        if self._prepared(*self._folders(path), os.path.join(self._root, _TEMPORARY)):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             files[digest] = entry
 
-    def _evict(self, max_bytes: int) -> None:
+    def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
-        that alone takes more."""
+        that alone takes more. Return how many were removed."""
         found = []
         for path in self._paths():
             with contextlib.suppress(OSError):
                 found.append((path, os.lstat(path)))
         total = sum(status.st_size for _, status in found)
+        removed = 0
         for path, status in sorted(found, key=lambda each: (each[1].st_size <= max_bytes, each[1].st_atime_ns)):
             if total <= max_bytes:
                 break
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.lstat(path), status):  # else it was replaced meanwhile
                     os.unlink(path)
+                    removed += 1
             total -= status.st_size
         for file in self._files_in(_TEMPORARY):
             with contextlib.suppress(OSError):
                 if _modified(file) < time.time() - _LONGEST_WRITE:
                     os.unlink(file.path)
+        return removed
 
     def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
         """The files, pipes, links and so on in a folder of this directory."""
-        try:
-            with os.scandir(os.path.join(self._settings.directory, folder)) as found:
-                return [file for file in found if not file.is_dir(follow_symlinks=False)]
-        except OSError:
-            return []
+        with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, folder)) as found:
+            return [file for file in found if not file.is_dir(follow_symlinks=False)]
+        return []
 
     def _folders(self, path: str) -> tuple[str, str, str]:
         """The directories whose owners and modes decide who can write an entry."""
-        return self._settings.directory, os.path.join(self._settings.directory, _ENTRIES), os.path.dirname(path)
+        return self._root, os.path.join(self._root, _ENTRIES), os.path.dirname(path)
 
     def _paths(self) -> Iterator[str]:
         if not self._settings.on_disk:
             return
-        with contextlib.suppress(OSError), os.scandir(os.path.join(self._settings.directory, _ENTRIES)) as folders:
+        with contextlib.suppress(OSError), os.scandir(os.path.join(self._root, _ENTRIES)) as folders:
             for folder in folders:
                 with contextlib.suppress(OSError), os.scandir(folder.path) as files:
                     yield from (file.path for file in files if file.is_file(follow_symlinks=False))
 
-    def _private_folder(self, name: str) -> str | None:
-        folder = os.path.join(self._settings.directory, name)
-        if self._open() is None:
-            return None
-        try:
+    def _prepared(self, *folders: str) -> bool:
+        """Create those of *folders* that are missing; return whether all are trusted."""
+        for folder in folders:
             _make_private(folder)
-        except OSError:
-            return None
-        return folder
+        return self._all_trusted(*folders)
 
     def _all_trusted(self, *paths: str) -> bool:
         """Return whether only this user and root can have written to *paths*. Warn of the first that others could."""
@@ -286,12 +245,7 @@ class DiskEntries:
             warnings.warn(f"numba-cuda-autolink {message}", CacheWarning, stacklevel=2)
 
 
-def entry_path(files: FileStreamProgramCache, digest: bytes) -> str:
-    """Return the path of an entry's file, which differs between versions of cuda.core and is not public there."""
-    return str(files._path_for_key(digest))
-
-
-def write_file(folder: str, name: str, data: bytes) -> str:
+def _write_file(folder: str, name: str, data: bytes) -> str:
     """Write *data* to the file *name* in *folder* in one step, whatever is there; return its path."""
     path = os.path.join(folder, name)
     handle, temporary = tempfile.mkstemp(dir=folder)
@@ -325,28 +279,20 @@ def _make_private(folder: str) -> None:
             raise
 
 
-if sys.platform == "win32":
-
-    def _why_not_trusted(path: str) -> str:
-        return ""  # on Windows the mode does not say who may write
-
-else:
-
-    def _why_not_trusted(path: str) -> str:
-        status = os.stat(path)
-        # Root can change anything anyway, and container images bring caches that belong to root.
-        if status.st_uid not in (os.geteuid(), 0):
-            return f"belongs to {_user_name(status.st_uid)}"
-        if status.st_mode & stat.S_IWOTH:
-            return "can be written to by any user"
-        if status.st_mode & stat.S_IWGRP:
-            return "can be written to by users of its group"
-        return ""
-
-    def _user_name(uid: int) -> str:
+def _why_not_trusted(path: str) -> str:
+    if sys.platform == "win32":
+        return ""  # the mode does not say who may write
+    status = os.stat(path)
+    # Root can change anything anyway, and container images bring caches that belong to root.
+    if status.st_uid not in (os.geteuid(), 0):
         import pwd
 
         try:
-            return f"user {pwd.getpwuid(uid).pw_name}"
+            return f"belongs to user {pwd.getpwuid(status.st_uid).pw_name}"
         except KeyError:
-            return f"user {uid}"
+            return f"belongs to user {status.st_uid}"
+    if status.st_mode & stat.S_IWOTH:
+        return "can be written to by any user"
+    if status.st_mode & stat.S_IWGRP:
+        return "can be written to by users of its group"
+    return ""

@@ -9,15 +9,17 @@ The header is JSON. To read an entry executes and unpickles nothing.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import errno
 import hashlib
 import json
 import os
-import stat
 import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ..regular_file import NO_LINK, open_regular
 from .key import CacheKey, PartsTable
 
 _MAGIC = b"NCALINK1"
@@ -36,10 +38,8 @@ class StoredEntry:
 
     Attributes
     ----------
-    path:
-        The entry's file.
-    size:
-        The size of the file in bytes.
+    path, size:
+        The entry's file, and its size in bytes.
     written, used:
         When it was written and last used, in seconds since the epoch.
     kind, name, digest, parts:
@@ -60,17 +60,13 @@ def pack(key: CacheKey, data: bytes) -> bytes:
     """Return the entry that holds *data* under *key*."""
     header = json.dumps({"kind": key.kind, "name": key.name, "parts": key.table}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(header), len(data), key.digest)
-    return b"".join((prefix, _checksum(prefix, header, data), header, data))
+    rest = header + data
+    return prefix + _checksum(prefix, rest) + rest
 
 
 def unpack(entry: bytes, digest: bytes) -> bytes:
-    """Return the data of an *entry* that was written under the key with *digest*.
-
-    Raises
-    ------
-    DamagedEntryError
-        If a single bit differs from what was written, or the entry was written under another key.
-    """
+    """Return the data of an *entry* that was written under the key with *digest*. Raise `DamagedEntryError` if a single
+    bit differs from what was written, or it was written under another key."""
     if len(entry) < _CHECKSUM_END:
         raise DamagedEntryError("it is empty" if not entry else "it is cut off")
     magic, header_size, size, entry_digest = _PREFIX.unpack_from(entry)
@@ -87,57 +83,39 @@ def unpack(entry: bytes, digest: bytes) -> bytes:
 
 
 def describe(path: str) -> StoredEntry:
-    """Return what the header of the entry at *path* says. The data is not read, so the checksum is not checked.
-
-    Raises
-    ------
-    OSError, DamagedEntryError
-        If it is not a file that can be read.
-    """
-    with open_regular(path, getattr(os, "O_NOATIME", 0)) as file:
+    """Return what the header of the entry at *path* says. The data is not read, so the checksum is not checked. Raise
+    `OSError` or `DamagedEntryError` if it is not a file that can be read."""
+    with open_entry(path, getattr(os, "O_NOATIME", 0)) as file:
         status = os.fstat(file.fileno())
-        where = (path, status.st_size, status.st_mtime, status.st_atime)
-        try:
+        entry = StoredEntry(path, status.st_size, status.st_mtime, status.st_atime)
+        with contextlib.suppress(struct.error, ValueError, KeyError, TypeError, RecursionError):
             magic, header_size, _, digest = _PREFIX.unpack(file.read(_PREFIX.size))
-            if magic != _MAGIC or header_size > _LONGEST_HEADER:
-                return StoredEntry(*where)
-            file.seek(_CHECKSUM_END)
-            header = json.loads(file.read(header_size))
-            parts = tuple((str(label), str(value)) for label, value in header["parts"])
-            return StoredEntry(*where, str(header["kind"]), str(header["name"]), digest, parts)
-        except (struct.error, ValueError, KeyError, TypeError, RecursionError):
-            return StoredEntry(*where)
+            if magic == _MAGIC and header_size <= _LONGEST_HEADER:
+                file.seek(_CHECKSUM_END)
+                header = json.loads(file.read(header_size))
+                parts = tuple((str(label), str(value)) for label, value in header["parts"])
+                return dataclasses.replace(
+                    entry, kind=str(header["kind"]), name=str(header["name"]), digest=digest, parts=parts
+                )
+        return entry
 
 
-def open_regular(path: str, flags: int = 0) -> BinaryIO:
-    """Open the regular file at *path*, with *flags* if the system permits: nothing waits for a pipe or a device, and no
-    link is followed.
-
-    Raises
-    ------
-    DamagedEntryError
-        If it is something else.
-    OSError
-        If it cannot be opened.
-    """
-    safe = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+def open_entry(path: str, flags: int = 0) -> BinaryIO:
+    """Open the entry at *path*, with *flags* if the system permits; no link is followed. Raise `DamagedEntryError` if
+    it is not a regular file, and `OSError` if it cannot be opened."""
     try:
-        try:
-            descriptor = os.open(path, safe | flags)
-        except PermissionError:  # O_NOATIME is for the owner
-            descriptor = os.open(path, safe)
+        return open(path, "rb", opener=lambda path, reading: open_regular(path, reading | NO_LINK | flags))
+    except PermissionError:
+        if not flags:
+            raise
+        return open_entry(path)  # O_NOATIME is for the owner
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+        if error.errno in (errno.EINVAL, errno.ELOOP, errno.ENXIO):  # a directory or pipe; a link; a socket
             raise DamagedEntryError("it is not a regular file") from error
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise DamagedEntryError("it is not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
-def _checksum(*pieces: bytes | memoryview) -> bytes:
-    digest = hashlib.sha256()
-    for piece in pieces:
-        digest.update(piece)
+def _checksum(prefix: bytes | memoryview, rest: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(prefix)
+    digest.update(rest)
     return digest.digest()

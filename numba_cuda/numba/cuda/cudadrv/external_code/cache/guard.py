@@ -11,22 +11,32 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from ..regular_file import NO_LINK, open_regular
+
 # In seconds; longer than any build. Reached only if the builder hangs, or waits for a lock that a waiting thread holds.
 LONGEST_WAIT = 120.0
-
-# Nothing waits for a pipe or a device, and no link is followed.
-_SAFE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 
 Found = TypeVar("Found")
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class FileLock:
@@ -38,44 +48,37 @@ class FileLock:
 
     @classmethod
     def try_lock(cls, path: str) -> FileLock | None:
-        """Create the file at *path* if it is missing, and lock it. Return ``None`` if it is locked already.
-
-        Raises
-        ------
-        OSError
-            If files cannot be locked there.
-        """
+        """Create the file at *path* if it is missing, and lock it. Return ``None`` if it is locked already. Raise
+        `OSError` if files cannot be locked there."""
         while True:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _SAFE, 0o600)
-            try:
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise OSError(f"{path} is not a regular file")
-                if not _lock(descriptor):
-                    os.close(descriptor)
-                    return None
-                if _is_same_file(path, descriptor):
-                    return cls(path, descriptor)
-            except BaseException:
-                os.close(descriptor)
-                raise
-            os.close(descriptor)  # its last holder removed it
+            with contextlib.ExitStack() as unless_locked:
+                descriptor = open_regular(path, os.O_RDWR | os.O_CREAT | NO_LINK)
+                unless_locked.callback(os.close, descriptor)
+                try:
+                    _lock(descriptor)
+                except OSError as error:
+                    if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                        return None
+                    raise
+                with contextlib.suppress(FileNotFoundError):  # its last holder removed it
+                    if os.path.samestat(os.stat(path), os.fstat(descriptor)):
+                        unless_locked.pop_all()
+                        return cls(path, descriptor)
 
     def release(self) -> None:
         """Unlock and remove the file."""
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
-        # Removed while locked, so that a waiting process sees that it is gone. Windows cannot remove an open file.
+        if sys.platform == "win32":  # which cannot remove an open file
+            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)  # while it is locked, so that a waiting process sees that it is gone
         if sys.platform != "win32":
-            with contextlib.suppress(OSError):
-                os.unlink(self._path)
             with contextlib.suppress(OSError):
                 # To close it is not enough: a forked child may have the file open.
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
-        if sys.platform == "win32":
-            with contextlib.suppress(OSError):
-                os.unlink(self._path)
+            os.close(descriptor)
 
     def leave_to_parent(self) -> None:
         """In a forked child: close the file without unlocking it for the parent."""
@@ -84,55 +87,22 @@ class FileLock:
             self._descriptor = None
 
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> bool:
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EDEADLK):
-                return False
-            raise
-        return True
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                return False
-            raise
-        return True
-
-
-def _is_same_file(path: str, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
-class _Claim:
-    """A thread's claim to build an artefact. It is finished when the build has succeeded or failed."""
-
-    def __init__(self) -> None:
-        self.thread = threading.get_ident()
-        self.finished = threading.Event()
-        self.lock: FileLock | None = None
-
-
 class BuildGuard(Generic[Found]):
     """Lets one thread of one process at a time build under a key."""
 
     def __init__(self, longest_wait: float = LONGEST_WAIT):
         self._longest_wait = longest_wait
-        self._mutex = threading.Lock()
-        self._claims: dict[bytes, _Claim] = {}
-        self._awaited: dict[int, _Claim] = {}
+        self._locks: set[FileLock] = set()
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """In a forked child, forget who builds: none of these threads exists here."""
+        for lock in self._locks:
+            lock.leave_to_parent()
+        self._locks.clear()
+        self._finished = threading.Condition()
+        self._builders: dict[bytes, int] = {}  # threads, by the key that they build under
+        self._awaited: dict[int, bytes] = {}  # keys, by the thread that waits for them
 
     @contextlib.contextmanager
     def turn(self, digest: bytes, folder: str | None, look: Callable[[], Found | None]) -> Iterator[Found | None]:
@@ -142,85 +112,54 @@ class BuildGuard(Generic[Found]):
         builds within the context. It may build under other keys there.
         """
         deadline = time.monotonic() + self._longest_wait
-        found, claim = self._claim(digest, look, deadline)
+        is_builder = self._claim(digest, deadline)
+        lock = None
         try:
-            if claim is not None:
+            found = look()
+            pause = _FIRST_PAUSE
+            while is_builder and found is None and lock is None and folder and time.monotonic() < deadline:
+                try:
+                    lock = FileLock.try_lock(os.path.join(folder, f"{digest.hex()}.lock"))
+                except OSError:
+                    break
+                if lock is not None:
+                    self._locks.add(lock)
+                else:
+                    time.sleep(pause)
+                    pause = min(2 * pause, _LONGEST_PAUSE)
                 found = look()
-                if found is None and folder is not None:
-                    path = os.path.join(folder, f"{digest.hex()}.lock")
-                    found, claim.lock = _wait_for_lock(path, look, deadline)
             yield found
         finally:
-            if claim is not None:
-                if claim.lock is not None:
-                    claim.lock.release()
-                with self._mutex:
-                    if self._claims.get(digest) is claim:
-                        del self._claims[digest]
-                    claim.finished.set()
-
-    def after_fork(self) -> None:
-        """In a forked child, drop all claims: none of the threads that made them exists here."""
-        for claim in self._claims.values():
-            if claim.lock is not None:
-                claim.lock.leave_to_parent()
-        self._mutex = threading.Lock()
-        self._claims = {}
-        self._awaited = {}
-
-    def _claim(
-        self, digest: bytes, look: Callable[[], Found | None], deadline: float
-    ) -> tuple[Found | None, _Claim | None]:
-        """Return what another thread of this process built, or a claim of this thread. If both are ``None``, the caller
-        builds without a claim."""
-        me = threading.get_ident()
-        while True:
-            with self._mutex:
-                other = self._claims.get(digest)
-                if other is None:
-                    self._claims[digest] = mine = _Claim()
-                    return None, mine
-                if self._waits_for(other, me):
-                    return None, None
-                self._awaited[me] = other
-            try:
-                in_time = other.finished.wait(max(0.0, deadline - time.monotonic()))
-            finally:
-                with self._mutex:
-                    self._awaited.pop(me, None)
-            found = look()
-            if found is not None or not in_time:
-                return found, None
-
-    def _waits_for(self, claim: _Claim | None, thread: int) -> bool:
-        """Return whether *thread* has made *claim*, or the claim's thread waits for *thread*."""
-        while claim is not None and not claim.finished.is_set():
-            if claim.thread == thread:
-                return True
-            claim = self._awaited.get(claim.thread)
-        return False
-
-
-def _wait_for_lock(
-    path: str, look: Callable[[], Found | None], deadline: float
-) -> tuple[Found | None, FileLock | None]:
-    """Return what another process built, or the lock. Both are ``None`` if the lock cannot be had in time."""
-    pause = _FIRST_PAUSE
-    while True:
-        try:
-            lock = FileLock.try_lock(path)
-        except OSError:
-            return None, None
-        try:
-            found = look()
-        except BaseException:
             if lock is not None:
                 lock.release()
-            raise
-        if lock is not None and found is not None:
-            lock.release()
-            lock = None
-        if found is not None or lock is not None or time.monotonic() >= deadline:
-            return found, lock
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+                self._locks.discard(lock)
+            if is_builder:
+                with self._finished:
+                    self._builders.pop(digest, None)
+                    self._finished.notify_all()
+
+    def _claim(self, digest: bytes, deadline: float) -> bool:
+        """Claim to build under *digest* when no other thread does. Return ``False`` if it is too late then, or if this
+        thread would wait for itself."""
+        me = threading.get_ident()
+        with self._finished:
+            while digest in self._builders:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._waits_for(digest, me):
+                    return False
+                self._awaited[me] = digest
+                try:
+                    self._finished.wait(left)
+                finally:
+                    del self._awaited[me]
+            self._builders[digest] = me
+        return True
+
+    def _waits_for(self, digest: bytes | None, thread: int) -> bool:
+        """Return whether *thread* builds under *digest*, or the thread that does waits for *thread*."""
+        while digest is not None:
+            builder = self._builders.get(digest, 0)
+            if builder == thread:
+                return True
+            digest = self._awaited.get(builder)
+        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 # Increased when the meaning of a digest changes, so that no entry of an earlier version is found.
@@ -19,7 +18,7 @@ PartsTable = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Everything that a cached artefact depends on.
+    """Everything that a cached artefact depends on. Raises `TypeError` or `ValueError` for what cannot be told apart.
 
     Two keys are equal if they have the same kind and the same parts in the same order. Text never equals bytes, and no
     part can run into the next.
@@ -27,16 +26,11 @@ class CacheKey:
     Attributes
     ----------
     kind:
-        What is cached: ``"program"``, ``"headers"``, ``"link"``, ``"kernel"``, ...
+        What is cached: ``"program"``, ``"headers"``, ``"link"``, ``"kernel"``, ...; not empty.
     name:
         What messages call it. It does not affect equality.
     parts:
         Pairs of a label and a value, which is text or bytes. Labels are unique.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a part is not of these types, the kind is empty, or a label is used twice.
     """
 
     kind: str
@@ -65,11 +59,9 @@ class CacheKey:
     def digest(self) -> bytes:
         """The SHA-256 of the schema, the kind and the parts, each framed by its length."""
         digest = hashlib.sha256(b"numba-cuda-autolink cache key\0")
-        for text in (str(KEY_SCHEMA), self.kind):
-            digest.update(_framed(_encoded(text)))
+        digest.update(_framed(str(KEY_SCHEMA)) + _framed(self.kind))
         for label, value in self.parts:
-            digest.update(_framed(_encoded(label)))
-            digest.update(b"t" + _framed(_encoded(value)) if isinstance(value, str) else b"b" + _framed(value))
+            digest.update(_framed(label) + (b"t" if isinstance(value, str) else b"b") + _framed(value))
         return digest.digest()
 
     @functools.cached_property
@@ -78,50 +70,29 @@ class CacheKey:
         return (("key schema", str(KEY_SCHEMA)), *((label, _shown(value)) for label, value in self.parts))
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A part in which two keys differ. A value is ``None`` where the key does not have the part."""
-
-    label: str
-    before: str | None
-    after: str | None
-
-    def __str__(self) -> str:
-        if self.before == self.after:
-            return f"{self.label} (in another place)"
-        if self.before is None:
-            return f"{self.label} (now {self.after})"
-        if self.after is None:
-            return f"{self.label} (no longer {self.before})"
-        return f"{self.label} ({self.before} -> {self.after})"
+def differences(before: PartsTable, after: PartsTable) -> list[str]:
+    """Describe the parts in which *after* differs from *before*: first those of *after*, then those that it lacks."""
+    old, new = dict(before), dict(after)
+    found = [
+        f"{label} ({old[label]} -> {value})" if label in old else f"{label} (now {value})"
+        for label, value in new.items()
+        if old.get(label) != value
+    ]
+    found += [f"{label} (no longer {value})" for label, value in old.items() if label not in new]
+    return found or [f"{one} (in another place)" for one, other in zip(new, old, strict=True) if one != other]
 
 
-def differences(before: CacheKey | PartsTable, after: CacheKey | PartsTable) -> tuple[Difference, ...]:
-    """Return the parts in which *after* differs from *before*: first those of *after*, then those that it lacks."""
-    old = dict(_table(before))
-    new = dict(_table(after))
-    found = [Difference(label, old.get(label), value) for label, value in new.items() if old.get(label) != value]
-    found += [Difference(label, value, None) for label, value in old.items() if label not in new]
-    if not found:
-        found = [Difference(a, new[a], new[a]) for a, b in zip(new, old, strict=True) if a != b]
-    return tuple(found)
+def _encoded(value: str | bytes) -> bytes:
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value  # paths may hold lone surrogates
 
 
-def _table(key: CacheKey | PartsTable) -> Iterable[tuple[str, str]]:
-    return key.table if isinstance(key, CacheKey) else key
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # paths may hold lone surrogates
-
-
-def _framed(data: bytes) -> bytes:
+def _framed(value: str | bytes) -> bytes:
+    data = _encoded(value)
     return len(data).to_bytes(8, "little") + data
 
 
 def _shown(value: str | bytes) -> str:
-    if isinstance(value, bytes):
-        return f"<{len(value)} bytes, sha256 {hashlib.sha256(value).hexdigest()[:16]}>"
-    if len(value) <= _LONGEST_SHOWN and value.isprintable():
+    if isinstance(value, str) and len(value) <= _LONGEST_SHOWN and value.isprintable():
         return value
-    return f"<{len(value)} characters, sha256 {hashlib.sha256(_encoded(value)).hexdigest()[:16]}>"
+    unit = "characters" if isinstance(value, str) else "bytes"
+    return f"<{len(value)} {unit}, sha256 {hashlib.sha256(_encoded(value)).hexdigest()[:16]}>"

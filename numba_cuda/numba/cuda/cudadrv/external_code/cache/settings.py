@@ -25,27 +25,13 @@ class CacheWarning(RuntimeWarning):
 
 @dataclass(frozen=True)
 class CacheSettings:
-    """How to cache.
+    """How to cache. Memory is always used."""
 
-    Attributes
-    ----------
-    directory:
-        The cache's own directory, an absolute path; empty if the user has none.
-    on_disk:
-        Whether to use the directory. Memory is always used.
-    verify:
-        Whether to rebuild what is found, and compare the two.
-    max_bytes:
-        How large the entries on disk may grow, in bytes.
-    log:
-        Whether to print each hit and miss to stderr.
-    """
-
-    directory: str
-    on_disk: bool = True
-    verify: bool = False
-    max_bytes: int = DEFAULT_MAX_BYTES
-    log: bool = False
+    directory: str  # the cache's own, an absolute path; empty if the user has none
+    on_disk: bool = True  # whether to use the directory
+    verify: bool = False  # whether to rebuild what is found, and compare the two
+    max_bytes: int = DEFAULT_MAX_BYTES  # how large the entries on disk may grow
+    log: bool = False  # whether to print each hit and miss to stderr
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> CacheSettings:
@@ -54,12 +40,16 @@ class CacheSettings:
         mode = environ.get(MODE, "").strip().lower()
         if mode not in ("", "0", "1", "verify"):
             _warn_invalid(MODE, mode, "0 (nothing on disk), 1 or verify")
+        size = environ.get(MAX_BYTES, "").strip()
+        max_bytes = parse_size(size)
+        if size and not max_bytes:
+            _warn_invalid(MAX_BYTES, size, "a number of bytes above 0, such as 500M or 2G")
         directory = _directory(environ)
         return cls(
             directory,
             on_disk=mode != "0" and directory != "",
             verify=mode == "verify",
-            max_bytes=_max_bytes(environ.get(MAX_BYTES, "").strip()),
+            max_bytes=max_bytes or DEFAULT_MAX_BYTES,
             log="cache" in re.split(r"[,\s]+", environ.get(LOG, "")),
         )
 
@@ -91,16 +81,6 @@ def parse_size(text: str) -> int | None:
     size."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else None
-
-
-def _max_bytes(text: str) -> int:
-    if not text:
-        return DEFAULT_MAX_BYTES
-    size = parse_size(text)
-    if not size:
-        _warn_invalid(MAX_BYTES, text, "a number of bytes above 0, such as 500M or 2G")
-        return DEFAULT_MAX_BYTES
-    return size
 
 
 def _warn_invalid(variable: str, value: str, expected: str) -> None:

@@ -19,8 +19,7 @@ import cuda.core
 
 from ..cache.key import CacheKey
 from ..cache.store import Fetched, current_store
-from ..headers.changes import MANIFEST_FORMAT, HeaderManifest
-from ..headers.recheck import HeaderWatch
+from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory

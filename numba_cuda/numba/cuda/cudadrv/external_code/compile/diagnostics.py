@@ -7,12 +7,11 @@ import contextlib
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 
-from ..cache.disk import FAILED_SOURCES, write_file
+from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store
-from ..inputs.regular_file import read_regular_file
+from ..regular_file import read_regular_file
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
@@ -107,8 +106,6 @@ def saved(code: bytes, name: str) -> str | None:
             return os.path.abspath(name)
     stem, suffix = os.path.splitext(re.sub(r"[^\w.-]+", "_", os.path.basename(name)).strip("_") or "source")
     file_name = f"{stem[:60]}-{hashlib.sha256(code).hexdigest()[:12]}{suffix or '.cu'}"
-    if path := current_store().disk.save(FAILED_SOURCES, file_name, code):
-        return path
     with contextlib.suppress(OSError):
-        return write_file(tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{FAILED_SOURCES}-"), file_name, code)
+        return current_store().disk.save(FAILED_SOURCES, file_name, code)
     return None

@@ -7,6 +7,5 @@
 ``scan``              find the headers that a source includes or probes for, in the texts
 ``file_state``        what shows that a file is unchanged without reading it
 ``changes``           whether the headers that a compile read have changed, or others have appeared
-``recheck``           when to look again whether they have changed
 ====================  ==============================================================================
 """

@@ -34,12 +34,7 @@ _OPERAND = re.compile(SPACE + _LITERAL)
 _PROBE = re.compile(rb"__has_(?:include(?:_next)?|embed)(?![\w$])(?:\s*\(\s*" + _LITERAL + rb"\s*\))?")
 # What precedes a name that is asked for or defined, and not used.
 _GUARD = re.compile(
-    rb"(?:(?<![\w$])defined\s*\(?|(?:#|%:)"
-    + SPACE
-    + rb"(?:el)?ifn?def|(?:#|%:)"
-    + SPACE
-    + rb"(?:un)?def(?:ine)?)"
-    + SPACE
+    rb"(?:(?<![\w$])defined\s*\(?|(?:#|%:)" + SPACE + rb"(?:(?:el)?ifn?def|(?:un)?def(?:ine)?))" + SPACE
 )
 # What a macro could make by pasting tokens together, and how such tokens begin and end.
 _PREDEFINED = {b"__has_include": b"s_include", b"__DATE__": b"DATE__", b"__TIME__": b"TIME__", b"__FILE__": b"FILE__"}
@@ -60,28 +55,14 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True)
 class Directives:
-    """What a text includes, probes for and defines.
+    """What a text includes, probes for and defines."""
 
-    Attributes
-    ----------
-    names:
-        Pairs of a form and a name. The form is `QUOTED`, `ANGLED` or `EVERY`: ``#include_next`` may mean every file of
-        that name.
-    computed:
-        What include directives have in place of a name.
-    definitions:
-        The macros, under whatever condition.
-    clock:
-        Whether it mentions ``__DATE__`` or ``__TIME__``.
-    unclear:
-        Why the text alone does not show what a compile reads; empty if it does.
-    """
-
+    # Forms and names. The form is `QUOTED`, `ANGLED` or `EVERY`: ``#include_next`` may mean every file of that name.
     names: tuple[tuple[str, str], ...]
-    computed: tuple[bytes, ...]
-    definitions: tuple[Definition, ...]
-    clock: bool
-    unclear: str
+    computed: tuple[bytes, ...]  # what include directives have in place of a name
+    definitions: tuple[Definition, ...]  # the macros, under whatever condition
+    clock: bool  # whether it mentions ``__DATE__`` or ``__TIME__``
+    unclear: str  # why the text alone does not show what a compile reads; empty if it does
 
     @classmethod
     def of(cls, text: bytes) -> Directives:
@@ -93,7 +74,9 @@ class Directives:
         for directive, operand in _DIRECTIVE.findall(text):
             if directive == b"define":
                 if found := _DEFINITION.match(operand):
-                    definitions.append(_definition(*found.groups()))
+                    name, parameters, body = found.groups()
+                    listed = None if parameters is None else tuple(map(bytes.strip, parameters.split(b",")))
+                    definitions.append(Definition(name, listed, body.strip()))
             elif directive == b"embed":
                 unclear = "it uses #embed"
             elif found := _OPERAND.match(operand):
@@ -136,11 +119,6 @@ def is_guarded(text: bytes, at: int) -> bool:
     """Return whether the name at *at* in *text* is asked for (``defined``, ``#ifdef``) or defined, not used."""
     line = text[text.rfind(b"\n", 0, at) + 1 : at]
     return any(found.end() == len(line) for found in _GUARD.finditer(line))
-
-
-def _definition(name: bytes, parameters: bytes | None, body: bytes) -> Definition:
-    names = None if parameters is None else tuple(parameter.strip() for parameter in parameters.split(b","))
-    return Definition(name, names, body.strip())
 
 
 def _named(every: bool, quoted: bytes | None, angled: bytes | None) -> tuple[str, str]:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 # Size, time of modification, time of status change (nanoseconds) and inode. A file whose state is unchanged is taken to
@@ -18,35 +17,18 @@ _GONE: FileState = (-1, -1, -1, -1)
 _TIME_MARGIN = 2_000_000_000
 
 
-def state_of(status: os.stat_result) -> FileState:
-    """Return the state that *status* shows."""
+def state_of(file: str | int) -> FileState:
+    """Return the state of the file or directory at a path, or of an open one; a state of its own if there is none."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return _GONE
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def file_state(path: str) -> FileState | None:
-    """Return the state of the regular file at *path*, ``None`` if there is none."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return state_of(status) if stat.S_ISREG(status.st_mode) else None
-
-
-def path_state(path: str) -> FileState:
-    """Return the state of the file or directory at *path*, a state of its own if there is none."""
-    try:
-        return state_of(os.stat(path))
-    except (OSError, ValueError):
-        return _GONE
-
-
-def all_unchanged(paths: Sequence[str], states: Sequence[FileState]) -> bool:
-    """Whether the files and directories at *paths* have the same *states* as before."""
-    return all(map(_is_unchanged, paths, states))
-
-
-def _is_unchanged(path: str, state: FileState) -> bool:
-    return path_state(path) == state
+def all_unchanged(known: Iterable[tuple[str, FileState]]) -> bool:
+    """Whether the files and directories at the paths in *known* have the same states as before."""
+    return all(state_of(path) == state for path, state in known)
 
 
 def is_settled(state: FileState, at: int) -> bool:
@@ -55,8 +37,8 @@ def is_settled(state: FileState, at: int) -> bool:
 
 
 class Header(NamedTuple):
-    """A header as it was read: the state that its file had, and the SHA-256 of its content."""
+    """A header as it was read: the state that its file had, and the SHA-256 of its content as hexadecimal digits."""
 
     path: str
     state: FileState
-    sha256: bytes
+    sha256: str

@@ -29,27 +29,23 @@ _PATHS = frozenset(
 class UnknownTextError(Exception):
     """The definitions alone do not show what a macro stands for."""
 
+    def __init__(self, text: bytes):
+        super().__init__(text.decode(errors="replace"))
+
 
 class Macros:
     """The macros that all texts of a program define."""
 
     def __init__(self, definitions: Iterable[Definition]):
-        self._known: dict[bytes, list[Definition]] = {}
+        self._known: dict[bytes, dict[Definition, None]] = {}
         for definition in definitions:
-            known = self._known.setdefault(definition.name, [])
-            if definition not in known:
-                known.append(definition)
+            self._known.setdefault(definition.name, {})[definition] = None
 
     def includes(self, name: bytes) -> set[bytes]:
-        """Return what ``#include name`` may include: names with their quotes or angle brackets.
-
-        Raises
-        ------
-        UnknownTextError
-            If the definitions are not enough: there is none, or one calls another macro, for example.
-        """
+        """Return what ``#include name`` may include: names with their quotes or angle brackets. Raise
+        `UnknownTextError` if the definitions are not enough: there is none, or one calls another macro, for example."""
         if not _NAME.fullmatch(name) or name not in self._known:
-            raise UnknownTextError(name.decode(errors="replace"))
+            raise UnknownTextError(name)
         return set(itertools.islice(self._includes(name, ()), _MOST))
 
     def _includes(self, name: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
@@ -63,7 +59,7 @@ class Macros:
                 if body not in outer:
                     yield from self._includes(body, (*outer, name))
             elif body:
-                raise UnknownTextError(body.decode(errors="replace"))
+                raise UnknownTextError(body)
 
     def _expanded(self, text: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
         """Yield *text* with each macro in it replaced by each of its definitions."""
@@ -73,7 +69,7 @@ class Macros:
                 continue
             for body in self._bodies(name):
                 if not _PATH.fullmatch(body):
-                    raise UnknownTextError(body.decode(errors="replace"))
+                    raise UnknownTextError(body)
                 for inner in self._expanded(body, (*outer, name)):
                     for rest in self._expanded(text[found.end() :], outer):
                         yield text[: found.start()] + inner + rest
@@ -83,17 +79,12 @@ class Macros:
     def _bodies(self, name: bytes) -> list[bytes]:
         definitions = self._known[name]
         if any(definition.parameters is not None for definition in definitions):
-            raise UnknownTextError(f"{name.decode()}(...)")
+            raise UnknownTextError(name + b"(...)")
         return [definition.body for definition in definitions]
 
     def probing(self) -> frozenset[bytes]:
-        """Return the macros that pass on the name of a header to ``__has_include``: their first argument.
-
-        Raises
-        ------
-        UnknownTextError
-            If one does anything else with it.
-        """
+        """Return the macros that pass on the name of a header to ``__has_include``: their first argument. Raise
+        `UnknownTextError` if one does anything else with it."""
         found = set(_PROBES)
         while True:
             mention = _mention(found)
@@ -106,7 +97,7 @@ class Macros:
                     elif self._is_passed_on(each, each.body[use.end() :]):
                         further.add(each.name)
                     else:
-                        raise UnknownTextError(each.name.decode(errors="replace"))
+                        raise UnknownTextError(each.name)
             if further <= found:
                 return frozenset(found - _PROBES)
             found |= further
@@ -115,7 +106,7 @@ class Macros:
         """Raise if a macro or a parameter is part of an *angled* name in the body of *definition*."""
         for word in _WORD.findall(angled or b""):
             if word in self._known or word in (definition.parameters or ()):
-                raise UnknownTextError(definition.name.decode(errors="replace"))
+                raise UnknownTextError(definition.name)
 
     @staticmethod
     def _is_passed_on(definition: Definition, rest: bytes) -> bool:
@@ -127,21 +118,15 @@ class Macros:
         return argument is not None and argument[3] == first and argument[4] == b")"
 
     def probed(self, text: bytes, macros: frozenset[bytes]) -> Iterator[str]:
-        """Yield the name of each header that *text* probes for through *macros*, those of `probing`.
-
-        Raises
-        ------
-        UnknownTextError
-            If one is used otherwise.
-        """
-        mention = _mention(macros)
-        for use in mention.finditer(text):
+        """Yield the name of each header that *text* probes for through *macros*, those of `probing`. Raise
+        `UnknownTextError` if one is used otherwise."""
+        for use in _mention(macros).finditer(text):
             argument = _ARGUMENT.match(text, use.end())
             if argument and not argument[3]:
                 self._check_name(argument[2], Definition(use[0], None, b""))
                 yield os.fsdecode(argument[1] or argument[2])
             elif not is_guarded(text, use.start()) and not _in_definition(text, use.start()):
-                raise UnknownTextError(use[0].decode(errors="replace"))
+                raise UnknownTextError(use[0])
 
     def contain_path(self, text: bytes) -> bool:
         """Return whether what *text* says may put the path of its file into the code, through macros too."""

@@ -9,76 +9,49 @@ like a name in angle brackets. Paths are spelled as in ``__FILE__``.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
-import stat
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .directives import ANGLED, EVERY, QUOTED, Directives, without_comments
-from .file_state import Header, file_state, is_settled, state_of
+from ..regular_file import open_regular
+from .directives import ANGLED, EVERY, Directives, without_comments
+from .file_state import Header, is_settled, state_of
 from .macros import Macros, UnknownTextError
 
 
 @dataclass
 class Found:
-    """The result of a scan.
+    """The result of a scan."""
 
-    Attributes
-    ----------
-    headers:
-        The headers by path, in order of discovery.
-    absent:
-        The names that were not found, by the directory in which they were looked up (``""``: the working directory).
-    links:
-        Directories with headers that were read under another spelling of their path, and the real paths of these.
-    computed:
-        The files with an include that only a compile can resolve.
-    unclear:
-        The file for which nobody can say what a compile reads, and why; ``None`` if that is known of all.
-    has_path:
-        Whether the path of one of the user's files may get into the code.
-    """
-
-    headers: dict[str, Header] = field(default_factory=dict)
+    headers: dict[str, Header] = field(default_factory=dict)  # by path, in order of discovery
+    # The names that were not found, by the directory in which they were looked up (``""``: the working directory).
     absent: dict[str, dict[str, None]] = field(default_factory=dict)
+    # Directories with headers that were read under another spelling of their path, and the real paths of these.
     links: dict[str, str] = field(default_factory=dict)
-    computed: list[str] = field(default_factory=list)
+    computed: list[str] = field(default_factory=list)  # the files with an include that only a compile can resolve
+    # The file for which nobody can say what a compile reads, and why; ``None`` if that is known of all.
     unclear: tuple[str, str] | None = None
-    has_path: bool = False
+    has_path: bool = False  # whether the path of one of the user's files may get into the code
 
 
 @dataclass(frozen=True)
 class SourceText:
-    """A source, and where its includes are looked up.
-
-    Attributes
-    ----------
-    code:
-        Its text.
-    folder:
-        Where its own quoted includes are looked up first; ``""`` is the working directory, ``None`` no directory.
-    search:
-        The include paths, in order.
-    preincluded:
-        The names of headers included before its first line.
-    defined:
-        The macros that options define, and their values.
-    packages:
-        The include paths of installed packages, whose paths are not the user's.
-    """
+    """The text of a source, and where its includes are looked up."""
 
     code: bytes
+    # Where its own quoted includes are looked up first; ``""`` is the working directory, ``None`` no directory.
     folder: str | None
-    search: tuple[str, ...]
-    preincluded: tuple[str, ...] = ()
-    defined: tuple[tuple[str, str], ...] = ()
-    packages: tuple[str, ...] = ()
+    search: tuple[str, ...]  # the include paths, in order
+    preincluded: tuple[str, ...] = ()  # the names of headers included before its first line
+    defined: tuple[tuple[str, str], ...] = ()  # the macros that options define, and their values
+    packages: tuple[str, ...] = ()  # the include paths of installed packages, whose paths are not the user's
 
     def scan(self, traced: Iterable[str] = ()) -> Found:
         """Find the headers; *traced* are paths that NVRTC is known to read, whatever the text says."""
-        return _Scan(self).run(tuple(traced))
+        return _Scan(self).run(traced)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -92,14 +65,13 @@ class _Scan:
         self.found = Found()
         self._folders = tuple(dict.fromkeys(source.search))
         self._texts: list[tuple[str, Directives, str | None]] = []  # taken, with the directory of each
-        self._pending: list[str] = []
+        self._pending: list[tuple[str, Directives]] = []
         self._looked_up: set[tuple[str, str, str | None]] = set()
-        self._is_file: dict[str, bool] = {}
         self._followed: dict[tuple[str, str], str] = {}
-        self._real_folders: dict[str, str] = {}
-        self._directives: dict[str, Directives] = {}
+        self._is_file = functools.cache(os.path.isfile)
+        self._real_path = functools.cache(os.path.realpath)
 
-    def run(self, traced: tuple[str, ...]) -> Found:
+    def run(self, traced: Iterable[str]) -> Found:
         source = self.source
         options = b"".join(b"#define %s %s\n" % (name.encode(), value.encode()) for name, value in source.defined)
         self._take("", Directives.of(options), None)
@@ -107,13 +79,9 @@ class _Scan:
         for name in source.preincluded:
             self._look_up(EVERY, name, source.folder)
         self._follow()
-        while self._follow_macros():
-            pass
         for path in traced:
             if path not in self.found.headers:
                 self._take_traced(path)
-                while self._follow_macros():
-                    pass
         return self.found
 
     def _take(self, path: str, directives: Directives, folder: str | None) -> None:
@@ -121,46 +89,39 @@ class _Scan:
         if directives.unclear or directives.clock:
             self._doubt(path, directives.unclear or "it uses the time of the compile")
         for form, name in directives.names:
-            self._look_up(form, name, folder if form != ANGLED else None)
+            self._look_up(form, name, folder)
 
     def _doubt(self, path: str, why: str) -> None:
         self.found.unclear = self.found.unclear or (path or "the source", why)
 
     def _follow(self) -> None:
-        while self._pending:
-            path = self._pending.pop()
-            self._take(path, self._directives[path], os.path.dirname(path))
+        """Take the headers that are pending, and those that they lead to, themselves or by macros."""
+        while self._pending or self._follow_macros():
+            path, directives = self._pending.pop()
+            self._take(path, directives, os.path.dirname(path))
 
     def _follow_macros(self) -> bool:
         """Look up what macros stand for in directives; return whether that led to further headers."""
-        before = len(self.found.headers)
         macros = Macros(each for _, directives, _ in self._texts for each in directives.definitions)
         self.found.computed = []
-        for path, directives, folder in list(self._texts):
+        for path, directives, folder in self._texts:
             for operand in directives.computed:
                 try:
                     for name in sorted(macros.includes(operand)):
-                        text = os.fsdecode(name[1:-1])
-                        self._look_up(QUOTED, text, folder) if name[:1] == b'"' else self._look_up(ANGLED, text, None)
+                        self._look_up(name[:1].decode(), os.fsdecode(name[1:-1]), folder)
                 except UnknownTextError:
                     self.found.computed.append(path)
-        self._follow_probes(macros)
-        self._follow()
-        if len(self.found.headers) > before:
-            return True
-        self.found.has_path = any(
-            macros.contain_path(self._text(path)) for path, _, _ in self._texts if not self._is_packaged(path)
-        )
-        return False
-
-    def _follow_probes(self, macros: Macros) -> None:
         try:
             probing = macros.probing()
-            for path, _, folder in list(self._texts) if probing else ():
-                for name in macros.probed(self._text(path), probing):
-                    self._look_up(EVERY, name, folder)
+            for path, _, folder in self._texts if probing else ():
+                for probed in macros.probed(self._text(path), probing):
+                    self._look_up(EVERY, probed, folder)
         except UnknownTextError as error:
             self._doubt("", f"the macro {error} probes for a header that the text does not show")
+        if not self._pending:
+            own = (path for path, _, _ in self._texts if not self._is_packaged(path))
+            self.found.has_path = any(macros.contain_path(self._text(path)) for path in own)
+        return bool(self._pending)
 
     def _text(self, path: str) -> bytes:
         if path:
@@ -176,6 +137,8 @@ class _Scan:
         return any(_below(folder, path) is not None for folder in self.source.packages)
 
     def _look_up(self, form: str, name: str, folder: str | None) -> None:
+        if form == ANGLED:
+            folder = None
         if (form, name, folder) in self._looked_up:
             return
         self._looked_up.add((form, name, folder))
@@ -186,27 +149,22 @@ class _Scan:
     def _take_file(self, base: str, name: str) -> bool:
         """Read the header *name* below *base* if there is one, else note its absence; return whether there is."""
         path = os.path.join(base, name)
-        known = self._is_file.get(path)
-        if known is None:
-            known = self._is_file[path] = file_state(path) is not None
-        if known:
+        if self._is_file(path):
             self._read(path)
-        else:
-            self.found.absent.setdefault(base, {})[name] = None
-        return known
+            return True
+        self.found.absent.setdefault(base, {})[name] = None
+        return False
 
     def _read(self, path: str) -> None:
         if path in self.found.headers:
             return
-        self.found.headers[path], self._directives[path] = read_header(path)
+        self.found.headers[path], directives = read_header(path)
         # Headers that include each other as "../b/b.h" and "../a/a.h" get longer and longer spellings: each file is
         # followed once, and it is noted which other spellings lead to it.
         folder, name = os.path.split(path)
-        real = self._real_folders.get(folder)
-        if real is None:
-            real = self._real_folders[folder] = os.path.realpath(folder)
+        real = self._real_path(folder)
         if (first := self._followed.setdefault((real, name), folder)) == folder:
-            self._pending.append(path)
+            self._pending.append((path, directives))
         else:
             self.found.links.update({folder: real, first: real})
 
@@ -258,29 +216,17 @@ _MOST_REMEMBERED = 20_000
 
 def read_header(path: str) -> tuple[Header, Directives]:
     """Return the header at *path* and its directives, read now unless this process read it before and it is unchanged.
-
-    Raises
-    ------
-    OSError
-        If it is not a regular file that can be read.
-    """
+    Raise `OSError` if it is not a regular file that can be read."""
     known = _read_before.get(path)
-    if known is not None and known[1].state == file_state(path) and is_settled(known[1].state, known[0]):
-        return known[1], known[2]
+    if known is not None and known[1].state == state_of(path) and is_settled(known[1].state, known[0]):
+        return known[1:]
     now = time.time_ns()
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        status = os.fstat(file.fileno())  # before reading, so that a change during it shows later
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is not a regular file")
+    with open(path, "rb", opener=open_regular) as file:
+        state = state_of(file.fileno())  # before reading, so that a change during it shows later
         content = file.read()
-    header = Header(path, state_of(status), hashlib.sha256(content).digest())
-    same = known is not None and known[1].sha256 == header.sha256
-    directives = known[2] if known is not None and same else Directives.of(content)
+    header = Header(path, state, hashlib.sha256(content).hexdigest())
+    directives = known[2] if known is not None and known[1].sha256 == header.sha256 else Directives.of(content)
     if len(_read_before) >= _MOST_REMEMBERED:
         _read_before.clear()
     _read_before[path] = now, header, directives
     return header, directives
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

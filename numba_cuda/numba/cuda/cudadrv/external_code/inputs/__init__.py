@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What an object may return, as records that are validated where they are made.
 
-================  ===============================================================================
-``link_input``    one piece of code to link, and how it is made from what users pass
-``kinds``         the kinds of linkable code: suffixes, magic bytes, classes
-``cuda_source``   CUDA C++ source with its own compile options
-``bitcode``       LLVM bitcode
-``regular_file``  reads files that come from outside
-================  ===============================================================================
+===============  ===============================================================================
+``link_input``   one piece of code to link, and how it is made from what users pass
+``kinds``        the kinds of linkable code: suffixes, magic bytes, classes
+``cuda_source``  CUDA C++ source with its own compile options
+``bitcode``      LLVM bitcode
+===============  ===============================================================================
 """

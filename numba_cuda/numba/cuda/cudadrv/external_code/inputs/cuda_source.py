@@ -12,18 +12,14 @@ from typing import Any
 from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
-# The link itself sets these, from the target.
-_RESERVED_OPTIONS = frozenset(
-    {
-        "name",
-        "arch",
-        "relocatable_device_code",
-        "link_time_optimization",
-        "include_path",
-        "define_macro",
-        "extra_sources",
-    }
-)
+_FROM_TARGET = "it follows from the kernel's target"
+# Options that a source cannot set, and what to do instead.
+_RESERVED_OPTIONS = {
+    **dict.fromkeys(("name", "arch", "relocatable_device_code", "link_time_optimization"), _FROM_TARGET),
+    "extra_sources": _FROM_TARGET,
+    "include_path": "use include_paths=",
+    "define_macro": "use defines=",
+}
 
 
 @dataclass(frozen=True)
@@ -107,8 +103,8 @@ def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tup
     if isinstance(defines, str):
         defines = (defines,)
     items = defines.items() if isinstance(defines, Mapping) else defines
-    pairs = [(item, None) if isinstance(item, str) else item for item in items]
-    return tuple((name, "1" if value is None else _macro_text(value)) for name, value in pairs)
+    pairs = [(item, True) if isinstance(item, str) else item for item in items]
+    return tuple((name, _macro_text(True if value is None else value)) for name, value in pairs)
 
 
 def _macro_text(value: Any) -> str:
@@ -118,9 +114,7 @@ def _macro_text(value: Any) -> str:
 def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
-        if option in _RESERVED_OPTIONS:
-            instead = {"include_path": "include_paths", "define_macro": "defines"}.get(option)
-            hint = f"use {instead}=" if instead else "it follows from the kernel's target"
+        if hint := _RESERVED_OPTIONS.get(option):
             raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
         if option not in known:
             import difflib

@@ -19,11 +19,11 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from ..regular_file import read_regular_file
 from ..safe_repr import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
-from .regular_file import read_regular_file
 
 
 class LinkInputError(ValueError):
@@ -71,34 +71,32 @@ class LinkInput:
     nrt: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        kind, code = self.kind, self.code
         if not isinstance(self.name, str):
-            raise LinkInputError(f"the name of the {self.kind} is {safe_repr(self.name)}, expected a str")
+            raise LinkInputError(f"the name of the {kind} is {safe_repr(self.name)}, expected a str")
         for text in (self.name, *_texts(dataclasses.astuple(self.options))):
-            if "\0" in text or _text_fault(text):
-                fault = _text_fault(text) or "a NUL"
-                raise LinkInputError(f"the name or an option of the {self.kind} is {safe_repr(text)}: it has {fault}")
-        if self.kind in (CUDA, PTX):
+            if fault := _text_fault(text) or ("a NUL" if "\0" in text else ""):
+                raise LinkInputError(f"the name or an option of the {kind} is {safe_repr(text)}: it has {fault}")
+        if kind in (CUDA, PTX):
             try:
-                fault = _text_fault(self.code.decode())
+                fault = _text_fault(code.decode())
             except UnicodeDecodeError as error:
-                line = self.code.count(b"\n", 0, error.start) + 1
-                fault = f"the byte 0x{self.code[error.start]:02x} in line {line}, which is not UTF-8"
+                line = code.count(b"\n", 0, error.start) + 1
+                fault = f"the byte 0x{code[error.start]:02x} in line {line}, which is not UTF-8"
             if fault:
-                raise LinkInputError(f"the {self.kind} {safe_repr(self.name)} has {fault}")
+                raise LinkInputError(f"the {kind} {safe_repr(self.name)} has {fault}")
         # An empty source is a valid translation unit; it may be there for its callbacks.
-        if self.kind is not CUDA and not self.code.strip(b"\0 \t\r\n"):
-            raise LinkInputError(f"the {self.kind} {self.name!r} is empty")
-        if self.kind.magic and not self.code.startswith(self.kind.magic):
-            looks_like = next((kind for kind in KINDS if kind.magic and self.code.startswith(kind.magic)), None)
-            found = f"it looks like {looks_like}" if looks_like else f"it begins with {self.code[:8]!r}"
-            raise LinkInputError(f"{self.name!r} is not {self.kind}: {found}")
-        if self.kind.is_compiled:
-            return
-        from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
+        if kind is not CUDA and not code.strip(b"\0 \t\r\n"):
+            raise LinkInputError(f"the {kind} {self.name!r} is empty")
+        if kind.magic and not code.startswith(kind.magic):
+            looks_like = next((other for other in KINDS if other.magic and code.startswith(other.magic)), None)
+            found = f"it looks like {looks_like}" if looks_like else f"it begins with {code[:8]!r}"
+            raise LinkInputError(f"{self.name!r} is not {kind}: {found}")
+        if not kind.is_compiled:
+            from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
 
-        fault = structural_fault(self.kind.name, self.code)
-        if fault:
-            raise LinkInputError(f"{self.name!r} cannot be linked as {self.kind}: {fault}")
+            if fault := structural_fault(kind.name, code):
+                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}: {fault}")
 
     @property
     def digest(self) -> str:
@@ -110,23 +108,14 @@ class LinkInput:
 
     def as_linkable(self) -> LinkableCode:
         """Return the same as one of numba-cuda's linkable code objects."""
-        callbacks = {"setup_callback": self.setup_callback, "teardown_callback": self.teardown_callback}
+        code: Any = self.code.decode() if self.kind in (CUDA, PTX) else self.code
+        others: dict[str, Any] = {name: getattr(self, name) for name in ("name", "setup_callback", "teardown_callback")}
         if self.kind is CUDA:
-            options = self.options
-            return CUDASource(
-                self.code.decode(),
-                name=self.name,
-                include_paths=options.include_paths,
-                defines=options.defines,
-                options=dict(options.options),
-                unit=options.unit,
-                nrt=self.nrt,
-                **callbacks,
-            )
+            others |= {**vars(self.options), "options": dict(self.options.options)}
+            return CUDASource(code, nrt=self.nrt, **others)
         if self.kind is BITCODE:
-            return Bitcode(self.code, self.name, **callbacks)
-        data = self.code.decode() if self.kind is PTX else self.code
-        return self.kind.linkable(data, name=self.name, nrt=self.nrt, **callbacks)
+            return Bitcode(code, **others)
+        return self.kind.linkable(code, nrt=self.nrt, **others)
 
 
 def is_item(item: Any) -> bool:
@@ -142,7 +131,7 @@ def from_item(item: Any) -> LinkInput:
     if isinstance(item, ObjectCode):
         return _from_object_code(item)
     if isinstance(item, (str, os.PathLike)):
-        return _from_path(os.fspath(item))
+        return _from_path(os.fsdecode(item))
     raise LinkInputError.unknown_item(item)
 
 
@@ -151,15 +140,8 @@ def _from_linkable(item: LinkableCode) -> LinkInput:
     if kind is None:
         raise LinkInputError(f"{type(item).__name__} is a LinkableCode of an unknown kind")
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
-    return LinkInput(
-        kind,
-        _bytes(item.data, item.name),
-        options,
-        item.name,
-        item.setup_callback,
-        item.teardown_callback,
-        getattr(item, "nrt", False),
-    )
+    code, nrt = _bytes(item.data, item.name), getattr(item, "nrt", False)
+    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt)
 
 
 def _from_object_code(item: ObjectCode) -> LinkInput:
@@ -171,8 +153,7 @@ def _from_object_code(item: ObjectCode) -> LinkInput:
     return LinkInput(kind, _bytes(item.code, item.name), name=item.name or f"<unnamed {kind}>")
 
 
-def _from_path(path: str | bytes) -> LinkInput:
-    path = os.fsdecode(path)
+def _from_path(path: str) -> LinkInput:
     suffix = pathlib.PurePath(path).suffix.lower()
     kind = next((kind for kind in KINDS if suffix in kind.suffixes), None)
     if kind is None:
@@ -180,10 +161,8 @@ def _from_path(path: str | bytes) -> LinkInput:
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
-    options = (
-        CompileOptions(include_paths=(os.path.dirname(os.path.abspath(path)),)) if kind is CUDA else CompileOptions()
-    )
-    return LinkInput(kind, _read(path), options, name=path)
+    include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
+    return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)
 
 
 def _read(path: str) -> bytes:

@@ -9,7 +9,6 @@
 ``fit``             whether an input fits the target
 ``duplicates``      symbols that two inputs define
 ``signatures``      calls whose parameters are not those of the function
-``device_runtime``  cudadevrt, which is linked if something calls it
 ``probes``          links made only to read LTO-IR, and what logs report of symbols
 ``errors``          the error of a link
 ``explain``         what nvJitLink's log means

@@ -8,19 +8,23 @@ objects and archives are linked in a child process, where nvJitLink may print wh
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from ..formats import symbols
 from ..formats.pieces import has_compressed_piece
 from ..inputs import kinds
 from . import probes
-from .errors import LinkError, message
-from .parts import LinkJob, Part, trials_of
+from .errors import LinkError, link_error
+from .parts import LinkJob, Part
+from .trial import run_trials
+
+_UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
+_TWICE = re.compile(r"Multiple definition of '([^']+)'")
 
 
-@dataclass(frozen=True)
-class Duplicate:
+class Duplicate(NamedTuple):
     """A symbol, and two parts that define it."""
 
     symbol: str
@@ -28,30 +32,23 @@ class Duplicate:
     second: Part
 
 
-def check_duplicates(job: LinkJob, *, isolated: bool) -> None:
-    """Look for a symbol that two parts define, runtime libraries aside; in another process if *isolated*, which a part
-    needs that has not survived a link. Raises `LinkError` if there is one."""
-    duplicate = find_duplicate(job.provided, job.kernel_code.sites, job.plan.target.arch, isolated=isolated)
-    if duplicate is not None:
-        raise duplicate_error(job, duplicate)
-
-
 def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
     """Return the error for a symbol that two parts define."""
-    text = message(
+    return link_error(
         job.plan,
         f"{duplicate.symbol!r} is defined twice",
         f"first by: {duplicate.first.origin}",
         f"again by: {duplicate.second.origin}",
         "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
         " into the symbol), or return equal code from both objects: equal code is linked once",
+        log=log,
     )
-    return LinkError(text, log)
 
 
 def duplicate_of(symbol: str, parts: Sequence[Part], arch: str) -> Duplicate | None:
     """Return the first two LTO-IR modules among *parts* that define *symbol*, ``None`` if fewer than two do."""
-    definers = [part for part in _ltoir(parts) if probes.defined_in_ltoir(part.code, [symbol], arch)]
+    modules = [part for part in parts if part.kind is kinds.LTO_IR]
+    definers = [part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch)]
     return Duplicate(symbol, *definers[:2]) if len(definers) > 1 else None
 
 
@@ -61,6 +58,7 @@ def find_duplicate(
     """Return a symbol that two of *parts* define, not both LTO-IR, of which the linker itself reports it; or ``None``.
 
     *called* are the symbols that calls in Python reference; where names cannot be read, only these are looked for.
+    If *isolated*, LTO-IR is linked in another process, which a part needs that has not survived a link.
     """
     defined: dict[str, Part] = {}
     for part in parts:
@@ -73,19 +71,15 @@ def find_duplicate(
         with contextlib.suppress(Exception):  # if no child process can find out, the linker decides
             if duplicate := _in_compressed(parts, compressed, defined, called, arch):
                 return duplicate
-    return _in_ltoir(_ltoir(parts), defined, arch, isolated)
-
-
-def _in_ltoir(modules: Sequence[Part], defined: dict[str, Part], arch: str, isolated: bool) -> Duplicate | None:
-    """Return a symbol that one of the LTO-IR *modules* defines and another part too; *defined* are those of others."""
+    modules = [part for part in parts if part.kind is kinds.LTO_IR]
     if not modules or not defined:
         return None
     others = probes.definitions_of(tuple(sorted(defined)), arch)
-    symbol = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
-    if symbol is None or symbol not in defined:
+    found = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
+    if found is None or found not in defined:
         return None
-    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch, isolated=isolated))
-    return Duplicate(symbol, module, defined[symbol])
+    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [found], arch, isolated=isolated))
+    return Duplicate(found, module, defined[found])
 
 
 def _in_compressed(
@@ -93,33 +87,23 @@ def _in_compressed(
 ) -> Duplicate | None:
     """Return a symbol that a *compressed* part and another define. Adds to *defined* what they prove to define."""
     machine_code = [part for part in parts if part.kind is not kinds.LTO_IR]
-    together = trials_of(machine_code, [range(len(machine_code))], arch) if len(machine_code) > 1 else []
-    names = sorted(name for outcome in together for name in probes.duplicates_in_log(outcome.log))[:1]
+    together = run_trials(machine_code, [range(len(machine_code))], arch) if len(machine_code) > 1 else []
+    names = sorted(name for outcome in together for name in _TWICE.findall(outcome.log))[:1]
     if not names and len(machine_code) < len(parts):
         stubs = (symbols.host_functions(part.kind.name, part.code) for part in compressed)
         names = sorted(set(called).union(*stubs))
-    for part, found in zip(compressed, _defined_in_compressed(compressed, names, arch), strict=True):
-        for name in sorted(found):
+    if not names:
+        return None
+    # Each is linked with a kernel that references all the names.
+    alone, *outcomes = run_trials(
+        [probes.reference_to(tuple(names), arch), *compressed],
+        [[0], *([0, number] for number in range(1, len(compressed) + 1))],
+        arch,
+    )
+    undefined = set(_UNDEFINED.findall(alone.log))  # without the system's, such as vprintf
+    for part, outcome in zip(compressed, outcomes, strict=True):
+        for name in sorted(undefined.difference(_UNDEFINED.findall(outcome.log))) if not outcome.is_faulty else ():
             first = defined.setdefault(name, part)
             if first is not part:
-                one, other = sorted((first, part), key=parts.index)
-                return Duplicate(name, one, other)
+                return Duplicate(name, *sorted((first, part), key=parts.index))
     return None
-
-
-def _defined_in_compressed(compressed: Sequence[Part], names: Sequence[str], arch: str) -> list[frozenset[str]]:
-    """Return which of *names* each of *compressed* defines: each is linked with a kernel that calls them all."""
-    if not names:
-        return [frozenset()] * len(compressed)
-    caller = Part(kinds.PTX, probes.caller_of(tuple(names), arch), "probe")
-    trials = [[0], *([0, number] for number in range(1, len(compressed) + 1))]
-    alone, *outcomes = trials_of([caller, *compressed], trials, arch)
-    undefined = probes.undefined_in_log(alone.log)  # without the system's, such as vprintf
-    return [
-        undefined - probes.undefined_in_log(outcome.log) if outcome.ok or outcome.is_incomplete else frozenset()
-        for outcome in outcomes
-    ]
-
-
-def _ltoir(parts: Iterable[Part]) -> list[Part]:
-    return [part for part in parts if part.kind is kinds.LTO_IR]

@@ -11,26 +11,19 @@ from .plan import LinkPlan
 class LinkError(LinkerError):
     """A kernel's external code could not be compiled or linked.
 
-    Attributes
-    ----------
-    log:
-        All that the compiler or linker printed; its own exception is ``__cause__``.
-    source_path:
-        Of a CUDA C++ source that does not compile: the file that holds it, ``None`` if it could not be saved.
+    ``log`` is all that the compiler or linker printed; its own exception is ``__cause__``. ``source_path`` is the file
+    that holds a CUDA C++ source that does not compile, ``None`` if it could not be saved.
     """
 
     def __init__(self, message: str, log: str = "", *, source_path: str | None = None, shown: str | None = None):
         self.log = log.replace("\0", "").strip()
         self.source_path = source_path
         shown = self.log if shown is None else shown
-        super().__init__(f"{message}\n  log: {_indented(shown)}" if shown else message)
+        indented = "\n    ".join(line for line in shown.splitlines() if line.strip())
+        super().__init__(f"{message}\n  log: {indented}" if shown else message)
 
 
-def _indented(log: str) -> str:
-    return "\n    ".join(line for line in log.splitlines() if line.strip())
-
-
-def message(plan: LinkPlan, diagnosis: str, *details: str) -> str:
-    """Return the message of a failed link of *plan*: the diagnosis, and one line for each of *details*."""
+def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
+    """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
-    return "\n  ".join((f"{first}: {diagnosis}" if diagnosis else first, *details))
+    return LinkError("\n  ".join((f"{first}: {diagnosis}" if diagnosis else first, *details)), log, **source)

@@ -12,29 +12,31 @@ from ..formats.lto_ir import read_lto_ir
 from ..inputs import kinds
 from . import probes
 from .duplicates import duplicate_error, duplicate_of
-from .errors import LinkError, message
+from .errors import LinkError, link_error
 from .missing_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
-from .parts import LinkJob, Part, listed, trials_of
-from .trial import TrialError
+from .parts import LinkJob, Part, listed
+from .trial import TrialError, run_trials, worst
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
 _PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
 _PTX_TARGET = re.compile(
     r"SM version specified by \.target|PTX with \.target '(\w+)' cannot|Unsupported \.target '(\w+)'"
 )
-_SHARED = re.compile(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
-_CONSTANT = re.compile(r"uses too much global constant data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
+_TOO_MUCH = re.compile(r"uses too much (shared|global constant) data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
+_REMEDIES = {
+    "shared": ("static shared", "use dynamic shared memory, or fewer threads or items"),
+    "global constant": ("constant", "make the __constant__ variables smaller, or keep them in global memory"),
+}
 _PTX_LINE = re.compile(r"ptx input, line (\d+)")
 
 
 def explained(job: LinkJob, log: str) -> LinkError:
     """Return the error that says what nvJitLink's *log* means."""
-    if found := _SHARED.search(log):
-        why = f"too much static shared memory: {_kibibytes(found)}"
-        return _too_large(job, why, "use dynamic shared memory, or fewer threads or items", log)
-    if found := _CONSTANT.search(log):
-        why = f"too much constant memory: {_kibibytes(found)}"
-        return _too_large(job, why, "make the __constant__ variables smaller, or keep them in global memory", log)
+    if found := _TOO_MUCH.search(log):
+        memory, remedy = _REMEDIES[found[1]]
+        used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
+        why = f"too much {memory} memory: {used} KiB of {most} KiB"
+        return link_error(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}", log=log)
     symbol = probes.multiply_defined(log)
     if symbol is not None and (duplicate := duplicate_of(symbol, job.parts, job.plan.target.arch)) is not None:
         return duplicate_error(job, duplicate, log)
@@ -43,35 +45,23 @@ def explained(job: LinkJob, log: str) -> LinkError:
     if _TOO_NEW.search(log):
         return _too_new(job, log)
     arch = job.plan.target.arch
+    at_fault = [part for part in job.parts if part.name and part.name in log]
     if version := _PTX_VERSION.search(log):
         why = f"its PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
         remedy = "compile the PTX with this toolkit or an older one, or update nvJitLink"
-        return _refused(job, why, remedy, _named(job, log), log)
+        return _refused(job, why, remedy, at_fault, log)
     if _PTX_TARGET.search(log):
         why = f"its PTX is for an architecture that {arch} does not run"
         remedy = f"compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
-        return _refused(job, why, remedy, _named(job, log), log)
+        return _refused(job, why, remedy, at_fault, log)
     if (symbol := symbol_in_parts(job)) is not None:
         return missing_symbol_error(job, symbol, log)
-    return _unexplained(job, log)
+    return _unexplained(job, at_fault, log)
 
 
 def _refused(job: LinkJob, why: str, remedy: str, at_fault: Sequence[Part], log: str) -> LinkError:
     fault = listed(at_fault) or f"one of: {listed(job.parts)}"
-    return LinkError(message(job.plan, why, f"at fault: {fault}", f"what to do: {remedy}"), log)
-
-
-def _kibibytes(found: re.Match[str]) -> str:
-    used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.groups())
-    return f"{used} KiB of {most} KiB"
-
-
-def _too_large(job: LinkJob, why: str, remedy: str, log: str) -> LinkError:
-    return LinkError(message(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}"), log)
-
-
-def _named(job: LinkJob, log: str) -> list[Part]:
-    return [part for part in job.parts if part.name and part.name in log]
+    return link_error(job.plan, why, f"at fault: {fault}", f"what to do: {remedy}", log=log)
 
 
 def _too_new(job: LinkJob, log: str) -> LinkError:
@@ -88,7 +78,7 @@ def _too_new(job: LinkJob, log: str) -> LinkError:
         why = f"some LTO-IR is of a newer toolkit than nvJitLink {linker}"
         remedy = f"make the LTO-IR with a toolkit no newer than {linker}, or update nvJitLink"
         return _refused(job, why, remedy, external, log)
-    text = message(
+    return link_error(
         job.plan,
         f"LTO-IR was made by a newer toolkit than nvJitLink {linker} can read",
         *(f"at fault: {part.origin}" for part in newer),
@@ -96,22 +86,19 @@ def _too_new(job: LinkJob, log: str) -> LinkError:
         f"expected: no newer than nvJitLink {linker}; the kernel's own LTO-IR, made here, is of {own.version}",
         f"what to do: update nvJitLink, make the LTO-IR with a toolkit no newer than {linker}, or return CUDA C++ or"
         " PTX of an older version",
+        log=log,
     )
-    return LinkError(text, log)
 
 
-def _unexplained(job: LinkJob, log: str) -> LinkError:
-    at_fault = _named(job, log)
+def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
     if not at_fault:
         at_fault, tried = _found_by_trial(job)
         log += tried
     details = [f"at fault: {part.origin}" for part in at_fault]
     for part in at_fault:
         if (line := _PTX_LINE.search(log)) and part.kind is kinds.PTX:
-            text = part.code.decode("utf-8", "replace").splitlines()
-            number = int(line[1])
-            if number <= len(text):
-                details.append(f"its line {number}: {text[number - 1].strip()}")
+            for text in part.code.decode("utf-8", "replace").splitlines()[int(line[1]) - 1 :][:1]:
+                details.append(f"its line {line[1]}: {text.strip()}")
     if not at_fault or len(job.parts) > len(at_fault):
         details.append(f"linked: {listed(job.parts)}")
     if at_fault and at_fault[0].planned is not None:
@@ -119,18 +106,15 @@ def _unexplained(job: LinkJob, log: str) -> LinkError:
             f"what to do: rebuild that {at_fault[0].kind} for {job.plan.target.arch} with this toolkit; the log shows"
             " what the linker found wrong with it"
         )
-    return LinkError(message(job.plan, "", *details), log)
+    return link_error(job.plan, "", *details, log=log)
 
 
 def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
-    """Return the part that the linker refuses alone, and what it reports. Tried in a child process, which it may
-    crash."""
-    try:
-        outcomes = trials_of(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
-    except TrialError:
-        return [], ""
-    for part, outcome in zip(job.parts, outcomes, strict=True):
-        if outcome.crash or not (outcome.ok or outcome.is_incomplete):
+    """Return the part that the linker refuses or does not survive alone, and what it reports."""
+    with contextlib.suppress(TrialError):
+        outcomes = run_trials(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
+        if (index := worst(outcomes)) is not None:
+            part, outcome = job.parts[index], outcomes[index]
             reported = outcome.log or f"the linker does not survive it ({outcome.crash})"
             return [part], f"\nof {part.name} alone: {reported}"
     return [], ""

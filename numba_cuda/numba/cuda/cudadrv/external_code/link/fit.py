@@ -7,7 +7,7 @@ from ..formats.bounds import FormatError
 from ..formats.elf import read_elf
 from ..formats.lto_ir import read_lto_ir
 from ..formats.pieces import Piece, pieces
-from ..formats.ptx import Ptx, read_ptx
+from ..formats.ptx import read_ptx
 from ..inputs.link_input import LinkInput
 from ..target import Target
 
@@ -21,12 +21,13 @@ def misfit(link_input: LinkInput, target: Target) -> str:
         if kind == "cubin":
             return _cubin_misfit(read_elf(code).sm, sm, target.arch)
         if kind == "PTX":
-            return _ptx_misfit(read_ptx(code), sm, target)
-        if kind == "LTO-IR":
-            made_for = read_lto_ir(code).sm or 0
-            return (
-                f"it is LTO-IR for sm_{made_for}, which is newer than {_remedy(target.arch)}" if made_for > sm else ""
-            )
+            ptx = read_ptx(code)
+            is_only_for_another = ptx.suffix == "a" and (ptx.sm != sm or target.suffix != "a")
+            if ptx.sm > sm or is_only_for_another:
+                why = "is newer than" if ptx.sm > sm else "is for that architecture only, not for"
+                return f"its .target {ptx.target} {why} {_remedy(target.arch)}"
+        if kind == "LTO-IR" and (made_for := read_lto_ir(code).sm or 0) > sm:
+            return f"it is LTO-IR for sm_{made_for}, which is newer than {_remedy(target.arch)}"
         if kind in ("fatbin", "object"):
             return _container_misfit(list(pieces(kind, code)), sm, target.arch)
     except FormatError as error:
@@ -35,7 +36,7 @@ def misfit(link_input: LinkInput, target: Target) -> str:
 
 
 def _runs_on(cubin_sm: int, target_sm: int) -> bool:
-    """Return whether machine code runs: on its own and on later minor versions of its major version."""
+    """Return whether machine code runs, as it does on its own and later minor versions of its major version."""
     return cubin_sm // 10 == target_sm // 10 and cubin_sm <= target_sm
 
 
@@ -49,16 +50,6 @@ def _cubin_misfit(sm: int | None, target_sm: int, arch: str) -> str:
         f"  what to do: compile it for {arch} (in the hook: autolink.current_target().arch), or return PTX or LTO-IR"
         " for that architecture or an older one"
     )
-
-
-def _ptx_misfit(ptx: Ptx, target_sm: int, target: Target) -> str:
-    if ptx.sm > target_sm:
-        why = "is newer than"
-    elif ptx.suffix == "a" and (ptx.sm != target_sm or target.suffix != "a"):
-        why = "is for that architecture only, not for"
-    else:
-        return ""
-    return f"its .target {ptx.target} {why} {_remedy(target.arch)}"
 
 
 def _remedy(arch: str) -> str:

@@ -27,19 +27,9 @@ class SymbolSite(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelCode:
-    """A kernel's own code.
-
-    Attributes
-    ----------
-    inputs:
-        The code: one LTO-IR module, or PTX.
-    entry:
-        The kernel's name in it.
-    undefined:
-        The functions that it calls and does not define.
-    sites:
-        For those of them that calls in Python reference: these calls, each with another prototype.
-    """
+    """A kernel's own code: one LTO-IR module or PTX, the kernel's name in it (*entry*), the functions that it calls and
+    does not define (*undefined*), and for those of them that calls in Python reference the *sites* of these calls, each
+    with another prototype."""
 
     inputs: tuple[LinkInput, ...]
     entry: str = ""

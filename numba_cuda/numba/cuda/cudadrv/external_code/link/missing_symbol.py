@@ -14,10 +14,9 @@ from ..compile.nvrtc import CompileError
 from ..formats import cxx_names, symbols
 from ..formats.pieces import has_compressed_piece
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import probes
-from .errors import LinkError, message
+from .errors import LinkError, link_error
 from .parts import LinkJob, Part
 
 _UNDEFINED = re.compile(
@@ -58,15 +57,15 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     near, remedy = _similar_names(symbol, defined)
     if not near and symbol in job.kernel_code.sites:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
-    text = message(
+    return link_error(
         job.plan,
         f"{symbol!r} is called but nothing that is linked defines it",
         f"referenced by: {job.kernel_code.referenced_by(symbol)}",
         *(f"near miss: {line}" for line in near),
         *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),
         f"what to do: {remedy or _REMEDY}",
+        log=log,
     )
-    return LinkError(text, log)
 
 
 def _definitions(names: frozenset[str] | None) -> str:
@@ -79,22 +78,19 @@ def _definitions(names: frozenset[str] | None) -> str:
 
 def _names_in(part: Part, target: Target) -> frozenset[str] | None:
     """Return the symbols that *part* defines; ``None`` if they cannot be read."""
-    if part.planned is not None and part.planned.input.kind is kinds.BITCODE:
-        return frozenset(bitcode.defined(part.planned.input) or ()) or None
+    source = part.planned.input if part.planned is not None else None
+    if source is not None and source.kind is kinds.BITCODE:
+        return frozenset(bitcode.defined(source) or ()) or None
     if part.kind is kinds.LTO_IR:
-        return None if part.planned is None else _names_in_source(part.planned.input, target)
+        if source is not None and source.kind is kinds.CUDA:
+            with contextlib.suppress(CompileError):  # to machine code, whose symbols can be read
+                program = programs.compiled(source, dataclasses.replace(target, lto=False))
+                return symbols.defined_in("cubin", program.code)
+        return None
     names = symbols.defined_in(part.kind.name, part.code)
     if has_compressed_piece(part.kind.name, part.code):
         names |= symbols.host_functions(part.kind.name, part.code)
     return names or None
-
-
-def _names_in_source(source: LinkInput, target: Target) -> frozenset[str] | None:
-    """Return the symbols of a source that became LTO-IR: it is compiled to machine code, whose symbols can be read."""
-    if source.kind is kinds.CUDA:
-        with contextlib.suppress(CompileError):
-            return symbols.defined_in("cubin", programs.compiled(source, dataclasses.replace(target, lto=False)).code)
-    return None
 
 
 def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-
-from cuda.core import ObjectCode
 
 from .. import progress
 from ..compile import diagnostics, programs
@@ -16,11 +14,10 @@ from ..compile.programs import Program, SourceError
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
-from .errors import LinkError, message
+from .errors import LinkError, link_error
 from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
-from .trial import Outcome, options_for, run_trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +38,9 @@ class Part:
     @property
     def record(self) -> LinkedInput:
         """What is remembered of it."""
-        if self.planned is None:
-            return LinkedInput(self.kind.name, self.name, len(self.code), sha256(self.code))
-        return LinkedInput.of(self.planned, self.compiled)
-
-    def object_code(self) -> ObjectCode:
-        """Return the same for `cuda.core.Linker`."""
-        make: Callable[..., ObjectCode] = getattr(ObjectCode, f"from_{self.kind.object_code}")
-        return make(self.code, name=self.name)
+        if self.planned is not None:
+            return LinkedInput.of(self.planned, self.compiled)
+        return LinkedInput(self.kind.name, self.name, len(self.code), sha256(self.code))
 
 
 @dataclass(frozen=True)
@@ -75,21 +67,10 @@ class LinkJob:
         """Whether the link needs link-time optimisation."""
         return any(part.kind is kinds.LTO_IR for part in self.parts)
 
-    def has_runtime(self, origin: str) -> bool:
-        """Return whether the runtime library of that *origin* is a part."""
-        return any(part.planned is not None and origin in part.planned.origins for part in self.parts)
-
     def with_runtime(self, library: LinkInput, origin: str) -> LinkJob:
         """Return the job with a runtime *library* added."""
         part = Part(library.kind, library.code, library.name, PlannedInput(library, (origin,)))
         return LinkJob(self.plan, self.kernel_code, (*self.parts, part))
-
-
-def trials_of(parts: Sequence[Part], trials: Sequence[Iterable[int]], arch: str) -> list[Outcome]:
-    """Return how each of *trials*, a link of some of *parts* given by index, goes in a child process. Raises
-    `TrialError` if nothing could be tried."""
-    inputs = [(part.kind, part.code, part.name) for part in parts]
-    return run_trials(inputs, trials, options_for(arch, (part.kind for part in parts)))
 
 
 def listed(parts: Sequence[Part]) -> str:
@@ -133,21 +114,23 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
             with progress.step(f"compiling {os.path.basename(planned.input.name)}"):
                 yield bitcode.compiled(planned.input, plan.target, needed)
         except CompileError as error:
-            text = message(
+            raise link_error(
                 plan,
                 f"the {planned} cannot be compiled for {plan.target.arch}",
                 "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; else make it with a"
                 " clang no newer than llvmlite's LLVM",
-            )
-            raise LinkError(text, error.log) from error
+                log=error.log,
+            ) from error
 
 
 def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError) -> LinkError:
     path = diagnostics.saved(planned.input.code, planned.input.name)
-    text = message(
+    return link_error(
         plan,
         f"the {planned} does not compile",
         f"source: {path or 'could not be saved'}",
         f"what to do: {diagnostics.remedy(error.log, planned.input.options.include_paths)}",
+        log=error.log,
+        source_path=path,
+        shown=diagnostics.errors_in(error.log),
     )
-    return LinkError(text, error.log, source_path=path, shown=diagnostics.errors_in(error.log))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import itertools
@@ -43,21 +42,10 @@ class PlannedInput:
 
 @dataclass(frozen=True)
 class LinkPlan:
-    """The inputs of one link, in the order of their first use, and the callbacks of the module that it makes.
+    """The inputs of one link besides the kernel's own code, and the callbacks of the module that it makes; each once,
+    in order of first use."""
 
-    Attributes
-    ----------
-    kernel:
-        What is linked, for messages.
-    target:
-        What it is linked for.
-    inputs:
-        The code to link besides the kernel's own.
-    setup_callbacks, teardown_callbacks:
-        Each once, in order of first use.
-    """
-
-    kernel: str
+    kernel: str  # for messages
     target: Target
     inputs: tuple[PlannedInput, ...]
     setup_callbacks: tuple[Callable[[Any], None], ...]
@@ -86,16 +74,14 @@ class LinkPlan:
     @classmethod
     def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
         """Plan a link of what is *provided*: pairs of an origin and an input, in order of use."""
-        origins: dict[LinkInput, list[str]] = {}
+        origins: dict[LinkInput, dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
         for origin, link_input in provided:
-            known = origins.setdefault(link_input, [])
-            if origin not in known:
-                known.append(origin)
+            origins.setdefault(link_input, {})[origin] = None
             _add_once(setup, link_input.setup_callback)
             _add_once(teardown, link_input.teardown_callback)
-        inputs = tuple(PlannedInput(link_input, tuple(origins[link_input])) for link_input in origins)
+        inputs = tuple(PlannedInput(link_input, tuple(named)) for link_input, named in origins.items())
         return cls(kernel, target, inputs, tuple(setup), tuple(teardown))
 
 
@@ -131,13 +117,9 @@ def _unit_of(group: list[PlannedInput]) -> PlannedInput:
 
 def _unique_names(group: list[PlannedInput]) -> list[str]:
     """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
-    seen: collections.Counter[str] = collections.Counter()
-    names = []
-    for planned in group:
-        name = planned.input.name
-        seen[name] += 1
-        names.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
-    return names
+    names = [planned.input.name for planned in group]
+    before = [names[:number].count(name) for number, name in enumerate(names)]
+    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, before, strict=True)]
 
 
 def _with_line_marker(name: str, code: str) -> str:

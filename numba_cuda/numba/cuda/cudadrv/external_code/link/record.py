@@ -23,9 +23,9 @@ class CompiledCode:
 
 @dataclass(frozen=True)
 class LinkedInput:
-    """One input of a link. *size* (in bytes) and *sha256* are those of the code as it was provided; *origins* are
-    call sites as text, or ``link=``, and empty for the kernel's own code; *compiled* is what a source or bitcode was
-    compiled to; *parts* are the sources of a translation unit made of several."""
+    """One input of a link: its *size* in bytes and *sha256* as it was provided; *origins*, which are call sites, or
+    ``link=``, and empty for the kernel's own code; what a source or bitcode was *compiled* to; and as *parts* the
+    sources of a translation unit made of several."""
 
     kind: str
     name: str
@@ -38,10 +38,8 @@ class LinkedInput:
     @classmethod
     def of(cls, planned: PlannedInput, compiled: CompiledCode | None = None) -> LinkedInput:
         """Return the record of a *planned* input."""
-        item = planned.input
-        parts = tuple(map(cls.of, planned.members))
-        digest = sha256(item.code)
-        return cls(item.kind.name, item.name, len(item.code), digest, planned.origins, compiled, parts)
+        item, parts = planned.input, tuple(map(cls.of, planned.members))
+        return cls(item.kind.name, item.name, len(item.code), sha256(item.code), planned.origins, compiled, parts)
 
 
 @dataclass(frozen=True)

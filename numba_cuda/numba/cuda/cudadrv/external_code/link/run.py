@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import re
 from dataclasses import dataclass
 
-from cuda.core import Linker, LinkerOptions, ObjectCode
+from cuda import pathfinder
+from cuda.core import ObjectCode
 
 from .. import progress, toolkit
 from ..cache.key import CacheKey
@@ -17,217 +16,146 @@ from ..cache.store import current_store
 from ..child_process import ChildStartError
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
-from ..toolkit import why_missing
-from . import device_runtime
-from .duplicates import check_duplicates
-from .errors import LinkError, message
+from ..inputs.link_input import LinkInput, from_item
+from .duplicates import duplicate_error, find_duplicate
+from .errors import LinkError, link_error
 from .fit import misfit
 from .kernel_code import KernelCode
-from .parts import LinkJob, Part, listed, trials_of
+from .parts import LinkJob, listed
 from .plan import DEVICE_RUNTIME, LinkPlan
 from .record import LinkRecord
 from .signatures import check_signatures
 from .survival import doubted, remember
-from .trial import Outcome, TrialError, link_in_helper
+from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
 
+_NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
-# Part of the cache's key: goes up when the meaning of `_Outcome` changes.
-_FORMAT = "2"
-
-
-@dataclass(frozen=True)
-class LinkOptions:
-    """How to link.
-
-    Attributes
-    ----------
-    output:
-        ``"cubin"`` or, with LTO only, ``"ptx"``.
-    drop_unused_variables:
-        Whether LTO may assume that no other code reads or sets a variable, or calls another kernel than the entry.
-    """
-
-    output: str = "cubin"
-    drop_unused_variables: bool = False
+# Part of the cache's key: goes up when the meaning of what is cached changes.
+_FORMAT = "3"
 
 
 @dataclass(frozen=True)
 class Linked:
-    """The result of a link: a cubin or PTX, the linker's log, and the record of the link."""
+    """The result of a link: a cubin or PTX, and the record of the link."""
 
     code: ObjectCode
-    log: str
     record: LinkRecord
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """What a link ended with: code, or none if it needs the device runtime; and the linker's log."""
+def link(
+    plan: LinkPlan, kernel_code: KernelCode, output: str = "cubin", *, drop_unused_variables: bool = False
+) -> Linked:
+    """Link a kernel's own code with what is planned, to a cubin or, with LTO only, to PTX (``"ptx"``). With
+    *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel.
 
-    code: bytes
-    log: str
-
-    def packed(self) -> bytes:
-        """Return it as bytes, for the cache."""
-        log = self.log.encode()
-        return len(log).to_bytes(8, "little") + log + self.code
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> _Outcome:
-        """Return what was packed."""
-        start = 8 + int.from_bytes(data[:8], "little")
-        return cls(data[start:], data[8:start].decode())
-
-
-def link(plan: LinkPlan, kernel_code: KernelCode, options: LinkOptions | None = None) -> Linked:
-    """Link a kernel's own code with what is planned. Raises `LinkError` if something does not compile, a symbol is
-    undefined or defined twice, an input does not fit the target or a call, nvJitLink refuses one, or NVRTC or nvJitLink
-    is not installed."""
-    options = options or LinkOptions()
-    _check_libraries(plan)
-    _check_fit(plan)
+    Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
+    target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
+    _check(plan)
     job = LinkJob.of(plan, kernel_code)
-    outcome, record = _outcome(job, options)
-    if not outcome.code:
-        library = device_runtime.archive()
-        if library is None:
-            raise _explained(job, outcome.log)
-        outcome, record = _outcome(job.with_runtime(library, DEVICE_RUNTIME), options)
-    make = ObjectCode.from_cubin if options.output == "cubin" else ObjectCode.from_ptx
-    return Linked(make(outcome.code, name=plan.kernel), outcome.log, record)
-
-
-def _outcome(job: LinkJob, options: LinkOptions) -> tuple[_Outcome, LinkRecord]:
-    """Return what a link ends with, from the cache or run now."""
-    target = job.plan.target
-    linker_options = _linker_options(job, options)
-    as_text = linker_options.as_bytes()
-    with progress.step(f"linking {job.plan.kernel} for {target.arch}"):
-        key = _key(job, as_text, options)
-        fetched = current_store().fetch(key, lambda: _run(job, linker_options, options.output).packed())
-    outcome = _Outcome.unpacked(fetched.data)
-    record = LinkRecord(
-        target.arch,
-        options.output,
-        job.has_ltoir,
-        tuple(map(os.fsdecode, as_text)),
-        tuple(part.record for part in job.parts),
-        outcome.log,
-        fetched.origin,
-        fetched.seconds,
-    )
-    return outcome, record
-
-
-def _linker_options(job: LinkJob, options: LinkOptions) -> LinkerOptions:
-    target, lto = job.plan.target, job.has_ltoir
-    drop = lto and options.drop_unused_variables
-    return LinkerOptions(
-        arch=target.arch,
-        max_register_count=target.max_registers or None,
-        lineinfo=target.lineinfo or None,
-        link_time_optimization=lto or None,
-        ptx=(lto and options.output == "ptx") or None,
+    drop = job.has_ltoir and drop_unused_variables
+    options = options_for(
+        job.parts,
+        plan.target.arch,
+        max_register_count=plan.target.max_registers or None,
+        lineinfo=plan.target.lineinfo or None,
+        ptx=(job.has_ltoir and output == "ptx") or None,
         optimize_unused_variables=drop or None,
-        kernels_used=[job.kernel_code.entry] if drop else None,
+        kernels_used=[kernel_code.entry] if drop else None,
         verbose=True,  # ptxas then reports what it spills, in no measurable time
     )
+    code, record = _result(job, options, output)
+    if not code and (library := device_runtime()) is not None:
+        job = job.with_runtime(library, DEVICE_RUNTIME)
+        code, record = _result(job, options, output)
+    if not code:
+        raise _explained(job, record.log) from RuntimeError(record.log)
+    make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
+    return Linked(make(code, name=plan.kernel), record)
 
 
-def _key(job: LinkJob, linker_options: list[bytes], options: LinkOptions) -> CacheKey:
-    """Return what a link depends on: all code by content and in order, the options, and the linker."""
-    return CacheKey(
+def device_runtime() -> LinkInput | None:
+    """Return ``cudadevrt`` from the installed packages or the toolkit; ``None`` if there is none. As with nvcc, nobody
+    has to name it: it is linked if something calls it, as kernels that launch kernels do."""
+    try:
+        return from_item(pathfinder.find_static_lib("cudadevrt"))
+    except (pathfinder.StaticLibNotFoundError, RuntimeError):
+        return None
+
+
+def _result(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, LinkRecord]:
+    """Return what a link ends with, from the cache or run now: code, or none if it needs the device runtime."""
+    arch = job.plan.target.arch
+    # All code by content and in order, the options, and the linker.
+    key = CacheKey(
         "link",
         job.plan.kernel,
         (
             ("format", _FORMAT),
             ("nvJitLink", toolkit.nvjitlink_build()),
-            ("output", options.output),
-            ("options", b"\0".join(linker_options)),
+            ("output", output),
+            ("options", "\0".join(options)),
             *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(job.parts)),
         ),
     )
+    with progress.step(f"linking {job.plan.kernel} for {arch}"):
+        fetched = current_store().fetch(key, lambda: _run(job, options, output))
+    log, _, code = fetched.data.partition(b"\0")
+    how = log.decode(), fetched.origin, fetched.seconds
+    return code, LinkRecord(arch, output, job.has_ltoir, options, tuple(part.record for part in job.parts), *how)
 
 
-def _run(job: LinkJob, options: LinkerOptions, output: str) -> _Outcome:
+def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
+    """Return the log of a link, a NUL, and the code: none if the device runtime is missing."""
     if current_store().settings.verify:
-        options = dataclasses.replace(options, no_cache=True)  # nvJitLink gives no log of a link that it remembers
+        options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
     check_signatures(job)
-    doubts = doubted(job)
+    doubts, arch = doubted(job), job.plan.target.arch
     try:
-        outcome = _try(job, options, output) if doubts else None
+        tried = link_in_helper(job.parts, options, output) if doubts else None
     except TrialError as error:
         if not isinstance(error.__cause__, ChildStartError):
-            raise LinkError(message(job.plan, "the process that links external code fails", f"{error}")) from error
+            raise link_error(job.plan, "the process that links external code fails", f"{error}") from error
         logger.warning("external code is linked without a trial: %s", error)
-        outcome = None
-    alone = _crashed_alone(job, doubts) if outcome is not None and outcome.crash else []
+        tried = None
+    alone = []  # the doubted parts that nvJitLink does not survive alone either
+    if tried is not None and tried.crash:
+        outcomes = run_trials(doubts, [[index] for index in range(len(doubts))], arch)
+        alone = [part for part, outcome in zip(doubts, outcomes, strict=True) if outcome.crash]
     if not alone:  # else what two parts define may be the reason
-        check_duplicates(job, isolated=outcome is not None and not outcome.ok)
-    if outcome is not None and outcome.crash:
-        raise _crash_error(job, alone or doubts, outcome)
-    if outcome is None:
-        outcome = _link(job, options, output)
-    elif outcome.ok and _PRINTED_ERROR.search(outcome.printed):
-        raise LinkError(message(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}"), outcome.log)
-    code, log = outcome.code, outcome.log
+        is_isolated = tried is not None and not tried.ok
+        duplicate = find_duplicate(job.provided, job.kernel_code.sites, arch, isolated=is_isolated)
+        if duplicate is not None:
+            raise duplicate_error(job, duplicate)
+    if tried is not None and tried.crash:
+        raise link_error(
+            job.plan,
+            f"nvJitLink does not survive it ({tried.crash})",
+            *(f"at fault: {part.origin}" for part in alone or doubts),
+            "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
+            " process)",
+            log=tried.log,
+        )
+    if tried is not None and tried.ok and _PRINTED_ERROR.search(tried.printed):
+        raise link_error(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}", log=tried.log)
+    outcome = tried or link_here(job.parts, options, output)
+    log = outcome.log.replace("\0", "")
     if not outcome.ok:
-        if device_runtime.is_missing(log) and not job.has_runtime(DEVICE_RUNTIME):
-            return _Outcome(b"", log)
-        raise _explained(job, log) from outcome.error or RuntimeError(log)
+        if _NEEDS_DEVICE_RUNTIME.search(log):
+            return log.encode() + b"\0"
+        raise _explained(job, log) from RuntimeError(log)
     remember(job, doubts)
-    if output == "cubin" and (symbol := _undefined_symbol(code, job.kernel_code)):
+    if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
         raise _explained(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
     # The log is cached with the code, so what differs from run to run is left out.
-    return _Outcome(code, _TIMES.sub("", log.replace("\0", "")).strip())
-
-
-def _try(job: LinkJob, options: LinkerOptions, output: str) -> Outcome:
-    """Link in a child process."""
-    inputs = [(part.kind, part.code, part.name) for part in job.parts]
-    arguments = list(map(os.fsdecode, options.as_bytes()))
-    return link_in_helper(inputs, arguments, output)
-
-
-def _link(job: LinkJob, options: LinkerOptions, output: str) -> Outcome:
-    """Link in this process."""
-    linker = None
-    try:
-        linker = Linker(*[part.object_code() for part in job.parts], options=options)
-        code = bytes(linker.link(output).code)
-        return Outcome(True, linker.get_info_log(), code=code)
-    except Exception as error:  # of several types, in the linker's own words
-        return Outcome(False, str(error), error=error)
-    finally:
-        if linker is not None:
-            linker.close()
-
-
-def _crashed_alone(job: LinkJob, doubts: list[Part]) -> list[Part]:
-    """Return which of the doubted parts nvJitLink does not survive alone either."""
-    alone = trials_of(doubts, [[index] for index in range(len(doubts))], job.plan.target.arch)
-    return [part for part, outcome in zip(doubts, alone, strict=True) if outcome.crash]
-
-
-def _crash_error(job: LinkJob, at_fault: list[Part], outcome: Outcome) -> LinkError:
-    text = message(
-        job.plan,
-        f"nvJitLink does not survive it ({outcome.crash})",
-        *(f"at fault: {part.origin}" for part in at_fault),
-        "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
-        " process)",
-    )
-    return LinkError(text, outcome.log)
+    return _TIMES.sub("", log).strip().encode() + b"\0" + outcome.code
 
 
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
     """Return a symbol that a call in Python references and the linked *cubin* lacks, or ``None``. After ptxas has
     failed once in a process, nvJitLink (at least 12.9 to 13.5) can let that pass."""
-    if not kernel_code.sites:
-        return None
-    found = symbols_of("cubin", cubin)
+    found = symbols_of("cubin", cubin) if kernel_code.sites else None
     return next((name for name in found.undefined if name in kernel_code.sites), None) if found is not None else None
 
 
@@ -237,20 +165,17 @@ def _explained(job: LinkJob, log: str) -> LinkError:
     return explained(job, log)
 
 
-def _check_libraries(plan: LinkPlan) -> None:
-    needed = {"nvJitLink": ("the link itself", toolkit.nvjitlink_version)}
+def _check(plan: LinkPlan) -> None:
+    """Check that the libraries are there, and that the inputs fit the target: those that hooks returned were checked
+    then, those named explicitly were not."""
+    needed = {"nvJitLink": "the link itself"}
     for planned in plan.inputs:
         if planned.input.kind is kinds.CUDA:
-            needed.setdefault("NVRTC", (str(planned), toolkit.nvrtc_version))
-    for library, (what, version) in needed.items():
-        if version() is None and (missing := why_missing(library)):
+            needed.setdefault("NVRTC", str(planned))
+    for library, what in needed.items():
+        if missing := toolkit.why_missing(library):
             text, error = missing
-            raise LinkError(message(plan, text, f"needed for: {what}"), str(error)) from error
-
-
-def _check_fit(plan: LinkPlan) -> None:
-    """Check every input: those of hooks were checked when the hooks returned them, those named explicitly were not."""
+            raise link_error(plan, text, f"needed for: {what}", log=str(error)) from error
     for planned in plan.inputs:
         if why := misfit(planned.input, plan.target):
-            text = message(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")
-            raise LinkError(text)
+            raise link_error(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")

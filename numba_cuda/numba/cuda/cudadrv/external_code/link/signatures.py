@@ -13,8 +13,8 @@ from ..formats.bounds import FormatError
 from ..formats.cubin_tables import cubin_prototypes
 from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
-from .errors import LinkError, message
-from .parts import LinkJob, Part
+from .errors import link_error
+from .parts import LinkJob
 from .plan import NAMED_EXPLICITLY
 
 _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
@@ -28,29 +28,19 @@ def check_signatures(job: LinkJob) -> None:
     for part, defined, _ in read:
         of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
         for symbol, own in defined.items():
-            if of_calls and symbol in called and differ(called[symbol], own):
-                raise _wrong_signature(job, part, symbol, (called[symbol], own), job.kernel_code.referenced_by(symbol))
-            for other, _, declared in read:
-                if symbol in declared and differ(declared[symbol], own):
-                    raise _wrong_signature(job, part, symbol, (declared[symbol], own), other.origin)
-
-
-def _wrong_signature(
-    job: LinkJob, part: Part, symbol: str, prototypes: tuple[Prototype, Prototype], caller: str
-) -> LinkError:
-    called, defined = prototypes
-    return LinkError(
-        message(
-            job.plan,
-            f"{symbol!r} is called with the wrong signature",
-            f"defined by: {part.origin}",
-            f"got: a caller whose {symbol!r} {called}: {caller}",
-            f"expected: the function {defined}",
-            "what to do: make the function's parameters those of the call, or the other way round (Extern's args and"
-            " returns, or declare_device's signature, whose functions return a status and take a pointer to the"
-            " result)",
-        )
-    )
+            calls = [(called, job.kernel_code.referenced_by(symbol))] if of_calls else []
+            for prototypes, caller in (*calls, *((declared, other.origin) for other, _, declared in read)):
+                if symbol in prototypes and differ(prototypes[symbol], own):
+                    raise link_error(
+                        job.plan,
+                        f"{symbol!r} is called with the wrong signature",
+                        f"defined by: {part.origin}",
+                        f"got: a caller whose {symbol!r} {prototypes[symbol]}: {caller}",
+                        f"expected: the function {own}",
+                        "what to do: make the function's parameters those of the call, or the other way round"
+                        " (Extern's args and returns, or declare_device's signature, whose functions return a status"
+                        " and take a pointer to the result)",
+                    )
 
 
 def prototypes_of(kind: str, code: bytes) -> tuple[dict[str, Prototype], dict[str, Prototype]]:
@@ -60,14 +50,12 @@ def prototypes_of(kind: str, code: bytes) -> tuple[dict[str, Prototype], dict[st
     declared: dict[str, Prototype] = {}
     with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
         for piece in pieces(kind, code):
-            if piece.code is None:
-                continue
-            if piece.kind == "PTX":
+            if piece.code is not None and piece.kind == "PTX":
+                found = {"visible": defined, "extern": declared}
                 for symbol in ptx_symbols(piece.code):
-                    if symbol.prototype is not None and symbol.linkage in ("visible", "extern"):
-                        found = defined if symbol.linkage == "visible" else declared
-                        found[symbol.name] = symbol.prototype
-            elif piece.kind == "cubin":
+                    if symbol.prototype is not None and symbol.linkage in found:
+                        found[symbol.linkage][symbol.name] = symbol.prototype
+            elif piece.code is not None and piece.kind == "cubin":
                 for name, is_defined, prototype in cubin_prototypes(piece.code):
                     (defined if is_defined else declared)[name] = prototype
     return defined, declared
@@ -104,10 +92,7 @@ def split_types(parameters: str) -> list[str]:
 
 def _parameter(llvm_type: str) -> Parameter:
     llvm_type = llvm_type.strip()
-    if llvm_type in _LLVM_SIZES:
-        return Parameter(_LLVM_SIZES[llvm_type])
-    if llvm_type.endswith("*"):
-        return Parameter(8)
-    if re.fullmatch(r"i\d+", llvm_type) and int(llvm_type[1:]) <= 64:
-        return Parameter(max(4, (int(llvm_type[1:]) + 7) // 8))
-    return Parameter(None)  # a structure, whose name does not show its size
+    if integer := re.fullmatch(r"i(\d+)", llvm_type):
+        return Parameter(max(4, (int(integer[1]) + 7) // 8) if int(integer[1]) <= 64 else None)
+    # None for a structure, whose name does not show its size.
+    return Parameter(8 if llvm_type.endswith("*") else _LLVM_SIZES.get(llvm_type))

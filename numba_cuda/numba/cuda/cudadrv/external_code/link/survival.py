@@ -21,13 +21,11 @@ _SURVIVED = b"survived"
 def doubted(job: LinkJob) -> list[Part]:
     """Return the parts from outside that were not linked on this machine before, with this toolkit and for this
     architecture; and those whose symbols and prototypes cannot be read, which a link may report to stderr alone."""
+    outside = (part for part in job.provided if part.planned is not None and part.compiled is None)
     return [
         part
-        for part in job.parts
-        if part.planned is not None
-        and not part.planned.is_runtime
-        and part.compiled is None
-        and (has_compressed_piece(part.kind.name, part.code) or current_store().get(_key(job, part)) != _SURVIVED)
+        for part in outside
+        if has_compressed_piece(part.kind.name, part.code) or current_store().get(_key(job, part)) != _SURVIVED
     ]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The child process of ``trial``: link what it is sent with nvJitLink. It imports nothing of this package."""
+"""One link with nvJitLink; and the child process of ``trial``, which runs such links. It imports nothing of this
+package."""
 
 from __future__ import annotations
 
@@ -11,38 +12,40 @@ _inputs: list[tuple[str, bytes, str]] = []
 
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
     """Keep inputs for later links (``inputs``: types and names; their code is in *blobs*), or link some of them
-    (``link``: their indices; ``options``: nvJitLink's; ``output``: ``"cubin"`` or ``"ptx"``) and return ``ok``,
-    ``log`` and the linked code."""
-    from cuda.bindings import nvjitlink
-
+    (``link``: their indices, nvJitLink's options and the output) and return ``ok``, ``log`` and the linked code."""
     if "inputs" in content:
+        from cuda.bindings import nvjitlink
+
         nvjitlink.version()  # without the library, this request fails, and no link does
         _inputs[:] = [(kind, code, name) for (kind, name), code in zip(content["inputs"], blobs, strict=True)]
         return {}, []
-    try:
-        log, code = _link(
-            nvjitlink, [_inputs[index] for index in content["link"]], content["options"], content["output"]
-        )
-    except Exception as error:
-        return {"ok": False, "log": str(error)}, []
-    return {"ok": True, "log": log}, [code]
+    numbers, options, output = content["link"]
+    ok, log, code = link([_inputs[number] for number in numbers], options, output)
+    return {"ok": ok, "log": log}, [code]
 
 
-def _link(nvjitlink: Any, inputs: list[tuple[str, bytes, str]], options: list[str], output: str) -> tuple[str, bytes]:
-    handle = nvjitlink.create(len(options), options)
+def link(inputs: Sequence[tuple[str, bytes, str]], options: Sequence[str], output: str) -> tuple[bool, str, bytes]:
+    """Link *inputs* (type, code and name) to *output* (``"cubin"`` or ``"ptx"``): return whether that succeeds, the
+    log, and the linked code."""
+    from cuda.bindings import nvjitlink
+
+    handle = None
     try:
+        handle = nvjitlink.create(len(options), options)
         for kind, code, name in inputs:
             nvjitlink.add_data(handle, int(getattr(nvjitlink.InputType, kind)), code, len(code), name)
         nvjitlink.complete(handle)
-        log = _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
         linked = bytearray(getattr(nvjitlink, f"get_linked_{output}_size")(handle))
         getattr(nvjitlink, f"get_linked_{output}")(handle, linked)
-        return log, bytes(linked)
-    except nvjitlink.nvJitLinkError as error:
+        return True, _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle), bytes(linked)
+    except Exception as error:
+        if handle is None:
+            return False, f"{error}", b""
         log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
-        raise RuntimeError(f"{error}\nnvJitLink error log: {log}") from None
+        return False, f"{error}\nnvJitLink error log: {log}", b""
     finally:
-        nvjitlink.destroy(handle)
+        if handle is not None:
+            nvjitlink.destroy(handle)
 
 
 def _log(size: Callable[[int], int], read: Callable[[int, bytearray], None], handle: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from autolink_support import compiled, symbols
 from numba.cuda.autolink.commands import doctor_command
-from numba.cuda.autolink.commands.command_line import main
+from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.link import trial
 
 import numba_cuda_autolink
@@ -200,13 +200,15 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
-    assert main(command) == 0
-    monkeypatch.setattr(trial.trial_child, "__file__", str(child))
-    code, printed = failing(capsys, *command)
+    trial._helper.close()  # the next one runs the changed script
+    with monkeypatch.context() as patched:
+        patched.setattr(trial.trial_child, "__file__", str(child))
+        code, printed = failing(capsys, *command)
     assert code == 1
     assert "does not survive it (SIGABRT)" in printed
     assert str(cubin) in printed
     assert "damaging.py:" in printed
+    assert main(command) == 0
 
 
 def test_a_file_that_cannot_be_run_shows_where(tmp_path, capsys):

@@ -33,7 +33,7 @@ def chain(depth):
     for caller, callee in itertools.pairwise(libraries):
         caller._linking_libraries.add(callee)
         caller.calls.add(callee)
-    libraries[-1].calls.add_site(CallSite(find_callee(Answers()), (), "functions.py", 7, "last"))
+    libraries[-1].calls.sites.add(CallSite(find_callee(Answers()), (), "functions.py", 7, "last"))
     return libraries
 
 

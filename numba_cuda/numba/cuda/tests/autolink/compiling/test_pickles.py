@@ -28,7 +28,7 @@ if sys.argv[1] == "write":
     with open(sys.argv[2], "wb") as file:
         pickle.dump(kernel, file)
 else:
-    nvrtc_call.Program = nvvm.compile_ir = link_run.Linker = None
+    nvrtc_call.Program = nvvm.compile_ir = link_run.link_here = None
     with open(sys.argv[2], "rb") as file:
         kernel = pickle.load(file)
 library = kernel._codelibrary
@@ -107,7 +107,7 @@ def launch_compiled(kernel):
     from numba.cuda.cudadrv import driver, nvvm
     from numba.cuda.cudadrv.external_code.link import run as link_run
     from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-    nvrtc_call.Program = nvvm.compile_ir = link_run.Linker = None
+    nvrtc_call.Program = nvvm.compile_ir = link_run.link_here = None
     x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))
     kernel.launch((x,), (1, 1, 1), (1, 1, 1), driver._to_core_stream(0))
     return int(x.copy_to_host()[0])

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from autolink_support import Linked, compiled, ptx
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import NotLinkableError, check_linkable
+from numba.cuda.cudadrv.external_code.link import trial
 from repository import EXAMPLES, SUPPORT, module
 
 
@@ -413,17 +415,22 @@ class TestRejects:
         assert name == "links alone, with LTO"
         assert "is defined twice" in message
 
-    def test_code_that_crashes_nvjitlink(self, monkeypatch):
-        from numba.cuda.cudadrv.external_code.link import trial
-
-        died = trial.Trial(False, "nvJitLink does not survive it (SIGSEGV)", "SIGSEGV")
-        monkeypatch.setattr(trial, "try_link", lambda inputs, target: died)
+    def test_code_that_crashes_nvjitlink(self, monkeypatch, tmp_path):
+        """The linker is made to crash in the child process, as on damage that differs between its versions."""
+        child = tmp_path / "child.py"
+        text = Path(trial.trial_child.__file__).read_text()
+        call = "            nvjitlink.add_data("
+        child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
+        trial._helper.close()  # the next one runs the changed script
+        monkeypatch.setattr(trial.trial_child, "__file__", str(child))
 
         class Damaged(Add):
             def __numba_cuda_link__(self, x):
-                return cuda.LTOIR(compiled(self.source(x), "ltoir"))
+                return cuda.Cubin(compiled(self.source(x), "cubin"))
 
-        assert what_is_wrong(Damaged())[0] == "does not crash nvJitLink"
+        name, message = what_is_wrong(Damaged(7654), lto=True)  # what no other test has linked
+        assert name == "links alone, with LTO"
+        assert "nvJitLink does not survive it (SIGABRT)" in message
 
     def test_several_failed_checks_at_once(self):
         class Bad(Add):

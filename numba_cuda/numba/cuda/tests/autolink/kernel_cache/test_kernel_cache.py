@@ -886,7 +886,7 @@ LAUNCH = """
         setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
     spy(nvrtc_call, "Program")
     spy(nvvm, "compile_ir")
-    spy(link_run, "Linker")
+    spy(link_run, "link_here")
     import kernels, parts
     for name in sys.argv[2:]:
         x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))

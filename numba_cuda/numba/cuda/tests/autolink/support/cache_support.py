@@ -12,7 +12,6 @@ import traceback
 import warnings
 
 import pytest
-from numba.cuda.cudadrv.external_code.cache.disk import entry_path
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore
@@ -37,7 +36,7 @@ def file_of(directory, key):
     """The file of *key*'s entry."""
     store = fresh(directory)
     store.get(key)
-    return entry_path(store.disk._open(), key.digest)
+    return store.disk.path(key.digest)
 
 
 @contextlib.contextmanager

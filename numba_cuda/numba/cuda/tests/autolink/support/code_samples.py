@@ -12,7 +12,7 @@ from cuda import pathfinder
 from numba import cuda
 from numba.cuda.cudadrv.external_code.formats.archive import ARCHIVE_MAGIC
 from numba.cuda.cudadrv.external_code.formats.fatbin import FATBIN_MAGIC
-from numba.cuda.cudadrv.external_code.link import device_runtime
+from numba.cuda.cudadrv.external_code.link.run import device_runtime
 
 LINKABLE = {
     "PTX": cuda.PTXSource,
@@ -64,7 +64,7 @@ def good():
         "cubin": compiled(READS_WRITES, "cubin"),
         "fatbin": fatbin(),
     }
-    if device_runtime.archive() is not None:
+    if device_runtime() is not None:
         codes["archive"] = Path(pathfinder.find_static_lib("cudadevrt")).read_bytes()
     if have_nvcc():
         codes["object"] = from_nvcc((source,), "object")

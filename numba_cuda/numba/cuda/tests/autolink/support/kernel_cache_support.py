@@ -49,7 +49,7 @@ def spy(module, name, tool):
 
 spy(nvrtc_call, "Program", "NVRTC")
 spy(nvvm, "compile_ir", "NVVM")
-spy(link_run, "Linker", "nvJitLink")
+spy(link_run, "link_here", "nvJitLink")
 
 
 def kernel_of(found, wanted, cc):

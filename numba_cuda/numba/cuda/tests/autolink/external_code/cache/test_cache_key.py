@@ -3,7 +3,7 @@
 
 import pytest
 from numba.cuda.cudadrv.external_code.cache import key as cache_key
-from numba.cuda.cudadrv.external_code.cache.key import CacheKey, Difference, differences
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey, differences
 
 PARTS = (("source", "int f();"), ("arch", "sm_90"), ("options", b"\x00\x01"))
 
@@ -106,16 +106,14 @@ def test_a_table_shows_short_text_as_it_is_and_all_else_as_size_and_digest():
 def test_differences_name_the_parts():
     before = make_key(parts=(("arch", "sm_80"), ("lto", "yes"), ("header a.h", b"old")))
     after = make_key(parts=(("arch", "sm_90"), ("lto", "yes"), ("header b.h", b"new")))
-    found = differences(before, after)
-    assert [difference.label for difference in found] == ["arch", "header b.h", "header a.h"]
-    assert str(found[0]) == "arch (sm_80 -> sm_90)"
-    assert str(found[1]).startswith("header b.h (now <3 bytes, sha256 ")
-    assert str(found[2]).startswith("header a.h (no longer <3 bytes, sha256 ")
-    assert differences(before.table, after.table) == found
-    assert differences(after, after) == ()
+    found = differences(before.table, after.table)
+    assert len(found) == 3
+    assert found[0] == "arch (sm_80 -> sm_90)"
+    assert found[1].startswith("header b.h (now <3 bytes, sha256 ")
+    assert found[2].startswith("header a.h (no longer <3 bytes, sha256 ")
+    assert differences(after.table, after.table) == []
 
 
 def test_differences_in_order_alone():
-    found = differences(make_key(parts=(("a", "1"), ("b", "2"))), make_key(parts=(("b", "2"), ("a", "1"))))
-    assert found == (Difference("b", "2", "2"), Difference("a", "1", "1"))
-    assert str(found[0]) == "b (in another place)"
+    found = differences((("a", "1"), ("b", "2")), (("b", "2"), ("a", "1")))
+    assert found == ["b (in another place)", "a (in another place)"]

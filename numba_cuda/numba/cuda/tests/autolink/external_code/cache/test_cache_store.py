@@ -74,16 +74,16 @@ def test_put_replaces_and_other_processes_can_see_it(tmp_path):
     store.put(key, b"second")
     assert store.get(key) == b"second"
     assert other.get(key) == b"first"
-    assert other.get_from_disk(key) == b"second"
+    assert other.get(key, memory=False) == b"second"
     assert other.get(key) == b"first"
 
 
 def test_what_is_put_on_disk_alone_takes_no_memory(tmp_path):
     store, key = fresh(tmp_path), make_key()
-    store.put_on_disk(key, b"code")
-    assert store.get_from_disk(key) == b"code"
+    store.put(key, b"code", memory=False)
+    assert store.get(key, memory=False) == b"code"
     store.disk.remove(key.digest)
-    assert store.get_from_disk(key) is None
+    assert store.get(key, memory=False) is None
     assert store.get(key) is None
     store.disk.remove(key.digest)  # is not there
 
@@ -227,7 +227,7 @@ def test_who_waits_too_long_builds(tmp_path):
     other = fresh(tmp_path)
     other._guard = BuildGuard(longest_wait=0.05)
     key = make_key(part="locked by another")
-    lock = FileLock.try_lock(os.path.join(other.disk.lock_folder(), f"{key.digest.hex()}.lock"))
+    lock = FileLock.try_lock(os.path.join(other.disk.private_folder("locks"), f"{key.digest.hex()}.lock"))
     assert other.fetch(key, lambda: b"code").data == b"code"
     lock.release()
     end.set()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cache_support import cache_warnings, file_of, fresh, make_key, not_built, posix_only, wait_for
-from numba.cuda.cudadrv.external_code.cache.disk import FAILED_SOURCES, MISMATCHES, entry_path
+from numba.cuda.cudadrv.external_code.cache.disk import FAILED_SOURCES, MISMATCHES
 from numba.cuda.cudadrv.external_code.cache.guard import FileLock
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
 from numba.cuda.cudadrv.external_code.compile import diagnostics
@@ -129,7 +129,7 @@ def test_one_entry_above_the_cap_does_not_evict_the_rest(tmp_path):
     for key in keys:
         fresh(tmp_path).put(key, CODE)
     store = fresh(tmp_path, max_bytes=1 << 20)
-    path = entry_path(store.disk._open() or store.disk._files, OTHER.digest)
+    path = store.disk.path(OTHER.digest)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with open(path, "wb") as file:
         file.truncate(1 << 30)

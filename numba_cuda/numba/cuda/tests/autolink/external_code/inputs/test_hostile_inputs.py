@@ -3,6 +3,7 @@
 
 import itertools
 import os
+import stat
 
 import pytest
 from autolink_support import Linked, adder, build
@@ -10,9 +11,9 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import try_link
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.inputs import regular_file
+from numba.cuda.cudadrv.external_code import regular_file
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
-from numba.cuda.cudadrv.external_code.inputs.regular_file import read_regular_file
+from numba.cuda.cudadrv.external_code.regular_file import read_regular_file
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 SURROGATE = "\udc80"
@@ -71,7 +72,8 @@ def test_a_file_without_end_is_read_up_to_the_limit(tmp_path, monkeypatch):
     assert len(read_regular_file(path, 101)) == 101
     with pytest.raises(OSError, match="more than 100 bytes"):
         read_regular_file(path, 100)
-    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result([0] * 10))  # as files of procfs tell their size
+    of_procfs = os.stat_result([stat.S_IFREG, *[0] * 9])  # which does not tell the size
+    monkeypatch.setattr(os, "fstat", lambda _: of_procfs)
     with pytest.raises(OSError, match="more than 100 bytes"):
         read_regular_file(path, 100)
 

@@ -8,7 +8,7 @@ from cuda import pathfinder
 from numba import cuda, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
-from numba.cuda.cudadrv.external_code.link import device_runtime, run
+from numba.cuda.cudadrv.external_code.link import run
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 CHILD = """
@@ -79,7 +79,7 @@ def names(linked):
 
 
 needs_device_runtime = pytest.mark.skipif(
-    device_runtime.archive() is None, reason="no libcudadevrt.a: the wheels of CUDA 12.8 lack it"
+    run.device_runtime() is None, reason="no libcudadevrt.a: the wheels of CUDA 12.8 lack it"
 )
 
 
@@ -100,18 +100,18 @@ class TestDeviceRuntime:
     def test_a_second_build_links_nothing_again(self, lto, monkeypatch):
         kernel = cuda.jit(filled, lto=lto)
         first = build(kernel, "void(int32[::1], int32)")
-        monkeypatch.setattr(run, "Linker", None)
+        monkeypatch.setattr(run, "link_here", None)
         assert build(kernel, "void(int32[::1], int32)").code == first.code
 
     def test_without_one_the_error_names_the_missing_function(self, lto, monkeypatch):
-        monkeypatch.setattr(device_runtime, "archive", lambda: None)
+        monkeypatch.setattr(run, "device_runtime", lambda: None)
         with pytest.raises(LinkError, match=r"'__cudaCDP2\w+' is called but nothing that is linked defines it"):
             build(cuda.jit(filled, lto=lto), "void(int32[::1], int32)")
 
 
 @needs_device_runtime
 def test_the_device_runtime_is_found():
-    assert device_runtime.archive().name == pathfinder.find_static_lib("cudadevrt")
+    assert run.device_runtime().name == pathfinder.find_static_lib("cudadevrt")
 
 
 def test_a_missing_function_of_the_user_whose_name_resembles_its_functions():

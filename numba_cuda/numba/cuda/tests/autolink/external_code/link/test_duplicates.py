@@ -8,7 +8,7 @@ import itertools
 import pytest
 from autolink_support import adder, compiled
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link import probes
+from numba.cuda.cudadrv.external_code.link import probes, trial
 from numba.cuda.cudadrv.external_code.link.duplicates import duplicate_of, find_duplicate
 from numba.cuda.cudadrv.external_code.link.parts import Part
 
@@ -27,13 +27,13 @@ def links(monkeypatch):
     counts = []
 
     def counted(link):
-        def count(codes, *arguments):
-            counts.append(len(codes))
-            return link(codes, *arguments)
+        def count(inputs, *arguments):
+            counts.append(len(inputs))
+            return link(inputs, *arguments)
 
         return count
 
-    for name in ("_linked", "_tried"):
+    for name in ("link_here", "link_in_helper"):
         monkeypatch.setattr(probes, name, counted(getattr(probes, name)))
     return counts
 
@@ -79,6 +79,7 @@ def test_a_probe_ends_before_code_is_generated():
     calls = compiled('extern "C" __device__ int elsewhere(int); ' + adder("f", "elsewhere(x)"), "ltoir")
     assert probes.duplicate_in_ltoir([calls], ARCH) is None
     stop = probes.definitions_of(probes._STOP, ARCH)
-    _, log = probes._linked([calls, stop, stop], ARCH)
+    modules = [Part(kinds.LTO_IR, code, f"{number}") for number, code in enumerate([calls, stop, stop])]
+    log = trial.link_here(modules, trial.options_for(modules, ARCH)).log
     assert probes.multiply_defined(log) == probes._STOP[0]
     assert "elsewhere" not in log

@@ -31,9 +31,9 @@ def linked(monkeypatch):
     codes = []
     link = run.link
 
-    def record(plan: LinkPlan, kernel_code: KernelCode, options: run.LinkOptions):
+    def record(plan: LinkPlan, kernel_code: KernelCode, output: str, **options: bool):
         codes.append(kernel_code)
-        return link(plan, kernel_code, options)
+        return link(plan, kernel_code, output, **options)
 
     monkeypatch.setattr(run, "link", record)
     return codes

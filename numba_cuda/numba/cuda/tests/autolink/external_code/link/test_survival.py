@@ -27,8 +27,8 @@ def links(monkeypatch):
 
         return count
 
-    monkeypatch.setattr(run, "_try", noted("helper", run._try))
-    monkeypatch.setattr(run, "_link", noted("here", run._link))
+    monkeypatch.setattr(run, "link_in_helper", noted("helper", run.link_in_helper))
+    monkeypatch.setattr(run, "link_here", noted("here", run.link_here))
     return places
 
 
@@ -69,14 +69,13 @@ def test_what_is_compiled_here_is_not_doubted(links):
 def test_the_helper_links_the_same_cubin_as_this_process(monkeypatch):
     code = compiled(adder("f", 34), "ltoir")
     job = {}
-    link_here = run._link
-    tried = run._try
+    link_here, tried = run.link_here, run.link_in_helper
 
     def both(*arguments):
         job["helper"], job["here"] = tried(*arguments).code, link_here(*arguments).code
         return tried(*arguments)
 
-    monkeypatch.setattr(run, "_try", both)
+    monkeypatch.setattr(run, "link_in_helper", both)
     build_with(cuda.LTOIR(code))
     assert job["helper"] and job["helper"] == job["here"]
 
@@ -102,6 +101,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
     call = "            nvjitlink.add_data("
     body = f"            if 'bad' in name:\n                {statement}\n"
     (tmp_path / "child.py").write_text(text.replace(call, body + call))
+    trial._helper.close()  # the next one runs the changed script
     monkeypatch.setattr(trial_child, "__file__", str(tmp_path / "child.py"))
     monkeypatch.setattr(trial, "LINK_TIMEOUT", 2.0)
     monkeypatch.setattr(trial, "TIMEOUT", 2.0)

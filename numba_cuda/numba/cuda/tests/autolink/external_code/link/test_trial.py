@@ -8,10 +8,9 @@ import pytest
 from autolink_support import adder, compiled
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import trial_child
-from numba.cuda.cudadrv.external_code.link.trial import Outcome, TrialError, options_for, run_trials, try_link
+from numba.cuda.cudadrv.external_code.link.trial import Outcome, TrialError, run_trials, try_link
 
 TARGET = autolink.Target((9, 0), lto=True)
 
@@ -93,9 +92,8 @@ def test_a_real_time_signal_is_a_crash_too(faulty_child):
 def test_what_is_printed_belongs_to_its_own_link(faulty_child, capfd):
     faulty_child("print('about', name); __import__('os').write(2, b'@E@error of ' + name.encode())")
     code = compiled(adder("f"), "cubin")
-    inputs = [(kinds.CUBIN, code, name) for name in ("first", "second")]
-    options = options_for("sm_90", [kinds.CUBIN])
-    first, second = run_trials(inputs, [[0], [1]], options)
+    inputs = [item("cubin", code, name) for name in ("first", "second")]
+    first, second = run_trials(inputs, [[0], [1]], "sm_90")
     assert (first.ok, first.log) == (True, "@E@error of firstabout first")
     assert (second.ok, second.log) == (True, "@E@error of secondabout second")
     assert capfd.readouterr() == ("", "")
@@ -104,8 +102,8 @@ def test_what_is_printed_belongs_to_its_own_link(faulty_child, capfd):
 def test_links_after_a_crash_are_tried_in_another_process(faulty_child):
     faulty_child("name == 'bad' and __import__('os')._exit(7)")
     code = compiled(adder("f"), "cubin")
-    inputs = [(kinds.CUBIN, code, name) for name in ("good", "bad")]
-    outcomes = run_trials(inputs, [[0], [1], [0], [1]], options_for("sm_90", [kinds.CUBIN]))
+    inputs = [item("cubin", code, name) for name in ("good", "bad")]
+    outcomes = run_trials(inputs, [[0], [1], [0], [1]], "sm_90")
     assert outcomes == [Outcome(True), Outcome(False, crash="exit code 7")] * 2
 
 

@@ -7,7 +7,8 @@ import argparse
 import contextlib
 import difflib
 import importlib.util
-import os
+import operator
+import pathlib
 import sys
 import traceback
 from collections.abc import Iterator
@@ -24,8 +25,8 @@ class CommandError(Exception):
         super().__init__(message)
 
 
-def add_kernel(parser: argparse.ArgumentParser, *, signature_required: bool) -> None:
-    """Add the arguments that name a kernel to a command's *parser*."""
+def add_kernel(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add the arguments for a kernel and what to build it for; the latter may be *required*."""
     parser.add_argument(
         "kernel",
         metavar="FILE.py:KERNEL",
@@ -34,13 +35,19 @@ def add_kernel(parser: argparse.ArgumentParser, *, signature_required: bool) -> 
     parser.add_argument(
         "--sig",
         metavar="SIGNATURE",
-        required=signature_required,
+        required=required,
         help="the types of its arguments, as cuda.jit takes them: 'void(float32[::1], int32)'",
+    )
+    parser.add_argument(
+        "--cc",
+        type=_compute_capabilities,
+        required=required,
+        metavar="9.0[,10.0]",
+        help="compute capabilities" + ("" if required else " (default: the GPU's)"),
     )
 
 
-def compute_capabilities(text: str) -> list[ComputeCapability]:
-    """Return the compute capabilities that ``"8.0,9.0a"`` lists; for argparse."""
+def _compute_capabilities(text: str) -> list[ComputeCapability]:
     try:
         return list(map(ComputeCapability.parse, text.split(",")))
     except ValueError as error:
@@ -53,28 +60,28 @@ def load(text: str) -> Any:
     path, _, name = text.rpartition(":")
     if not path or not name:
         raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
-    if not os.path.isfile(path):
+    file = pathlib.Path(path).absolute()
+    if not file.is_file():
         raise CommandError(f"{path}: no such file")
-    module_name = os.path.splitext(os.path.basename(path))[0]
-    spec = importlib.util.spec_from_file_location(module_name, os.path.abspath(path))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise CommandError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    sys.modules[module_name] = module
+    sys.path.insert(0, str(file.parent))
+    sys.modules[file.stem] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise CommandError(f"{path} cannot be run:\n{_trace(error)}") from error
-    found: Any = module
-    for part in name.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            near = difflib.get_close_matches(part, dir(found), n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise CommandError(f"{path} has no {name!r}{hint}") from None
-    return found
+        # Without this function, which is the first, and importlib.
+        frames = [each for each in traceback.extract_tb(error.__traceback__)[1:] if "importlib" not in each.filename]
+        lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+        raise CommandError(f"{path} cannot be run:\n{''.join(lines).rstrip()}") from error
+    try:
+        return operator.attrgetter(name)(module)
+    except AttributeError as error:
+        near = difflib.get_close_matches(error.name or name, dir(error.obj), n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise CommandError(f"{path} has no {name!r}{hint}") from None
 
 
 @contextlib.contextmanager
@@ -88,10 +95,3 @@ def explained_errors() -> Iterator[None]:
         # Numba's messages, of several lines, name the place in the kernel; other messages need the type of the error.
         text = str(error)
         raise CommandError(text if "\n" in text else f"{type(error).__name__}: {text}") from error
-
-
-def _trace(error: BaseException) -> str:
-    """Return the traceback of *error*, starting in the user's file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
-    return "".join([*traceback.format_list(own), *traceback.format_exception_only(error)]).rstrip()

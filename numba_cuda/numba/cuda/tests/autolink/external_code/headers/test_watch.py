@@ -5,9 +5,8 @@ import os
 import time
 
 import pytest
-from numba.cuda.cudadrv.external_code.headers import recheck
-from numba.cuda.cudadrv.external_code.headers.changes import HeaderManifest
-from numba.cuda.cudadrv.external_code.headers.recheck import HeaderWatch
+from numba.cuda.cudadrv.external_code.headers import changes
+from numba.cuda.cudadrv.external_code.headers.changes import HeaderManifest, HeaderWatch
 from numba.cuda.cudadrv.external_code.headers.scan import SourceText
 
 
@@ -27,7 +26,7 @@ def now(monkeypatch):
     """The time by the watch's clock, which stands still until it is set."""
     times = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: times[0])
-    monkeypatch.setattr(recheck, "_seen_packaged", {})
+    monkeypatch.setattr(changes, "_seen_packaged", {})
     return times
 
 
@@ -54,7 +53,7 @@ def test_headers_of_packages_are_looked_at_after_an_interval(folders, now):
     with open(os.path.join(folders[1], "package.h"), "w") as file:
         file.write("changed")
     assert headers.unchanged()
-    now[0] += recheck.PACKAGES_INTERVAL
+    now[0] += changes.PACKAGES_INTERVAL
     assert not headers.unchanged()
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from .records import CodeReport, ResultReport
 
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"
-_STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")
 
 
 def size(number: int) -> str:
@@ -59,11 +57,6 @@ def compiled(done: CompiledCode) -> str:
     return f"{done.kind}, {size(done.size)}: {origin(done.origin, done.seconds)}"
 
 
-def versions(named: Iterable[tuple[str, str]]) -> str:
-    """Return libraries and their versions as ``NVRTC 13.0, nvJitLink 13.0``."""
-    return ", ".join(f"{name} {version}" for name, version in named)
-
-
 def file(path: str | None) -> str:
     """Return a file's name without its folder."""
     return os.path.basename(path) if path else "?"
@@ -80,8 +73,3 @@ def shortened(text: str, longest: int) -> str:
         return text
     head = (longest - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
-
-
-def notable(log: str) -> list[str]:
-    """Return the lines of a linker's log without its statistics."""
-    return [line.strip() for line in log.splitlines() if line.strip() and not _STATISTICS.match(line.strip())]

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line: its commands and their exit codes.
-
-The exit code is 0, 1 if a command failed or found a problem, or 2 for a command line that cannot be understood.
-"""
+"""The command line. The exit code is 0, 1 if a command fails or finds a problem, or 2 if the command line is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from . import build_command, cache_command, doctor_command, explain_command
-from .kernel_arguments import CommandError
+from .argument_parsing import CommandError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Opens regular files alone: nothing waits for a pipe or a device, and never more is read than a limit."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+LARGEST_FILE = 2 << 30  # bytes
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def open_regular(path: str, flags: int) -> int:
+    """Open the regular file at *path*, as an ``opener`` of `open` does. Raise `OSError` if it is something else."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
+    try:
+        _check(os.fstat(descriptor), path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_regular_file(path: str | os.PathLike[str], largest: int = LARGEST_FILE) -> bytes:
+    """Return the content of the file *path*. Raise `OSError` if it is not there, is not a regular file, or has more
+    than *largest* bytes, and `ValueError` if *path* cannot name a file."""
+    _check(os.stat(path), path)  # before it is opened, which a device could notice
+    with open(path, "rb", opener=open_regular) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(largest + 1) if size <= largest else b""
+    if max(size, len(content)) > largest:
+        raise OSError(errno.EFBIG, f"it has more than {largest} bytes", path)
+    return content
+
+
+def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG:
+        raise OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'not a regular file')}, expected a regular file", path)
