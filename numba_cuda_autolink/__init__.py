@@ -13,6 +13,8 @@
 ``parameters``        what a kernel's parameters accept, and how they are passed
 ``architecture``      which code runs on which GPU
 ``launching``         kernels that are ready to be launched, and their launches
+``configuration``     how a kernel is launched: grid, block, stream, shared memory and options, checked
+``loaded_code``       the code of a kernel in one context
 ``signature_choice``  which signature of a kernel fits the arguments of a launch
 ``run_source``        the generated function that packs the arguments of one launch and launches it
 ``packing``           Python values as the bytes of a kernel's parameters

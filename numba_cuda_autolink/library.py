@@ -15,7 +15,8 @@ from .architecture import best
 from .driver import Device, bindings, called
 from .errors import KernelFileError, LaunchError, called_at
 from .kernel_file import Image, KernelFile, Signature
-from .launching import Kernel, Loaded
+from .launching import Kernel
+from .loaded_code import Loaded
 from .parameters import placed
 
 

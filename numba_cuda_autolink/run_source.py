@@ -25,7 +25,7 @@ _RUN = """\
 def new_run(buffer, put, device, function):
     extra = buffer.extra
     {setup}
-    def run(config, stream, arguments, kept=buffer):
+    def run(config, arguments):
         {state}
         try:
             {unpack}
@@ -35,6 +35,7 @@ def new_run(buffer, put, device, function):
         error = launch(config, function, 0, extra)[0]
         if error is not success:
             raise refused(int(error))
+    run.buffer = buffer  # which extra is an address of
     return run
 """
 
@@ -55,7 +56,7 @@ if a{n} is None or w{n}() is not a{n} or {moved}:
     else:
         w{n}, k{n}, s{n} = nobody, -1, None
         c{n} = t{n} = d{n} = None
-        put{n}(a{n}, stream)
+        put{n}(a{n}, config)
         library = library_of(kind)
         if library:
             s{n} = a{n}.shape
@@ -72,8 +73,8 @@ if a{n} is None or w{n}() is not a{n} or {moved}:
 
 
 def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Leaf], size: int) -> Any:
-    """Return a function of a device and a function handle of the driver, which returns a new ``run(config, stream,
-    arguments)``. Two threads must not use one run at a time."""
+    """Return a function of a device and a handle of the driver, which returns a new ``run(config, arguments)``.
+    Two threads must not use one run at a time."""
     api = bindings()
     names = {
         "launch": api.cuLaunchKernelEx,
@@ -110,7 +111,7 @@ def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devi
             state.append(f"b{number}")
             body.append("\n".join(_number(number, own[0])))
         else:
-            body.append(f"put{number}(a{number}, stream)")
+            body.append(f"put{number}(a{number}, config)")
     setup += [
         f'{code} = buffer.views["{code}"]' for code in sorted({leaf.code for leaf in leaves} - {"e"} | {"Q", "q"})
     ]
@@ -157,7 +158,7 @@ def _number(number: int, leaf: Leaf) -> Iterator[str]:
     yield f"        {leaf.code}[{leaf.offset // leaf.size}] = {b} = {a}"
     yield "    else:"
     yield f"        {b} = nobody"
-    yield f"        put{number}({a}, stream)"
+    yield f"        put{number}({a}, config)"
 
 
 def _indented(parts: Sequence[str], spaces: int) -> str:

@@ -108,7 +108,7 @@ class TestWhatCannotBeSaved:
         self.refused(build(scale, SCALE, output="ltoir"), "it was built with output='ltoir'", tmp_path)
 
     def test_exceptions(self, tmp_path):
-        self.refused(build(scale, SCALE, debug=True, opt=False), r"raises Python exceptions \(debug=True\)", tmp_path)
+        self.refused(build(scale, SCALE, debug=True, opt=False), r"raises exceptions \(debug=True\)", tmp_path)
 
     def test_extensions(self, tmp_path):
         linked = build(nothing, "void(int32, int32)", extensions=[object()])
