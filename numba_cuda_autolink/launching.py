@@ -12,7 +12,6 @@ from .configuration import Configuration, refused_launch
 from .driver import DriverError, current_context, device_count, device_of
 from .errors import ArgumentError
 from .loaded_code import Code, ReadyCode, relaxed_capture
-from .parameters import Parameter
 from .signature_choice import argument_key, choose
 
 _MOST_KEPT = 256
@@ -26,10 +25,6 @@ class Overload:
         self.kernel, self.code = kernel, code
         self._lock = threading.Lock()
         self._ready: dict[int, ReadyCode] = {}
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return self.code.parameters
 
     def ready(self, context: int) -> ReadyCode:
         """Return its code in the current context, loaded if it is not."""

@@ -10,6 +10,7 @@ looked at in each launch: the shape of CuPy's arrays, everything of PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import textwrap
 import weakref
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 
 from .arguments import library_of
 from .driver import Device, bindings, device_count, refused
-from .errors import ArgumentError, called_at
+from .errors import LAUNCH, ArgumentError, called_at
 from .packing import Buffer, limits, writers
 from .parameters import Leaf, Parameter
 
@@ -85,13 +86,18 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
         "nobody": object,  # a call returns what is no argument
         "library_of": library_of,
     }
-    exec(compile(source(parameters, leaves, device_count() > 1), f"<launch of {kernel}>", "exec"), names)
+    exec(_compiled(source(parameters, leaves, device_count() > 1)), names)
 
     def new_run(device: Device, function: Any) -> Any:
         buffer = Buffer(size)
         return names["new_run"](buffer, writers(kernel, parameters, leaves, buffer, device), device, function)
 
     return new_run
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(text: str) -> Any:
+    return compile(text, LAUNCH, "exec")
 
 
 def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devices: bool) -> str:
