@@ -49,6 +49,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import Any
 
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
@@ -86,9 +87,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "__version__":
-        from numba_cuda_autolink import __version__
-
-        return __version__
+        return importlib.import_module("numba_cuda_autolink").__version__
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -119,8 +118,6 @@ def _start() -> None:
     try:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
-        import warnings
-
         warnings.warn(str(error), stacklevel=2)
 
 

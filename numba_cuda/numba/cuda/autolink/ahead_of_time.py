@@ -22,7 +22,6 @@ from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import without_device
 from .finished_kernels import LaunchFacts, save
-from .frontends.numba_cuda import isolated_device_functions
 from .protocol.call_sites import CallSite
 from .reports.facts import BuildFacts, facts_of
 
@@ -47,10 +46,8 @@ class LinkedKernel:
         The `ComputeCapability` that it was built for, equal to ``(9, 0)`` or ``(9, 0, "a")``.
     output:
         ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
-    call_sites:
-        The calls whose objects provided code, in order of first use.
-    inputs:
-        The code that was linked besides the kernel's own, in order.
+    call_sites, inputs:
+        The calls whose objects provided code, in order of first use; the code that was linked besides the kernel's own.
     prototypes:
         The functions that its calls reference, with the LLVM function types of the calls.
     signature:
@@ -139,10 +136,8 @@ def build(
     TypeError, ValueError
         If *kernel* is not a kernel; for an unknown option or output; for a compute capability that the CUDA toolkit
         does not know; for an entry name that is not a C identifier or is taken.
-    numba.core.errors.TypingError
-        If the kernel does not compile for the signature, or a called object rejects its arguments.
-    numba.cuda.cudadrv.driver.LinkerError
-        If the link fails.
+    numba.core.errors.TypingError, numba.cuda.cudadrv.driver.LinkerError
+        If the kernel does not compile for the signature, or a called object rejects its arguments; if the link fails.
     """
     if output not in _OUTPUTS:
         raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
@@ -172,7 +167,7 @@ def _build(
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
-    with without_device(parts), isolated_device_functions():
+    with without_device(parts):
         try:
             compiled = dispatcher._Kernel(py_func, argtypes, **options)
         except TypeError as error:
@@ -222,12 +217,8 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
 def compute_capability(cc: ComputeCapabilityLike | None) -> tuple[int, int, str]:
     """Return *cc* as major, minor and suffix; without it, what a launch on the current GPU is built for.
 
-    Raises
-    ------
-    ValueError
-        If *cc* is not a compute capability, the CUDA toolkit does not know it, or there is neither *cc* nor a GPU.
-    LinkError
-        If NVRTC is not installed.
+    Raise `ValueError` if *cc* is not a compute capability, the CUDA toolkit does not know it, or there is neither *cc*
+    nor a GPU; `LinkError` if NVRTC is not installed.
     """
     if cc is None:
         try:

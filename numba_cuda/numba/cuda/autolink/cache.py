@@ -57,11 +57,9 @@ class CacheInfo:
 
     def __str__(self) -> str:
         state = "off" if not self.enabled else "on, verifying each hit" if self.verify else "on"
-        lines = [
-            f"cache in {self.directory or '(no directory)'} ({state})",
-            f"  {self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}",
-        ]
-        return "\n".join([*lines, *(f"  {kind}" for kind in self.by_kind)])
+        directory = f"cache in {self.directory or '(no directory)'} ({state})"
+        total = f"{self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
+        return "\n  ".join([directory, total, *map(str, self.by_kind)])
 
 
 @dataclass(frozen=True)
@@ -80,10 +78,10 @@ class History:
             written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.written))
             lines.append(f"{entry.kind} {entry.name!r}, {formatting.size(entry.size)}, written {written}")
             before = earlier.get((entry.kind, entry.name))
-            if before is not None:
-                lines += [f"  {difference}" for difference in differences(before.parts, entry.parts)]
-            else:
-                lines += [f"  {label}: {value}" for label, value in entry.parts]
+            parts = (
+                differences(before.parts, entry.parts) if before else (f"{each[0]}: {each[1]}" for each in entry.parts)
+            )
+            lines += [f"  {part}" for part in parts]
             earlier[entry.kind, entry.name] = entry
         return "\n".join(lines)
 
@@ -103,10 +101,7 @@ def info() -> CacheInfo:
 def clear() -> int:
     """Remove everything from the cache, on disk and in this process. Return how many entries were removed from disk.
 
-    Raises
-    ------
-    OSError
-        If the directory's files cannot be removed.
+    Raises `OSError` if the directory's files cannot be removed.
     """
     return current_store().clear()
 
@@ -115,12 +110,7 @@ def prune(max_bytes: int | None = None) -> int:
     """Remove the least recently used entries until the rest takes at most *max_bytes*, by default the size limit.
     Return how many were removed.
 
-    Raises
-    ------
-    ValueError
-        If *max_bytes* is negative.
-    OSError
-        If the directory's files cannot be removed.
+    Raises `ValueError` if *max_bytes* is negative, `OSError` if the directory's files cannot be removed.
     """
     cache = current_store()
     max_bytes = cache.settings.max_bytes if max_bytes is None else max_bytes
@@ -131,7 +121,6 @@ def prune(max_bytes: int | None = None) -> int:
 
 def why(name: str, kind: str | None = None) -> History:
     """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed."""
-    found = [
-        entry for entry in current_store().disk.entries() if name in entry.name and (kind is None or kind == entry.kind)
-    ]
+    entries = current_store().disk.entries()
+    found = [entry for entry in entries if name in entry.name and kind in (None, entry.kind)]
     return History(name, tuple(sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)))

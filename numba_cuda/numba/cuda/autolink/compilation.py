@@ -23,30 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Compilation:
-    """An outermost compilation.
-
-    Attributes
-    ----------
-    target:
-        What it compiles for.
-    objects:
-        The objects with linkable code that typing has resolved so far, by their Numba types.
-    """
+    """An outermost compilation: its target, and the objects with linkable code that typing has resolved so far, by
+    their Numba types and their ``id()``."""
 
     target: Target
-    objects: dict[types.Type, list[Any]] = field(default_factory=dict)
-
-    def note_object(self, numba_type: types.Type, obj: Any) -> None:
-        """Remember that *obj* has the type *numba_type*."""
-        known = self.objects.setdefault(numba_type, [])
-        if not any(obj is other for other in known):
-            known.append(obj)
+    objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
 
 
 class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
+    # Of the dispatchers that are isolated, by id(), the overloads that they had before.
+    isolated: dict[int, tuple[Any, Any]]
 
 
 _state = _State()
@@ -58,38 +47,44 @@ def compilation() -> Compilation | None:
 
 
 @contextlib.contextmanager
-def compiling(target: Target) -> Iterator[None]:
+def _inside(**state: Any) -> Iterator[None]:
+    outer = {name: getattr(_state, name, None) for name in state}
+    vars(_state).update(state)
+    try:
+        yield
+    finally:
+        vars(_state).update(outer)
+
+
+def compiling(target: Target) -> contextlib.AbstractContextManager[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
-    if _state.compilation is not None:
-        yield
-        return
-    _state.compilation = Compilation(target)
-    try:
-        yield
-    finally:
-        _state.compilation = None
+    return _inside(compilation=_state.compilation or Compilation(target))
 
 
-@contextlib.contextmanager
-def asking(target: Target) -> Iterator[None]:
+def asking(target: Target) -> contextlib.AbstractContextManager[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
-    outer = _state.compilation, _state.hook_target
-    _state.compilation, _state.hook_target = None, target
-    try:
-        yield
-    finally:
-        _state.compilation, _state.hook_target = outer
+    return _inside(compilation=None, hook_target=target)
 
 
 @contextlib.contextmanager
 def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
-    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist."""
-    outer = _state.cc
-    _state.cc = cc
-    try:
-        yield
-    finally:
-        _state.cc = outer
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist.
+
+    The device functions that are compiled there are kept apart: they may be for another compute capability.
+    """
+    with _inside(cc=cc, isolated={}):
+        try:
+            yield
+        finally:
+            for dispatcher, overloads in _state.isolated.values():
+                dispatcher.overloads = overloads
+
+
+def isolate(dispatcher: Any) -> None:
+    """Give *dispatcher* its own overloads inside the innermost `without_device`, if there is one."""
+    if _state.cc is not None and id(dispatcher) not in _state.isolated:
+        _state.isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
+        dispatcher.overloads = type(dispatcher.overloads)()
 
 
 def cc_without_device() -> tuple[int, int, str] | None:
@@ -98,14 +93,9 @@ def cc_without_device() -> tuple[int, int, str] | None:
 
 
 def current_target() -> Target:
-    """Return the `Target` that code is compiled for now.
+    """Return the `Target` that code is compiled for now; no GPU is needed.
 
-    To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. No GPU is needed.
-
-    Raises
-    ------
-    RuntimeError
-        Outside a compilation.
+    To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. Raises `RuntimeError` outside a compilation.
     """
     if _state.hook_target is not None:
         return _state.hook_target
@@ -120,25 +110,19 @@ def current_target() -> Target:
 @functools.cache
 def tool_versions() -> dict[str, str]:
     """Return the version of everything that takes part in compiling a kernel."""
-    import importlib.metadata
-
     import llvmlite
+    import numba
     import numpy as np
     from numba.cuda.core import config
     from numba.cuda.cudadrv.external_code import toolkit
 
     import numba_cuda
-
-    def installed(name: str) -> str:
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            return "not installed"
+    import numba_cuda_autolink
 
     return {
         "Python": f"{sys.implementation.cache_tag} {sys.version}",
-        "numba-cuda-autolink": installed("numba-cuda-autolink"),
-        "Numba": installed("numba"),
+        "numba-cuda-autolink": getattr(numba_cuda_autolink, "__version__", "not installed"),
+        "Numba": numba.__version__,
         "numba-cuda": str(vars(numba_cuda)["__version__"]),
         "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
         "NumPy": np.__version__,

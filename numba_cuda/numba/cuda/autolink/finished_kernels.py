@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
-from numba.cuda.cudadrv.external_code.formats.cubin_resources import resources
+from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.cudadrv.external_code.link.plan import NRT, LinkPlan
 
@@ -131,14 +131,14 @@ def _image(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
             f"its code takes other parameters than {linked.signature}\n"
             f"  expected: {_sizes(expected)}\n  got: {_sizes(size for _, size in layout)}"
         )
-    used = resources(linked.code, linked.entry_name) if linked.output == "cubin" else None
+    used = resources(linked.code, linked.entry_name) if linked.output == "cubin" else {}
     return Image(
         CodeFor(*linked.cc.parts, linked.output),
         linked.entry_name,
         linked.code,
         layout,
-        used.shared if used else None,
-        used.registers if used else None,
+        used.get("shared"),
+        used.get("registers"),
         bounds,
         facts.cooperative,
         facts.carveout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
@@ -35,23 +35,21 @@ def report(
         The compute capability, ``(9, 0)``, or a list of several. Default: that of the current GPU, or those that the
         kernel is compiled for already.
 
-    Raises
-    ------
-    TypeError
-        If *kernel* is not a kernel.
-    ValueError
-        Without a *signature*, if the kernel is not compiled yet, or is compiled for several signatures.
+    Raises `TypeError` if *kernel* is not a kernel; without a *signature* `ValueError`, if it is not compiled yet, or is
+    compiled for several signatures.
     """
+    capabilities: list[Any] = cc if isinstance(cc, list) else [cc]
     if signature is not None:
-        capabilities = cc if isinstance(cc, list) else [cc]
-        return _merged([build(kernel, signature, cc=each).report for each in capabilities])
-    compiled = _only_overload(kernel)
-    library = compiled._codelibrary
-    if cc is None:
-        linked = list(library._cubin_cache) or [library._ensure_cc(None)]
+        reports = [build(kernel, signature, cc=each).report for each in capabilities]
     else:
-        linked = [compute_capability(each) for each in (cc if isinstance(cc, list) else [cc])]
-    return _of_library(library, compiled.signature.args, linked)
+        compiled = _only_overload(kernel)
+        library = compiled._codelibrary
+        if cc is None:
+            linked = list(library._cubin_cache) or [library._ensure_cc(None)]
+        else:
+            linked = [compute_capability(each) for each in capabilities]
+        reports = [_of_library(library, _signature(compiled), each) for each in linked]
+    return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
 
 
 def _only_overload(kernel: Any) -> Any:
@@ -72,34 +70,23 @@ def _only_overload(kernel: Any) -> Any:
             f"kernel {name} is not compiled yet\n  what to do: launch it, or pass the signature to build it for, for"
             f' example report({name}, "void(float32[::1])", cc=(9, 0))'
         )
-    listed = "".join(f"\n  {_signature(each.signature.args)}" for each in overloads)
+    listed = "".join(f"\n  {_signature(each)}" for each in overloads)
     raise ValueError(f"kernel {name} is compiled for {len(overloads)} signatures; pass one of them:{listed}")
 
 
-def _merged(reports: Sequence[Report]) -> Report:
-    """Return one report of a kernel's builds for several architectures."""
-    builds = tuple(build for each in reports for build in each.builds)
-    return dataclasses.replace(reports[0], builds=builds)
-
-
-def _of_library(library: Any, argtypes: Iterable[Any], capabilities: Iterable[Any]) -> Report:
-    """Return the report of a compiled kernel, which is linked now for *capabilities* that it is not linked for yet."""
-    reports = []
-    for cc in capabilities:
-        cubin = bytes(library.get_cubin(cc).code)
-        facts = library.facts_before_pickling(cc) or facts_of(library, cc)
-        planned = functools.partial(_planned, library, cc)
-        reports.append(of_facts(facts, _signature(argtypes), planned, cubin, "cubin"))
-    return _merged(reports)
+def _of_library(library: Any, signature: str, cc: Any) -> Report:
+    """Return the report of a compiled kernel, which is linked for *cc* now if it is not yet."""
+    cubin = bytes(library.get_cubin(cc).code)
+    facts = library.facts_before_pickling(cc) or facts_of(library, cc)
+    return of_facts(facts, signature, functools.partial(_planned, library, cc), cubin, "cubin")
 
 
 def _planned(library: Any, cc: Any) -> Iterable[PlannedInput]:
     try:
-        inputs: Iterable[PlannedInput] = library.plan(cc).inputs
+        return tuple(library.plan(cc).inputs)
     except Exception:  # a file was removed since the build: its symbols are not shown
         return ()
-    return inputs
 
 
-def _signature(argtypes: Iterable[Any]) -> str:
-    return f"({', '.join(map(str, argtypes))})"
+def _signature(compiled: Any) -> str:
+    return f"({', '.join(map(str, compiled.signature.args))})"

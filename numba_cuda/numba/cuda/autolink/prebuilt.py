@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,8 @@ class PrebuiltError(ValueError):
 
 @dataclass(frozen=True)
 class PrebuiltFile:
-    """A file of the manifest: its name, its kind (``"cubin"``, ``"LTO-IR"``, ``"PTX"`` or ``"source"``), and the
-    compute capability that it was built for, such as ``90``; 0 for source."""
+    """A file of the manifest. The architecture is the compute capability that it was built for, such as 90; of source,
+    0."""
 
     name: str
     kind: str
@@ -92,10 +91,7 @@ class Prebuilt:
         linked with LTO; else PTX in the same way; else the source, which NVRTC compiles. For kernels with debug or
         line information the source comes first.
 
-        Raises
-        ------
-        PrebuiltError
-            If no file fits. The message lists the files, the target, and what to do.
+        Raises `PrebuiltError` if no file fits: the message lists the files, the target, and what to do.
         """
         from .compilation import current_target  # which the simulator does not have
 
@@ -113,25 +109,20 @@ class Prebuilt:
 
     def choose(self, target: Target) -> PrebuiltFile:
         """Return the file that `code` chooses for *target*. Raise `PrebuiltError` if none fits."""
-        for chosen in self._in_order(target):
-            return chosen
-        raise PrebuiltError(self._no_fit(target))
-
-    def _in_order(self, target: Target) -> Iterator[PrebuiltFile]:
         architecture = 10 * target.compute_capability.major + target.compute_capability.minor
-        sources = [file for file in self.files if file.kind == "source"] if target.nvrtc_version else []
-        if target.debug or target.lineinfo:
-            yield from sources
-        if self._is_linkable(target):
-            exact = [file for file in self.files if file.kind == "cubin" and file.architecture == architecture]
-            ltoir = self._newest("LTO-IR", architecture) if target.lto else []
-            yield from [*ltoir, *exact] if self.prefer == "LTO-IR" else [*exact, *ltoir]
-            yield from self._newest("PTX", architecture)
-        yield from sources
-
-    def _newest(self, kind: str, architecture: int) -> list[PrebuiltFile]:
-        fitting = [file for file in self.files if file.kind == kind and file.architecture <= architecture]
-        return sorted(fitting, key=lambda file: -file.architecture)
+        older = [file for file in self.files if file.architecture <= architecture]
+        newest = sorted(older, key=lambda file: file.architecture, reverse=True)
+        cubins, ltoir, ptx, source = ([file for file in newest if file.kind == kind] for kind in _KINDS)
+        finished = [file for file in cubins if file.architecture == architecture]
+        if target.lto:
+            finished = [*ltoir, *finished] if self.prefer == "LTO-IR" else [*finished, *ltoir]
+        if not target.nvrtc_version:
+            source = []
+        linkable = [*finished, *ptx] if self._is_linkable(target) else []
+        in_order = [*source, *linkable] if target.debug or target.lineinfo else [*linkable, *source]
+        if not in_order:
+            raise PrebuiltError(self._no_fit(target))
+        return in_order[0]
 
     def _is_linkable(self, target: Target) -> bool:
         return target.nvjitlink_version is None or target.nvjitlink_version >= self.toolkit

@@ -7,7 +7,6 @@ through the disk cache as a launch does, and `try_link` links code in a child pr
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,28 +15,26 @@ from numba.cuda.core import config
 
 from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 
-if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
+    from numba.cuda import types
+    from numba.cuda.core import sigutils
+    from numba.cuda.core.caching import NullCache
+    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+    from numba.cuda.cudadrv.external_code.link import trial
     from numba.cuda.cudadrv.external_code.link.trial import Trial
     from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
 
+    from .compilation import without_device
+    from .device_callable.arguments import CallArguments
+    from .device_callable.c_abi import numba_type_named, numba_type_of
+    from .device_callable.objects import BoundDeviceMethod, DeviceCallable
+    from .protocol import asking
+    from .protocol.callee import find_callee
     from .protocol.hooks import LinkItem
 
 __all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
 __all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
-
-_LAZY = {"LinkInput": "inputs.link_input", "Trial": "link.trial"}  # the simulator has no linker
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"numba.cuda.cudadrv.external_code.{_LAZY[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
 
 
 def check_linkable(
@@ -53,13 +50,12 @@ def check_linkable(
     The object is asked and linked as the compiler does it, without a GPU. The checks are that it
 
     - has a ``__numba_cuda_link__``, and can be called in a kernel;
-    - returns code that links, for this signature;
+    - returns code that links, for this signature, alone and in a kernel that calls it twice, with LTO and without;
     - defines the symbols that the call references, with the parameters that the call passes: their types in CUDA C++,
       their number and sizes in PTX and LTO-IR (where an ``int`` looks like a ``float``);
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
     - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
-      wherever the code does;
-    - links alone, and in a kernel that calls it twice, with LTO and without.
+      wherever the code does.
 
     In a test::
 
@@ -67,6 +63,10 @@ def check_linkable(
 
         def test_fft_is_linkable():
             check_linkable(FFT(size=128), "complex64[::1]", "complex64[::1]", others=[FFT(size=256)])
+
+    Raises `NotLinkableError`, an `AssertionError` that lists each failed check: got, expected, and what to do. Raises
+    `TypeError` or `ValueError` if *argtypes* are not types, or this toolkit does not know *cc*; `RuntimeError` in the
+    simulator.
 
     Parameters
     ----------
@@ -83,15 +83,7 @@ def check_linkable(
         Objects whose symbols and link keys must differ from this one's where their code differs: objects that are
         called with the same *argtypes*, or tuples of an object and its own argument types.
     other_process:
-        Whether to ask the object in another process too, which takes seconds. It is sent there by pickle or
-        cloudpickle.
-
-    Raises
-    ------
-    NotLinkableError
-        An `AssertionError` that lists each failed check: got, expected, and what to do.
-    TypeError, ValueError, RuntimeError
-        If *argtypes* are not types, or this toolkit does not know *cc*; in the simulator.
+        Whether to ask the object in another process too, sent there by pickle or cloudpickle, which takes seconds.
     """
     _refuse_simulator("check_linkable")
     from .conformance.checks import run_checks
@@ -111,36 +103,20 @@ def ask(
             assert str(source.kind) == "CUDA C++ source"
             assert b"scale_2_float32" in source.code
 
+    Each result has a ``kind`` (``str(kind)`` is ``"LTO-IR"``, ``"CUDA C++ source"``, ...), a ``name`` and the ``code``
+    (bytes). ``None`` is returned where nothing has a hook: neither *obj* nor, of a bound method, its owner.
+
+    Raises `HookError` if the hook raises, or returns what cannot be linked; `TypeError` or `ValueError` if *argtypes*
+    are not types, or do not fit the parameters of a `DeviceCallable`; `RuntimeError` in the simulator.
+
     Parameters
     ----------
     obj, *argtypes:
         What kernels call, and the types of the arguments: Numba types, their names (``"float32[::1]"``) or dtypes.
     cc, lto:
         What `ComputeCapability.parse` accepts; whether the kernel that calls the object is linked with LTO.
-
-    Returns
-    -------
-    tuple of LinkInput, or None
-        Each has a ``kind`` (``str(kind)`` is ``"LTO-IR"``, ``"CUDA C++ source"``, ...), a ``name`` and the ``code``
-        (bytes). ``None`` where nothing has a hook: neither *obj* nor, of a bound method, its owner.
-
-    Raises
-    ------
-    HookError
-        If the hook raises, or returns what cannot be linked.
-    TypeError, ValueError, RuntimeError
-        If *argtypes* are not types, or do not fit the parameters of a `DeviceCallable`; in the simulator.
     """
     _refuse_simulator("ask")
-    from numba.cuda.cudadrv.external_code.target import Target
-
-    from .compilation import without_device
-    from .device_callable.arguments import CallArguments
-    from .device_callable.objects import BoundDeviceMethod, DeviceCallable
-    from .frontends.numba_cuda import isolated_device_functions
-    from .protocol import asking
-    from .protocol.callee import find_callee
-
     given = tuple(map(_argument_type, argtypes))
     callee = find_callee(obj)
     if callee is None:
@@ -148,7 +124,7 @@ def ask(
     if isinstance(obj, (DeviceCallable, BoundDeviceMethod)):  # with the types of defaults, as in a call
         given = CallArguments.bind(obj.__numba_cuda_call__, given, {}).types
     target = Target(cc, lto=lto)
-    with without_device(target.cc), isolated_device_functions():
+    with without_device(target.cc):
         return asking.ask(callee, given, target).inputs()
 
 
@@ -157,11 +133,16 @@ def compile_cached(
 ) -> tuple[bytes, Literal["loaded", "built"]]:
     """Load *kernel* from the disk cache, or build and save it, as its first launch in a new process does.
 
-    The disk cache is looked at each time, whatever this process compiled before. In a test::
+    Returns the linked cubin, and ``"loaded"`` or ``"built"``. The disk cache is looked at each time, whatever this
+    process compiled before. In a test::
 
         def test_the_kernel_is_cached():
             assert compile_cached(kernel, "void(float32[::1])", "9.0")[1] == "built"
             assert compile_cached(kernel, "void(float32[::1])", "9.0")[1] == "loaded"
+
+    Raises `TypeError` or `ValueError` if *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are
+    wrong; `numba.core.errors.TypingError` or `LinkError` if the kernel does not compile or link; `RuntimeError` in the
+    simulator.
 
     Parameters
     ----------
@@ -169,28 +150,8 @@ def compile_cached(
         What ``cuda.jit(cache=True)`` made, and the signature as it takes one: ``"void(float32[::1])"``.
     cc:
         What `ComputeCapability.parse` accepts. A launch on a GPU of 9.0 or later builds for ``"9.0a"``, with suffix.
-
-    Returns
-    -------
-    The linked cubin, and ``"loaded"`` or ``"built"``.
-
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError
-        If *kernel* is not a kernel with ``cache=True``, or *signature* or *cc* are wrong; in the simulator.
-    numba.core.errors.TypingError, LinkError
-        If the kernel does not compile or link.
     """
     _refuse_simulator("compile_cached")
-    from numba.cuda import types
-    from numba.cuda.core import sigutils
-    from numba.cuda.core.caching import NullCache
-    from numba.cuda.cudadrv.external_code.target import Target
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    from .compilation import without_device
-    from .frontends.numba_cuda import isolated_device_functions
-
     if not isinstance(kernel, CUDADispatcher) or isinstance(kernel._cache, NullCache):
         raise TypeError(
             f"compile_cached() takes a @cuda.jit(cache=True) kernel, not {type(kernel).__name__} {kernel!r}"
@@ -203,7 +164,7 @@ def compile_cached(
     options = {**kernel.targetoptions, "link": list(kernel.targetoptions.get("link") or ())}
     fresh = CUDADispatcher(kernel.py_func, targetoptions=options)
     fresh.enable_caching()
-    with without_device(target.cc), isolated_device_functions():
+    with without_device(target.cc):
         compiled = fresh.compile(argtypes)
         code = bytes(compiled._codelibrary.get_cubin(target.cc).code)
     return code, "loaded" if fresh.stats.cache_hits[argtypes] else "built"
@@ -216,6 +177,9 @@ def try_link(
 
     Some damage inside of finished code makes nvJitLink crash: then only the child process ends.
 
+    Raises `LinkInputError` or `CompileError` if an item cannot be linked at all, or a source does not compile;
+    `TrialError` if no child process can be started; `RuntimeError` in the simulator.
+
     Parameters
     ----------
     items, target:
@@ -223,19 +187,8 @@ def try_link(
         link with LTO.
     timeout:
         In seconds, for each of the links that are tried.
-
-    Raises
-    ------
-    LinkInputError, CompileError
-        If an item cannot be linked at all, or a source does not compile.
-    TrialError, RuntimeError
-        If no child process can be started; in the simulator.
     """
     _refuse_simulator("try_link")
-    from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-    from numba.cuda.cudadrv.external_code.link import trial
-    from numba.cuda.cudadrv.external_code.target import Target
-
     if isinstance(items, (str, os.PathLike)):
         raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
     inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
@@ -244,10 +197,6 @@ def try_link(
 
 def _argument_type(given: Any) -> Any:
     """Return the Numba type that *given* stands for; types of constants stay what they are."""
-    from numba.cuda import types
-
-    from .device_callable.c_abi import numba_type_named, numba_type_of
-
     if isinstance(given, str):
         return numba_type_named(given)
     return given if isinstance(given, types.Type) else numba_type_of(given)

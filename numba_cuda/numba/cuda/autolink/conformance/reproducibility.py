@@ -19,7 +19,6 @@ from numba.cuda.cudadrv.external_code.child_process import ChildError, ChildProc
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import without_device
-from ..frontends.numba_cuda import isolated_device_functions
 from ..protocol.answers import Answer
 from ..protocol.asking import ask_afresh, link_key
 from ..protocol.callee import Callee
@@ -51,7 +50,7 @@ def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
 
 def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     """Return a new answer of the object. As in a build, its hook can compile for the target."""
-    with without_device(target.cc), isolated_device_functions():
+    with without_device(target.cc):
         return ask_afresh(callee, argtypes, target)
 
 

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from numba.cuda.cudadrv.external_code.compile import diagnostics, dispatch
+from numba.cuda.cudadrv.external_code.compile import diagnostics, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.pieces import pieces
@@ -94,7 +94,7 @@ def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Ta
         kind, code = item.kind, item.code
         if kind.is_compiled:
             # Always to LTO-IR, which shows more than a cubin.
-            program = dispatch.compiled(item, dataclasses.replace(target, lto=True))
+            program = programs.compiled(item, dataclasses.replace(target, lto=True))
             kind, code = program.kind, program.code
         if kind is kinds.LTO_IR:
             symbols = symbols_of_ltoir(code, names, target.arch)

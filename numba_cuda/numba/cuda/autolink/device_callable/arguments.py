@@ -61,10 +61,9 @@ class CallArguments:
                 raise ArgumentError(f"the parameter **{name} is not supported: keywords need names")
             if parameter.kind is _Parameter.VAR_POSITIONAL:
                 given = tuple(_argument_type(parameter, element, function) for element in bound.arguments.get(name, ()))
+                expanded += [parameter.replace(name=f"{name}_{i}") for i in range(len(given))]
+                named |= {f"{name}_{i}": element for i, element in enumerate(given)}
                 bound.arguments[name] = given
-                elements = {f"{name}_{i}": element for i, element in enumerate(given)}
-                named |= elements
-                expanded += [parameter.replace(name=element) for element in elements]
             else:
                 argument = bound.arguments[name] if name in bound.arguments else _type_of_default(parameter)
                 bound.arguments[name] = named[name] = _argument_type(parameter, argument, function)
@@ -78,11 +77,9 @@ def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callab
         argument = constant_type(as_constant(argument.value))
     if not _requires_literal(parameter, function):
         return _without_literals(argument)
-    if not isinstance(argument, types.Literal):
-        raise ArgumentError(
-            f"argument {parameter.name!r} must be a constant that is known at compile time, got {argument}"
-        )
-    return argument
+    if isinstance(argument, types.Literal):
+        return argument
+    raise ArgumentError(f"argument {parameter.name!r} must be a constant that is known at compile time, got {argument}")
 
 
 def _without_literals(argument: Any) -> Any:
@@ -103,22 +100,18 @@ def _requires_literal(parameter: inspect.Parameter, function: Callable[..., Any]
 
 
 def _type_of_default(parameter: inspect.Parameter) -> Any:
-    default_type = constant_type(as_constant(parameter.default))
-    if default_type is None:
-        default = safe_repr(parameter.default)
-        raise ArgumentError(f"the default of parameter {parameter.name!r} cannot be a constant of a kernel: {default}")
-    return default_type
+    if (default_type := constant_type(as_constant(parameter.default))) is not None:
+        return default_type
+    default = safe_repr(parameter.default)
+    raise ArgumentError(f"the default of parameter {parameter.name!r} cannot be a constant of a kernel: {default}")
 
 
 def _positional(parameters: Sequence[inspect.Parameter]) -> inspect.Signature:
     """Return a signature that Numba's lowering can fold arguments into: it mishandles keyword-only parameters."""
-    positional = []
-    after_default = False
+    positional: list[inspect.Parameter] = []
     for parameter in parameters:
         default = as_constant(parameter.default)
-        if default is not _Parameter.empty:
-            after_default = True
-        elif after_default:  # Python requires a default here; it is not used
-            default = None
+        if default is _Parameter.empty and positional and positional[-1].default is not _Parameter.empty:
+            default = None  # Python requires a default after another one; it is not used
         positional.append(_Parameter(parameter.name, _Parameter.POSITIONAL_OR_KEYWORD, default=default))
     return inspect.Signature(positional)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from types import MethodType, ModuleType
+import contextlib
+from types import MethodType
 from typing import Any
 
 from numba.cuda.core import ir
@@ -14,6 +15,7 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
+from ..protocol.call_sites import constant_of
 from ..protocol.callee import attribute_of
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
@@ -25,20 +27,15 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
     is no such attribute, or it cannot be a constant."""
     try:
         value = as_constant(getattr(owner, name))
-    except AttributeError as error:
-        if hasattr(type(owner), name):  # a property that raised
-            raise _error(owner, f".{name} raised AttributeError: {error}") from error
+    except Exception as error:
+        if not isinstance(error, AttributeError) or hasattr(type(owner), name):  # a property that raised
+            raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
         public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
         raise _error(owner, f" has no attribute {name!r}", f"attributes: {', '.join(public) or 'none'}") from None
-    except Exception as error:
-        raise _error(owner, f".{name} raised {type(error).__name__}: {error}") from error
     if isinstance(value, DeviceCallable) and getattr(owner, name) is not value:
         # Each object would be a constant of its own, and would be deleted before the call is compiled.
-        raise _error(
-            owner,
-            f".{name} makes a new object each time it is read",
-            "what to do: keep the object, for example with functools.cached_property",
-        )
+        advice = "what to do: keep the object, for example with functools.cached_property"
+        raise _error(owner, f".{name} makes a new object each time it is read", advice)
     try:
         numba_type = constant_type(value)
     except Exception:  # a mock or a proxy, which is not of the type that it says
@@ -56,16 +53,12 @@ def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
 def _not_constant(name: str, value: Any) -> tuple[str, str]:
     """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
-        return (
-            f".{name} is a Python method",
-            "what to do: to call it in kernels, decorate it with @autolink.device_method",
-        )
+        advice = "what to do: to call it in kernels, decorate it with @autolink.device_method"
+        return f".{name} is a Python method", advice
     if attribute_of(value, "__cuda_array_interface__") is not None:
         return f".{name} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"
-    return (
-        f".{name} is of type {type(value).__qualname__}, which cannot be a constant of a kernel",
-        "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable",
-    )
+    expected = "expected: a number, string, tuple, dtype, NumPy array, device function or other device callable"
+    return f".{name} is of type {type(value).__qualname__}, which cannot be a constant of a kernel", expected
 
 
 @infer_getattr
@@ -73,10 +66,8 @@ class _Attributes(AttributeTemplate):
     key = DeviceCallableType
 
     def generic_resolve(self, typ: Any, name: str) -> Any:
-        if name.startswith("__"):
-            # Numba looks for __call__ and other names that may be missing.
-            return None
-        return attribute(typ.numba_cuda_link_object, name)[1]
+        # Numba looks for __call__ and other names that may be missing.
+        return None if name.startswith("__") else attribute(typ.numba_cuda_link_object, name)[1]
 
 
 @register_rewrite("before-inference")
@@ -92,11 +83,14 @@ class _AttributesAsGlobals(Rewrite):
         self._found = {}
         for statement in block.find_insts(ir.Assign):
             expr = statement.value
-            if isinstance(expr, ir.Expr) and expr.op == "getattr":
-                owner = _global_value(func_ir, expr.value)
-                if isinstance(owner, DeviceCallable) and _decides_branches(owner, expr.attr):
+            is_attribute = isinstance(expr, ir.Expr) and expr.op == "getattr"
+            owner = constant_of(func_ir, expr.value) if is_attribute else None
+            if isinstance(owner, DeviceCallable):
+                with contextlib.suppress(TypingError):  # typing reports it at the line that reads the attribute
                     value, _ = attribute(owner, expr.attr)
-                    self._found[statement] = ir.Global(f"{type(owner).__qualname__}.{expr.attr}", value, expr.loc)
+                    # A branch may depend on it, or on an attribute of it.
+                    if value is None or isinstance(value, (bool, int, float, str, DeviceCallable)):
+                        self._found[statement] = ir.Global(f"{type(owner).__qualname__}.{expr.attr}", value, expr.loc)
         return bool(self._found)
 
     def apply(self) -> Any:
@@ -108,26 +102,3 @@ class _AttributesAsGlobals(Rewrite):
         # The old one has cached which variables are not constants.
         self._func_ir._consts = ConstantInference(self._func_ir)
         return self._block
-
-
-def _global_value(func_ir: Any, var: Any) -> Any:
-    """Return the Python value of a variable that is a global or an attribute of a module, else None."""
-    try:
-        definition = func_ir.get_definition(var)
-    except KeyError:
-        return None
-    if isinstance(definition, (ir.Global, ir.FreeVar)):
-        return definition.value
-    if isinstance(definition, ir.Expr) and definition.op == "getattr":
-        owner = _global_value(func_ir, definition.value)
-        return attribute_of(owner, definition.attr) if isinstance(owner, ModuleType) else None
-    return None
-
-
-def _decides_branches(owner: Any, name: str) -> bool:
-    """Whether a branch may depend on the attribute, or on an attribute of it."""
-    try:
-        value, _ = attribute(owner, name)
-    except TypingError:  # typing reports it at the line that reads the attribute
-        return False
-    return value is None or isinstance(value, (bool, int, float, str, DeviceCallable))

@@ -68,14 +68,8 @@ def cxx_type(numba_type: Any) -> str:
     ``void*`` and other tuples ``const void*``: the C++ code declares the struct. ``None`` is ``void``; as an argument
     it is a null pointer, whatever pointer the C++ code declares.
 
-    Parameters
-    ----------
-    numba_type : Numba type, its name as in signatures (``"float32"``), or NumPy dtype or scalar class
-
-    Raises
-    ------
-    TypeError
-        If C has no type for it: a strided array, an unaligned record, a dtype, a function, any other object.
+    *numba_type* may also be the type's name as in signatures (``"float32"``), or a NumPy dtype or scalar class. Raises
+    `CABIError` if C has no type for it: a strided array, an unaligned record, a dtype, a function, any other object.
     """
     return ctype(numba_type_of(numba_type)).cxx
 
@@ -130,9 +124,8 @@ def ctype(numba_type: Any) -> CType:
         return pointer_to("void")
     if isinstance(numba_type, types.BaseTuple) and len(numba_type):
         memory_layout(numba_type)
-        first, *others = numba_type.types
-        numbers = first in _SCALARS and all(other == first for other in others)
-        return pointer_to(f"const {_SCALARS[first].cxx}" if numbers else "const void")
+        is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _SCALARS
+        return pointer_to(f"const {_SCALARS[numba_type.types[0]].cxx}" if is_uniform else "const void")
     raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), '')}")
 
 
@@ -156,8 +149,8 @@ def is_passed(numba_type: Any) -> bool:
 def element_ctype(numba_type: Any) -> CType:
     """Return how C sees an element of an array or tuple: the value itself, in memory."""
     found = ctype(numba_type)
-    by_address = found.kind == "pointer" and not isinstance(numba_type, (types.RawPointer, types.CPointer))
-    if by_address or found.kind == "void":
+    is_pointer = isinstance(numba_type, (types.RawPointer, types.CPointer))
+    if found.kind == "void" or (found.kind == "pointer" and not is_pointer):
         raise CABIError(f"{numba_type} inside an array or tuple has no counterpart in C")
     return found
 
@@ -206,28 +199,22 @@ def memory_layout(numba_type: Any) -> Layout:
 def _struct(fields: Iterable[Layout]) -> Layout:
     offsets, end, align = [], 0, 1
     for field in fields:
-        offsets.append(_round_up(end, field.align))
-        end = offsets[-1] + field.size
-        align = max(align, field.align)
-    return Layout(_round_up(end, align), align, tuple(offsets))
+        offsets.append(end + -end % field.align)
+        end, align = offsets[-1] + field.size, max(align, field.align)
+    return Layout(end + -end % align, align, tuple(offsets))
 
 
 def _record(record: Any) -> Layout:
     fields = sorted(record.members, key=lambda member: record.offset(member[0]))
     expected = _struct(memory_layout(field_type) for _, field_type in fields)
-    advice = (
-        "\n  what to do: make its dtype with np.dtype(..., align=True), with the fields in the order of the C++ struct"
-    )
+    advice = "what to do: make its dtype with np.dtype(..., align=True), with the fields in the order of the C++ struct"
+    described = f"\n  record: {record}\n  {advice}"
     for (name, field_type), offset in zip(fields, expected.offsets, strict=True):
         if record.offset(name) != offset:
             raise CABIError(
                 f"the field {name!r} ({field_type}) of a record is at byte {record.offset(name)}, but in C++ at byte"
-                f" {offset}\n  record: {record}{advice}"
+                f" {offset}{described}"
             )
     if record.size != expected.size:
-        raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++\n  record: {record}{advice}")
+        raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++{described}")
     return expected
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple

@@ -77,7 +77,7 @@ def constant_type(value: Any) -> Any:
 
 def _tuple_type(value: tuple[Any, ...]) -> Any:
     elements = [constant_type(element) for element in value]
-    if any(element is None for element in elements):
+    if None in elements:
         return None
     if not hasattr(value, "_fields"):
         return types.Tuple(elements)

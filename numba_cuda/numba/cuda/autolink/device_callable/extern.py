@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,15 +85,13 @@ def _returnable(returns: Any) -> Any:
     return numba_type
 
 
-def _requested(args: Iterable[str] | Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(args, str):
         raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
-    pairs = args.items() if isinstance(args, Mapping) else ((name, None) for name in args)
-    requested = [(name, None if target is None else numba_type_of(target)) for name, target in pairs]
-    for name, _ in requested:
+    for name, target in args.items() if isinstance(args, Mapping) else ((name, None) for name in args):
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
-    return requested
+        yield name, None if target is None else numba_type_of(target)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from typing import Any
@@ -17,35 +18,15 @@ from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
 from ..compilation import current_target
+from ..protocol.callee import Identity, identity
 from ..protocol.errors import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
 from .extern import Extern, Prototype, prototype
 from .objects import BoundDeviceMethod, DeviceCallable, type_name
 
-
-class _WeakIdentity:
-    """The identity of an object, or of a method of one, as a key that does not keep the object alive."""
-
-    def __init__(self, obj: Any, method: Any):
-        self._ref = weakref.ref(obj)
-        self._hash = hash((id(obj), id(method)))
-        self._method = method
-
-    def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, _WeakIdentity):
-            return self is other
-        return self._method is other._method and self._ref() is not None and self._ref() is other._ref()
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def get(self) -> Any:
-        """Return the object or its bound method, or None if the object no longer exists."""
-        obj = self._ref()
-        return obj if obj is None or self._method is None else self._method.__get__(obj, type(obj))
-
-
 _numbers = itertools.count()
+# The types of the objects that still live.
+_types: dict[Identity, DeviceCallableType] = {}
 
 
 class DeviceCallableType(types.Callable, types.Opaque):
@@ -55,18 +36,25 @@ class DeviceCallableType(types.Callable, types.Opaque):
     """
 
     def __init__(self, obj: Any):
-        owner = (obj.__self__, obj.__func__) if isinstance(obj, BoundDeviceMethod) else (obj, None)
-        self._identity = _WeakIdentity(*owner)
+        is_method = isinstance(obj, BoundDeviceMethod)
+        known_as = identity(obj)
+        self._owner = weakref.ref(obj.__self__ if is_method else obj, lambda _: _types.pop(known_as, None))
+        self._method: Any = obj.__func__ if is_method else None
         self._calls: dict[Any, tuple[Signature, Prototype]] = {}
         self._as_written: dict[Any, tuple[Signature, Prototype]] = {}
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
-        self._number: int | None = None
         super().__init__(name=safe_repr(obj))
+
+    @classmethod
+    def of(cls, obj: Any) -> DeviceCallableType:
+        """Return the type of *obj*, the same one as long as the object lives."""
+        known_as = identity(obj)
+        return _types.get(known_as) or _types.setdefault(known_as, cls(obj))
 
     @property
     def key(self) -> Any:
-        """The object's identity."""
-        return self._identity
+        """What no other type has, not even one of an equal object."""
+        return id(self)
 
     @property
     def numba_cuda_link_object(self) -> Any:
@@ -74,23 +62,21 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
         Any Numba type may have an attribute of this name, by which call sites find the object.
         """
-        obj = self._identity.get()
-        if obj is None:
+        owner = self._owner()
+        if owner is None:
             raise TypingError(
                 "a called object no longer exists: keep a reference to it while kernels are compiled\n"
                 f"  object: {self.name}"
             )
-        return obj
+        return owner if self._method is None else self._method.__get__(owner, type(owner))
 
-    @property
+    @functools.cached_property
     def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
         """A number in the order of use, not an address: the same program gets the same symbols."""
-        if self._number is None:
-            self._number = next(_numbers)
-        return type(self).__name__, (self._number,)
+        return type(self).__name__, (next(_numbers),)
 
     def __reduce__(self) -> Any:
-        return DeviceCallableType, (self.numba_cuda_link_object,)
+        return DeviceCallableType.of, (self.numba_cuda_link_object,)
 
     def __deepcopy__(self, memo: Any) -> DeviceCallableType:
         # literal_unroll copies the IR, types and all.
@@ -113,12 +99,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype]:
-        target = _target()
-        as_written = tuple(args), tuple(dict(kws).items()), target
+        as_written = tuple(args), tuple(dict(kws).items()), _target()
         # Type inference asks about the same call many times.
         if as_written not in self._as_written:
             try:
-                arguments = CallArguments.bind(self._hook, args, dict(kws))
+                arguments = CallArguments.bind(self.numba_cuda_link_object.__numba_cuda_call__, args, dict(kws))
             except ArgumentError as error:
                 raise self._error(f"{type_name(self.numba_cuda_link_object)}: {error}") from None
             self._arguments.setdefault(arguments.types, arguments)
@@ -132,15 +117,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
             self._calls[call] = self._ask(context, arguments)
         return self._calls[call]
 
-    @property
-    def _hook(self) -> Any:
-        return self.numba_cuda_link_object.__numba_cuda_call__
-
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
-            extern = arguments.apply(self._hook)
+            extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
         except Exception as error:
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error
@@ -179,7 +160,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
             "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
         )
     try:
-        return DeviceCallableType(obj)
+        return DeviceCallableType.of(obj)
     except TypeError:  # weak references are made of the object itself only
         raise TypingError(
             f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, MethodType
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from .extern import Extern
+
+_CALL_HOOK = "__numba_cuda_call__"
 
 
 def simulated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,13 +109,13 @@ def _not_simulated(obj: Any, advice: str) -> NotImplementedError:
 
 
 class DeviceMethod:
-    """A method that kernels call; see `device_method`."""
+    """A method that kernels call; see `device_method`. Its parts are functions, by the names of the hooks."""
 
-    def __init__(self, call: Callable[..., Extern], parts: Mapping[str, Callable[..., Any]] = MappingProxyType({})):
+    def __init__(self, parts: Mapping[str, Callable[..., Any]]):
+        call = parts[_CALL_HOOK]
         if not callable(call):
             raise TypeError(f"device_method decorates a function, got {type(call).__name__} {safe_repr(call)}")
-        self._call = call
-        self._parts = parts
+        self.parts = parts
         self._is_in_a_class = False
         self.__name__ = getattr(call, "__name__", "method")
         self.__doc__ = call.__doc__
@@ -131,14 +133,14 @@ class DeviceMethod:
         return self._with_part("__call__", simulated(function))
 
     def _with_part(self, hook: str, function: Callable[..., Any]) -> DeviceMethod:
-        parts = {**self._parts, hook: function}
+        parts = {**self.parts, hook: function}
         if getattr(function, "__name__", "") != "_":
-            return DeviceMethod(self._call, parts)
+            return DeviceMethod(parts)
         if self._is_in_a_class:
             raise TypeError(
                 f"a part of the method {self.__name__!r} of another class needs its name: def {self.__name__}"
             )
-        self._parts = parts
+        self.parts = parts
         return self
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -172,7 +174,7 @@ def device_method(function: Callable[..., Extern]) -> DeviceMethod:
             def up(self, x):
                 return x + self.size
     """
-    return DeviceMethod(function)
+    return DeviceMethod({_CALL_HOOK: function})
 
 
 class BoundDeviceMethod:
@@ -183,25 +185,19 @@ class BoundDeviceMethod:
         self.__func__ = method
 
     @property
-    def __numba_cuda_call__(self) -> Callable[..., Extern]:
-        """The decorated function, bound to the object."""
-        return MethodType(self.__func__._call, self.__self__)
-
-    @property
     def __name__(self) -> str:
         return self.__func__.__name__
 
     def __getattr__(self, name: str) -> Any:
         # A method without hooks of its own has none here, so that the protocol asks the object.
-        if name.startswith("__numba_cuda_link") and name in self.__func__._parts:
-            return MethodType(self.__func__._parts[name], self.__self__)
+        if name.startswith("__numba_cuda_") and name in self.__func__.parts:
+            return MethodType(self.__func__.parts[name], self.__self__)
         raise AttributeError(f"{type(self).__qualname__!r} object has no attribute {name!r}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if "__call__" not in self.__func__._parts:
-            name = self.__func__.__name__
-            raise _not_simulated(self, f"define the method in Python, decorated with @{name}.python")
-        return self.__func__._parts["__call__"](self.__self__, *args, **kwargs)
+        if "__call__" not in self.__func__.parts:
+            raise _not_simulated(self, f"define the method in Python, decorated with @{self.__name__}.python")
+        return self.__func__.parts["__call__"](self.__self__, *args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
         same_type = isinstance(other, BoundDeviceMethod)
@@ -211,7 +207,7 @@ class BoundDeviceMethod:
         return hash((id(self.__self__), id(self.__func__)))
 
     def __reduce__(self) -> Any:
-        return getattr, (self.__self__, self.__func__.__name__)
+        return getattr, (self.__self__, self.__name__)
 
     def __repr__(self) -> str:
-        return f"{self.__self__!r}.{self.__func__.__name__}"
+        return f"{self.__self__!r}.{self.__name__}"

@@ -7,18 +7,17 @@ numba-cuda as it was.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import types as pytypes
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
-from ..compilation import cc_without_device, compilation, compiling
+from ..compilation import cc_without_device, compilation, compiling, isolate
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -27,42 +26,27 @@ class MissingSeamError(ImportError):
     """The installed numba-cuda lacks an attribute that this project replaces or uses."""
 
 
-@dataclass(frozen=True)
-class Seam:
-    """One attribute of numba-cuda that is replaced.
-
-    Attributes
-    ----------
-    path:
-        ``module:Class.attribute``.
-    function:
-        What is called in its place, with the original attribute as its first argument.
-    """
-
-    path: str
-    function: Callable[..., Any]
-
-    def replacement(self, original: Any) -> Any:
-        """Return what replaces the attribute *original*."""
-        if isinstance(original, type):
-            return staticmethod(functools.partial(self.function, original))
-
-        @functools.wraps(original)
-        def replaced(*args: Any, **kwargs: Any) -> Any:
-            return self.function(original, *args, **kwargs)
-
-        return replaced
-
-
-SEAMS: list[Seam] = []
+# The seams: what is called in place of an attribute ``module:Class.attribute``, with the original as first argument.
+SEAMS: dict[str, Callable[..., Any]] = {}
 
 
 def _in_place_of(path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        SEAMS.append(Seam(path, function))
+        SEAMS[path] = function
         return function
 
     return register
+
+
+def _replacement(original: Any, function: Callable[..., Any]) -> Any:
+    if isinstance(original, type):
+        return staticmethod(partial(function, original))
+
+    @functools.wraps(original)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        return function(original, *args, **kwargs)
+
+    return replaced
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
@@ -75,8 +59,7 @@ def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
 def _magic_tuple(original: Any, codegen: Any) -> Any:
     """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
-    cc = cc_without_device()
-    if cc is None:
+    if (cc := cc_without_device()) is None:
         return original(codegen)
     from numba.cuda.cudadrv.runtime import runtime
 
@@ -101,13 +84,8 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
     from ..compiling.passes import AskCallees, LinkingNativeLowering
 
     manager = original(compiler, state)
-    manager.passes = [
-        (AskCallees, "ask called objects for linkable code"),
-        *(
-            (LinkingNativeLowering if implementation is CUDANativeLowering else implementation, description)
-            for implementation, description in manager.passes
-        ),
-    ]
+    lowered = [(LinkingNativeLowering if each is CUDANativeLowering else each, text) for each, text in manager.passes]
+    manager.passes = [(AskCallees, "ask called objects for linkable code"), *lowered]
     return manager
 
 
@@ -152,12 +130,9 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
-    capability = ComputeCapability.parse(options["cc"])
-    without_device = cc_without_device()
-    if for_device and without_device is not None:
-        capability = ComputeCapability(*without_device)
-    elif for_device:
-        capability = capability.as_launched
+    capability, without_device = ComputeCapability.parse(options["cc"]), cc_without_device()
+    if for_device:
+        capability = ComputeCapability(*without_device) if without_device else capability.as_launched
     debug = bool(options.get("debug"))
     lto = options.get("lto")
     if lto is None:
@@ -185,34 +160,16 @@ def _current_device(original: Any) -> Any:
 @_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
 def _bind(original: Any, kernel: Any) -> None:
     """Without a GPU, link a compiled kernel and do not load it."""
-    cc = cc_without_device()
-    if cc is None:
+    if (cc := cc_without_device()) is None:
         original(kernel)
     else:
         kernel._codelibrary.get_cubin(cc)
 
 
-# Of each build in progress, the overloads that dispatchers had before it.
-_isolated: list[dict[int, tuple[Any, Any]]] = []
-
-
-@contextlib.contextmanager
-def isolated_device_functions() -> Iterator[None]:
-    """Keep device functions compiled inside the ``with`` block apart: they may be for another compute capability."""
-    _isolated.append({})
-    try:
-        yield
-    finally:
-        for dispatcher, overloads in _isolated.pop().values():
-            dispatcher.overloads = overloads
-
-
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
-    """Give *dispatcher* its own overloads for the build in progress, if there is one."""
-    if cc_without_device() is not None and _isolated and id(dispatcher) not in _isolated[-1]:
-        _isolated[-1][id(dispatcher)] = (dispatcher, dispatcher.overloads)
-        dispatcher.overloads = type(dispatcher.overloads)()
+    """Keep device functions that are compiled without a GPU apart."""
+    isolate(dispatcher)
     return original(dispatcher, *args, **kwargs)
 
 
@@ -267,52 +224,39 @@ _ALSO_NEEDED = (
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
 )
 
-_originals: list[tuple[Any, str, bool, Any]] = []
+# What undoes the replacements, in the order in which they were made.
+_undo: list[Callable[[], None]] = []
 
 
 def activate() -> None:
     """Make numba-cuda ask called objects for their code. Do nothing if it already does.
 
-    Raises
-    ------
-    MissingSeamError
-        If the installed numba-cuda lacks a seam. Nothing is replaced then.
+    Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
-    if _originals:
+    if _undo:
         return
-    places = [locate(seam.path) for seam in SEAMS]
     for path in _ALSO_NEEDED:
         locate(path)
-    replacements = [seam.replacement(getattr(owner, name)) for seam, (owner, name) in zip(SEAMS, places, strict=True)]
-    for (owner, name), replacement in zip(places, replacements, strict=True):
-        own = name in vars(owner)
-        _originals.append((owner, name, own, vars(owner).get(name)))
-        setattr(owner, name, replacement)
+    for (owner, name), function in [(locate(path), function) for path, function in SEAMS.items()]:
+        own = vars(owner)
+        _undo.append(partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name))
+        setattr(owner, name, _replacement(getattr(owner, name), function))
 
 
 def deactivate() -> None:
     """Restore numba-cuda as it was. Kernels that are already compiled keep working."""
-    while _originals:
-        owner, name, own, original = _originals.pop()
-        if own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
+    while _undo:
+        _undo.pop()()
 
 
 def active() -> bool:
     """Return whether numba-cuda asks called objects for their code."""
-    return bool(_originals)
+    return bool(_undo)
 
 
 def locate(path: str) -> tuple[Any, str]:
     """Return the object that has the attribute ``module:Class.attribute`` of numba-cuda, and the attribute's name.
-
-    Raises
-    ------
-    MissingSeamError
-        If the installed numba-cuda has no such attribute.
-    """
+    Raise `MissingSeamError` if there is no such attribute."""
     module, _, attribute = path.partition(":")
     *parents, name = attribute.split(".")
     try:

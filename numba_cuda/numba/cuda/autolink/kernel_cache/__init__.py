@@ -5,10 +5,9 @@
 ``dispatcher_cache``  looks for a kernel before it is compiled, and saves it afterwards
 ``kernel_key``        the key of a kernel in the cache
 ``reachable``         the objects and values that a kernel reaches by name
-``record``            what a kernel was linked from, and whether all of it is unchanged
 ``bodies``            functions that are compiled into a kernel, and are not reached by name
 ``references``        finds the same objects again in another process
-``stored_kernel``     a kernel as bytes
+``stored_kernel``     a kernel as bytes, and whether all that it was made of is unchanged
 ``library``           code libraries that are pickled with what they link
 ====================  ================================================================================
 """

@@ -16,7 +16,7 @@ from ..compiling.call_graph import callees_first, calls_of
 from ..python_code import codes, origin_of
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .reachable import Reached
-from .references import NotCacheableError, is_numba_cuda_file
+from .references import NotCacheableError, global_of, is_numba_cuda_file
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Body:
     @property
     def changed(self) -> bool:
         """Whether it is another function now, or leads to other values."""
-        found = _global(self.module, self.name)
+        found = _function(global_of(self.module, self.name))
         try:
             return found is None or fingerprint(found) != self.digest
         except UnknownValueError:
@@ -39,12 +39,7 @@ class Body:
 
 def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> tuple[Body, ...]:
     """Return the bodies that are compiled into *kernel*, whose code is *library*, besides what it *reached* by name.
-
-    Raises
-    ------
-    NotCacheableError
-        If one cannot be found again, or leads to a value that cannot be told apart from others.
-    """
+    Raises `NotCacheableError` if one cannot be found again, or leads to a value that cannot be fingerprinted."""
     reached_functions = [function for thing in (kernel, *reached.things) if (function := _function(thing)) is not None]
     called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]
     generators = {id(function): function for each in called for function in each.generators.values()}
@@ -67,7 +62,7 @@ def _body(function: pytypes.FunctionType, generators: dict[int, Any]) -> Body:
     module = function.__globals__.get("__name__", "")
     label = f"{module}.{function.__qualname__}, which is compiled into the kernel,"
     name, *nested = function.__qualname__.split(".<locals>.")
-    found = _global(module, name)
+    found = _function(global_of(module, name))
     is_intrinsic = hasattr(getattr(sys.modules.get(module), name, None), "_defn")
     if found is None or function.__code__ not in codes(found.__code__):
         raise NotCacheableError(f"{label} is not defined by a global of its module")
@@ -78,13 +73,6 @@ def _body(function: pytypes.FunctionType, generators: dict[int, Any]) -> Body:
         return Body(module, name, fingerprint(found))
     except UnknownValueError as error:
         raise NotCacheableError(f"{label} leads to more: {error}") from error
-
-
-def _global(module: str, name: str) -> Any:
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return _function(found)
 
 
 def _function(obj: Any) -> Any:

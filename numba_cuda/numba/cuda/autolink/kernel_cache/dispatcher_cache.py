@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
@@ -26,26 +26,9 @@ from .references import NotCacheableError, is_numba_cuda_file
 from .stored_kernel import dump_kernel, load_kernel
 
 
-class _Lookup(NamedTuple):
-    """What a kernel reached before it was compiled, which may change objects: they remember what they generated.
-
-    It is saved as it was then, and as it will be where another process looks for it.
-    """
-
-    signature: Any
-    reached: Reached | None
-
-
 class KernelCache(CUDACache):
-    """numba-cuda's cache of one function's kernels, and in the one store those with external code.
-
-    Parameters
-    ----------
-    py_func:
-        The kernel's Python function.
-    options:
-        The options of ``cuda.jit``.
-    """
+    """numba-cuda's cache of the kernels of *py_func*, which keeps those with external code in the one store. *options*
+    are those of ``cuda.jit``."""
 
     def __init__(self, py_func: Any, options: Mapping[str, Any]):
         super().__init__(py_func)
@@ -53,15 +36,17 @@ class KernelCache(CUDACache):
         self._link = tuple(item for item in options.get("link") or () if not _is_added_by_numba_cuda(item))
         self._options = {name: options[name] for name in options if name not in ("link", "extensions")}
         place = os.path.join(self._cache_path, self._impl.filename_base)
-        self._function = KernelFunction.of(py_func, place, self._impl.locator.get_source_stamp())
-        self._lookup: _Lookup | None = None
+        self._function = KernelFunction(py_func, place, self._impl.locator.get_source_stamp())
+        # The signature looked for last, and what was reached then. To compile may change objects, which remember what
+        # they generated. What is saved is as it was before, as it will be where another process looks for it.
+        self._lookup: tuple[Any, Reached | None] | None = None
         self._to_verify: Any = None
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         if not self._enabled:
             return None
         reached = self._reach()
-        self._lookup = _Lookup(sig, reached)
+        self._lookup = sig, reached
         self._to_verify = None
         if reached is None:
             return None
@@ -78,7 +63,7 @@ class KernelCache(CUDACache):
         try:
             return Reached(self._py_func, self._link)
         except Exception as error:  # raised by an object that is looked at: the kernel runs all the same
-            self._log_not_cached(f"{type(error).__name__}: {error}")
+            self._log_not_cached(error)
             return None
 
     def _load(self, sig: Any, reached: Reached, target_context: Any) -> Any:
@@ -99,7 +84,7 @@ class KernelCache(CUDACache):
         if not self._enabled or not self._impl.check_cachable(kernel):
             return
         lookup, self._lookup = self._lookup, None
-        reached = lookup.reached if lookup is not None and lookup.signature == sig else self._reach()
+        reached = lookup[1] if lookup is not None and lookup[0] == sig else self._reach()
         if reached is None:
             return
         library = kernel._codelibrary
@@ -110,25 +95,18 @@ class KernelCache(CUDACache):
             return
         try:
             data = dump_kernel(kernel, sig, reached)
-        except NotCacheableError as error:
-            self._log_not_cached(str(error))
-            return
-        except Exception as error:  # raised by a hook, or by an object's own pickling
-            self._log_not_cached(f"{type(error).__name__}: {error}")
+        except Exception as error:  # that it cannot be, or raised by a hook or by an object's own pickling
+            self._log_not_cached(error)
             return
         key = self._key(sig, kernel.codegen, reached)
         if self._to_verify is not None:
-            _verify(key, self._to_verify._codelibrary, library)
+            for cc, cubin in self._to_verify._codelibrary._cubin_cache.items():
+                built = functools.partial(bytes, library.get_cubin(cc).code)
+                current_store().verify(key, bytes(cubin.code), "disk", built)
         current_store().put(key, data, memory=False)
 
     def flush(self) -> None:
-        """Remove all kernels of the function.
-
-        Raises
-        ------
-        OSError
-            If one cannot be removed.
-        """
+        """Remove all kernels of the function. Raises `OSError` if one cannot be removed."""
         super().flush()
         disk = current_store().disk
         for entry in disk.entries():
@@ -139,18 +117,9 @@ class KernelCache(CUDACache):
         others = {"launch configuration": repr(self._launch_config_key), **reached.parts}
         return self._function.key(sig, codegen.magic_tuple(), self._options, others)
 
-    def _log_not_cached(self, reason: str) -> None:
+    def _log_not_cached(self, error: Exception) -> None:
+        reason = str(error) if isinstance(error, NotCacheableError) else f"{type(error).__name__}: {error}"
         logger.info("kernel %r is not cached: %s", self._function.name, reason)
-
-
-def _verify(key: CacheKey, cached: Any, built: Any) -> None:
-    """Raise `CacheMismatchError` if the *built* library differs from the *cached* one."""
-    for cc, cubin in cached._cubin_cache.items():
-        current_store().verify(key, bytes(cubin.code), "disk", functools.partial(_cubin, built, cc))
-
-
-def _cubin(library: Any, cc: Any) -> bytes:
-    return bytes(library.get_cubin(cc).code)
 
 
 def _is_added_by_numba_cuda(item: Any) -> bool:

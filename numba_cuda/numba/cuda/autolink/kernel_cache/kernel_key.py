@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
@@ -16,50 +15,32 @@ from ..python_code import file_digest
 from ..value_fingerprint import fingerprint
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = 4
+_SCHEMA = 5
 _FUNCTION = "the function"
 
 
-@dataclass(frozen=True)
 class KernelFunction:
-    """A kernel's Python function, as its cache key describes it.
+    """A kernel's Python function, as its cache key describes it. *numba_place* and *numba_stamp*, by which numba-cuda's
+    own cache tells it from other functions and from earlier versions of itself, count where its source is not in a file
+    of its own, as in a notebook or a zip file."""
 
-    Attributes
-    ----------
-    name:
-        Its qualified name.
-    place:
-        The name of its file and its line, the same for every version of its source.
-    source:
-        What changes with the text of that file.
-    path:
-        The whole path of the file, which is in debug and line information.
-    """
-
-    name: str
-    place: str
-    source: str
-    path: str
-
-    @classmethod
-    def of(cls, py_func: Any, numba_place: str, numba_stamp: Any) -> KernelFunction:
-        """Describe *py_func*. *numba_place* and *numba_stamp* are how numba-cuda's own cache tells it from other
-        functions and from earlier versions of itself; they count where its source is not in a file of its own, as in
-        a notebook or a zip file."""
+    def __init__(self, py_func: Any, numba_place: str, numba_stamp: Any):
         code = py_func.__code__
-        digest = file_digest(code.co_filename)
-        if digest is None:
-            return cls(py_func.__qualname__, numba_place, repr(numba_stamp), code.co_filename)
-        path = os.path.abspath(code.co_filename)
-        place = f"{py_func.__qualname__} at {os.path.basename(path)}:{code.co_firstlineno}"
-        return cls(py_func.__qualname__, place, digest, path)
+        self.name = py_func.__qualname__
+        self._path = code.co_filename  # which is in debug and line information
+        self._place, self._source = numba_place, repr(numba_stamp)
+        if (digest := file_digest(code.co_filename)) is not None:
+            self._path = os.path.abspath(code.co_filename)
+            # The same for every version of its source.
+            self._place = f"{self.name} at {os.path.basename(self._path)}:{code.co_firstlineno}"
+            self._source = digest
 
     def key(self, signature: Any, target: Any, options: Mapping[str, Any], others: Mapping[str, str]) -> CacheKey:
-        """Return the key of the kernel that is compiled from it for *signature* and *target* (numba-cuda's pair of
-        toolkit version and compute capability). *others* are parts of the key that this module does not know of."""
+        """Return the key of the kernel that is compiled from it for *signature* and *target*, numba-cuda's pair of
+        toolkit version and compute capability; *others* are further parts."""
         parts = {
-            _FUNCTION: self.place,
-            "the file's content": self.source,
+            _FUNCTION: self._place,
+            "the file's content": self._source,
             "argument types": str(signature),
             "toolkit and compute capability": repr(target),
             "schema": str(_SCHEMA),
@@ -67,7 +48,7 @@ class KernelFunction:
             **{f"option {name}": _shown(option) for name, option in options.items()},
         }
         if options.get("debug") or options.get("lineinfo"):
-            parts["the file's path"] = self.path
+            parts["the file's path"] = self._path
         for label, value in others.items():
             while label in parts:  # they begin with the function's name, which may be anything
                 label += "'"
@@ -76,7 +57,7 @@ class KernelFunction:
 
     def owns(self, entry: StoredEntry) -> bool:
         """Return whether *entry* is a kernel of this function, whatever its options and the version of its source."""
-        shown = dict(CacheKey("kernel", self.name, ((_FUNCTION, self.place),)).table)
+        shown = dict(CacheKey("kernel", self.name, ((_FUNCTION, self._place),)).table)
         return entry.kind == "kernel" and (_FUNCTION, shown[_FUNCTION]) in entry.parts
 
 

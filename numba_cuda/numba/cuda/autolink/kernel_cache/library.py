@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.codegen import CUDACodeLibrary
@@ -21,11 +20,8 @@ from ..protocol.call_sites import CallSite
 
 
 class PicklableLibrary(LinkingCodeLibrary):
-    """A code library that is pickled with its linked code.
-
-    A library without external code is pickled as numba-cuda's own class, so that what numba-cuda caches of it can be
-    loaded where this project is not installed.
-    """
+    """A code library that is pickled with its linked code; without external code, as numba-cuda's own class, so that
+    what numba-cuda caches of it can be loaded where this project is not installed."""
 
     def _reduce_class(self) -> type:
         return RestoredLibrary if self.brings_external_code else CUDACodeLibrary
@@ -36,37 +32,33 @@ class PicklableLibrary(LinkingCodeLibrary):
         if not self.brings_external_code:
             states: dict[str, Any] = super()._reduce_states()
             return states
+        from ..reports.facts import facts_of
+
         self.llvm_strs  # noqa: B018  (makes the names canonical, which depend on the entries)
         without_entries = object.__new__(type(self))
         without_entries.__dict__.update(vars(self), _linking_files=())
         target = self._own_target()
-        from ..reports.facts import facts_of
-
         facts = {cc: dataclasses.replace(facts_of(self, cc), restored=True) for cc in self._cubin_cache}
         return {
             **CUDACodeLibrary._reduce_states(without_entries),
             "entries": self._entries,
-            "with_callbacks": tuple(_has_callbacks(entry, target) for entry in self._entries),
+            "with_callbacks": tuple(entry for entry in self._entries if _has_callbacks(entry, target)),
             "target": target,
             "facts": pickle.dumps(facts),  # unpickled only for a report
-            "symbols": {symbol: [tuple(site) for site in sites] for symbol, sites in self._symbols.items()},
+            "symbols": dict(self._symbols),
         }
 
 
 def _has_callbacks(entry: Any, target: Target) -> bool:
-    parts: Sequence[Any] = (entry,)
-    if isinstance(entry, CallSite):
-        parts = with_answer(entry, target).answer.inputs()
+    parts = with_answer(entry, target).answer.inputs() if isinstance(entry, CallSite) else (entry,)
     return any(getattr(part, name, None) for part in parts for name in ("setup_callback", "teardown_callback"))
 
 
 class RestoredLibrary(PicklableLibrary):
-    """A library that was linked before it was pickled. It is linked again only for another compute capability.
+    """A library that was linked before it was pickled, and is linked again only for another compute capability.
+    Callbacks cannot be stored: the objects whose answers had some are asked for them again."""
 
-    Callbacks cannot be stored. The objects whose answers had some are asked for them again.
-    """
-
-    _with_callbacks: tuple[bool, ...] = ()
+    _with_callbacks: tuple[Any, ...] = ()
     _pickled_facts: bytes = pickle.dumps({})
 
     def facts_before_pickling(self, cc: Any) -> Any:
@@ -78,12 +70,7 @@ class RestoredLibrary(PicklableLibrary):
         if cc not in self._cubin_cache:
             return super().get_cubin(cc)
         target = self.target_for(cc)
-        brought = [
-            pair
-            for entry, has_callbacks in zip(self._entries, self._with_callbacks, strict=True)
-            if has_callbacks
-            for pair in self._inputs_of(entry, target)
-        ]
+        brought = [pair for entry in self._with_callbacks for pair in self._inputs_of(entry, target)]
         plan = LinkPlan.of(f"kernel {self.name!r}", target, brought)
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
@@ -104,9 +91,9 @@ class RestoredLibrary(PicklableLibrary):
     def _rebuild(
         cls,
         entries: tuple[Any, ...],
-        with_callbacks: tuple[bool, ...],
+        with_callbacks: tuple[Any, ...],
         target: Target,
-        symbols: dict[str, list[tuple[str, str]]],
+        symbols: dict[str, list[SymbolSite]],
         facts: bytes,
         **states: Any,
     ) -> RestoredLibrary:
@@ -116,5 +103,5 @@ class RestoredLibrary(PicklableLibrary):
         library._linking_files.update(entries)
         library._with_callbacks = with_callbacks
         library._pickled_facts = facts
-        library._symbols = {symbol: [SymbolSite(*site) for site in sites] for symbol, sites in symbols.items()}
+        library._symbols = symbols
         return library

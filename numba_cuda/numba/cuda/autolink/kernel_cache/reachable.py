@@ -30,36 +30,20 @@ _MOST_THINGS = 1000
 
 
 class Reached:
-    """Everything that a kernel reaches.
-
-    Parameters
-    ----------
-    function:
-        The kernel's Python function.
-    link:
-        What the kernel names with ``link=``.
-
-    Attributes
-    ----------
-    things:
-        Every object that is reached and is more than a value, in order, each once.
-    parts:
-        For each name by which something is reached (``"kernel.fft.storage_size"``), what it is: short values as they
-        are, others as type and fingerprint, an object that has a name already as that name. Equal in every process in
-        which nothing changed.
-    linked:
-        What is named with ``link=``, by the kernel or a declared function: paths and code in memory.
-    external_code:
-        Whether any of it may bring external code.
-    unknown:
-        The first thing that cannot be told apart from others, in words, so that nothing says whether it changed.
-    """
+    """Everything that a kernel reaches, given its Python function and what it names with ``link=``."""
 
     def __init__(self, function: Callable[..., Any], link: Iterable[Any] = ()):
+        # Every object that is reached and is more than a value, in order, each once.
         self.things: list[Any] = []
+        # For each name by which something is reached ("kernel.fft.storage_size"), what it is: short values as they are,
+        # others as type and fingerprint, an object that has a name already as that name. Equal in every process in
+        # which nothing changed.
         self.parts: dict[str, str] = {}
+        # What is named with link=, by the kernel or a declared function: paths and code in memory.
         self.linked: list[Any] = []
+        # Whether any of it may bring external code.
         self.external_code = False
+        # The first thing that cannot be fingerprinted, in words, so that nothing says whether it changed.
         self.unknown: str | None = None
         self._labels: dict[Any, str] = {}
         self._numbers: dict[Any, int] = {}
@@ -234,10 +218,8 @@ class Reached:
 
 
 def _may_bring_code(value: Any) -> bool:
-    if isinstance(value, ExternFunction):
-        declared = declarations.get(value)
-        if declared is not None and declared.link:
-            return True
+    if isinstance(value, ExternFunction) and (declared := declarations.get(value)) is not None and declared.link:
+        return True
     return find_callee(value) is not None or hasattr(value, "__numba_cuda_call__")
 
 

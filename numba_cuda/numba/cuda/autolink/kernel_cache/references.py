@@ -40,27 +40,30 @@ def is_numba_cuda_global(obj: Any) -> bool:
     return _global_name(obj, _numba_cuda_modules()) is not None
 
 
+def global_of(module: str, name: str) -> Any:
+    """Return what *module* has under the qualified *name*, or None."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
 def code_label(code: Any) -> str:
     """Return what messages call *code* in memory."""
     return f"{type(code).__name__} {code.name!r}"
 
 
 class KernelPickler(NumbaPickler):
-    """Pickles what belongs to a kernel, with references in place of the objects that it reaches.
-
-    Raises
-    ------
-    NotCacheableError
-        If one of the *entries* (paths, code in memory, call sites) is neither reached nor a global of the module that
-        calls it.
-    """
+    """Pickles what belongs to a kernel, with references in place of the objects that it reaches. Raises
+    `NotCacheableError` if one of the *entries* (paths, code in memory, call sites) is neither reached nor a global of
+    the module that calls it."""
 
     def __init__(self, file: io.BytesIO, reached: Reached, entries: Iterable[Any]):
         super().__init__(file, protocol=5)
         self._reached = reached
         self._globals: dict[Any, tuple[str, ...]] = {}
         self._linked = {
-            os.fspath(item): number
+            os.fspath(item): ("linked", number)
             for number, item in enumerate(reached.linked)
             if isinstance(item, (str, os.PathLike))
         }
@@ -86,13 +89,9 @@ class KernelPickler(NumbaPickler):
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
             # Another checkout of the same sources has the file in another folder.
-            number = self._linked.get(os.fspath(obj))
-            return None if number is None else ("linked", number)
-        known_as = identity(obj)
-        if known_as in self._globals:
-            return self._globals[known_as]
+            return self._linked.get(os.fspath(obj))
         number = self._reached.number(obj)
-        return None if number is None else ("reached", number)
+        return self._globals.get(identity(obj)) or (None if number is None else ("reached", number))
 
 
 class KernelUnpickler(pickle.Unpickler):
@@ -125,15 +124,12 @@ def _not_reached(label: str) -> str:
 
 
 def _modules_at(filename: str) -> Iterator[pytypes.ModuleType]:
-    for module in tuple(sys.modules.values()):
-        if getattr(module, "__file__", None) == filename:
-            yield module
+    return (module for module in tuple(sys.modules.values()) if getattr(module, "__file__", None) == filename)
 
 
 def _numba_cuda_modules() -> Iterator[pytypes.ModuleType]:
-    for name, module in tuple(sys.modules.items()):
-        if name.startswith("numba.cuda.") and not name.startswith("numba.cuda.tests"):
-            yield module
+    ours = (name for name in tuple(sys.modules) if name.startswith("numba.cuda."))
+    return (sys.modules[name] for name in ours if not name.startswith("numba.cuda.tests"))
 
 
 def _global_name(obj: Any, modules: Iterable[pytypes.ModuleType]) -> tuple[str, str] | None:
@@ -148,9 +144,6 @@ def _global_name(obj: Any, modules: Iterable[pytypes.ModuleType]) -> tuple[str, 
 def _qualified_name(obj: Any) -> tuple[str, str] | None:
     """Return the module and the qualified name of a function or class that can be found under them."""
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
-    if not isinstance(module, str) or not isinstance(name, str):
-        return None
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return (module, name) if found is obj else None
+    if isinstance(module, str) and isinstance(name, str) and global_of(module, name) is obj:
+        return module, name
+    return None

@@ -1,48 +1,71 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A compiled kernel with external code as bytes, together with the record of what it was made of."""
+"""A compiled kernel with external code as bytes, together with what was true of all that it was made of.
+
+To find out whether that is unchanged runs hooks, which may run at any time, but no compiler and no linker.
+"""
 
 from __future__ import annotations
 
+import inspect
 import io
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.target import Target
 
+from ..compilation import asking
 from ..compiling.code_library import LinkingCodeLibrary
-from .bodies import bodies_of
+from ..protocol.asking import with_answer
+from ..protocol.call_sites import CallSite
+from ..value_fingerprint import fingerprint
+from .bodies import Body, bodies_of
 from .reachable import Reached
-from .record import Record
-from .references import KernelPickler, KernelUnpickler, NotCacheableError
+from .references import KernelPickler, KernelUnpickler, NotCacheableError, code_label, is_numba_cuda_global
+
+_Subject = Literal["content", "key", "numba-cuda"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What was true of one piece of external code, which messages call *label*.
+
+    The digest is of the ``"content"`` of the code, or of the object's link ``"key"``. Code of ``"numba-cuda"`` itself
+    has none: it differs with what a process compiles, and numba-cuda's version identifies it.
+    """
+
+    label: str
+    subject: _Subject
+    digest: bytes = b""
 
 
 @dataclass(frozen=True)
 class StoredKernel:
-    """A kernel that was saved.
-
-    Attributes
-    ----------
-    signature:
-        The types of its arguments.
-    kernel:
-        Its states, without the code library.
-    library_class, library:
-        The class and the states of its code library.
-    record:
-        What it was made of.
-    """
+    """A kernel that was saved: the types of its arguments, its states without the code library, and the class and the
+    states of that; then what it was linked for, what was true of each entry of the code library, in order, and the
+    functions that were compiled into it although it does not reach them by name."""
 
     signature: Any
     kernel: dict[str, Any]
     library_class: Any
     library: dict[str, Any]
-    record: Record
+    target: Target
+    facts: tuple[Fact, ...]
+    bodies: tuple[Body, ...]
 
     def change(self, signature: Any) -> str | None:
         """Return what changed since the kernel was saved, in words, or ``None``. Asks hooks, which may raise."""
         if self.signature != signature:
             return "its argument types have the names of other types"
-        return self.record.change(self.library.get("entries", ()))
+        for body in self.bodies:
+            if body.changed:
+                return f"{body.module}.{body.name}, which is compiled into it, changed"
+        for fact, entry in zip(self.facts, self.library.get("entries", ()), strict=True):
+            if _fact(entry, self.target, fact.subject).digest != fact.digest:
+                return f"the code of {fact.label} changed"
+        return None
 
     def states(self) -> dict[str, Any]:
         """Return what numba-cuda rebuilds the kernel from."""
@@ -50,13 +73,8 @@ class StoredKernel:
 
 
 def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
-    """Return *kernel*, which was just linked, as bytes, with the record of its external code.
-
-    Raises
-    ------
-    NotCacheableError
-        If another process could not find out whether it changed.
-    """
+    """Return *kernel*, which was just linked, as bytes. Raises `NotCacheableError` if another process could not find
+    out whether it changed."""
     if reached.unknown is not None:
         raise NotCacheableError(reached.unknown)
     library = kernel._codelibrary
@@ -66,16 +84,68 @@ def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
     pickler = KernelPickler(file, reached, entries)
     kernel_states = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     target = states.get("target") or Target((0, 0))
-    record = Record.of(entries, target, bodies_of(library, kernel.py_func, reached))
+    bodies = bodies_of(library, kernel.py_func, reached)
+    facts = tuple(_fact(entry, target) for entry in entries)
     if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
-    pickler.dump((signature, kernel_states, library._reduce_class(), states, record))
+    pickler.dump((signature, kernel_states, library._reduce_class(), states, target, facts, bodies))
     return file.getvalue()
 
 
 def load_kernel(data: bytes, reached: Reached) -> StoredKernel:
-    """Return the kernel that `dump_kernel` wrote, with references to what is *reached* now.
-
-    *data* is unpickled: it must come from a store that nobody else can write to.
-    """
+    """Return the kernel that `dump_kernel` wrote, with references to what is *reached* now. *data* is unpickled: it
+    must come from a store that nobody else can write to."""
     return StoredKernel(*KernelUnpickler(io.BytesIO(data), reached).load())
+
+
+def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
+    """Return what is true of *entry* now, as its hooks say; *subject* is that of an earlier fact of it."""
+    if isinstance(entry, CallSite):
+        return _fact_of_call(entry, target, subject)
+    is_path = isinstance(entry, (str, os.PathLike))
+    if subject is None:
+        subject = "numba-cuda" if not is_path and is_numba_cuda_global(entry) else "content"
+    label = os.fspath(entry) if is_path else code_label(entry)
+    return Fact(label, subject, _content((from_item(entry),), target) if subject == "content" else b"")
+
+
+def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> Fact:
+    link_key = site.callee.link_key
+    key, code = b"", None
+    if link_key is not None:
+        with asking(target):
+            code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
+            key = fingerprint(link_key(*site.argtypes), code)
+    if subject is None:
+        by_key = link_key is not None and code is not None and with_answer(site, target).answer.in_memory
+        subject = "key" if by_key else "content"
+    content = b"" if subject == "key" else _content(with_answer(site, target).answer.inputs(), target)
+    return Fact(str(site), subject, fingerprint(key, content, _meaning(site, target)))
+
+
+def _meaning(site: CallSite, target: Target) -> Any:
+    """Return which C function a device callable says that the call means."""
+    says = getattr(site.callee.obj, "__numba_cuda_call__", None)
+    if says is None:
+        return None
+    signature = inspect.signature(says)
+    # A call to one of the object's methods has other parameters. The method's own meaning follows from the attributes
+    # and the code of the object, which are parts of the kernel's key.
+    by_name = [name for name, parameter in signature.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    split = len(site.argtypes) - len(by_name)
+    try:
+        call = signature.bind(
+            *site.argtypes[:split], **dict(zip(by_name, site.argtypes[max(split, 0) :], strict=False))
+        )
+    except TypeError:
+        return None
+    with asking(target):
+        return says(*call.args, **call.kwargs)
+
+
+def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:
+    from numba.cuda.cudadrv.external_code.compile import programs
+
+    inputs = tuple(inputs)
+    callbacks = [(each.setup_callback is not None, each.teardown_callback is not None, each.nrt) for each in inputs]
+    return fingerprint(callbacks, [programs.fingerprint(each, target) for each in inputs])

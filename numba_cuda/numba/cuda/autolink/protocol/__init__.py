@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The protocol: which objects a function calls, and what they answer when they are asked for their code.
 
-An object takes part by having a method ``__numba_cuda_link__(*argtypes)``. It is called with the Numba types of a
-call's arguments and returns what to link: nothing (``None``), one item, or an iterable of items. An item is a
-``numba.cuda`` ``LinkableCode``, a ``cuda.core.ObjectCode`` or a path whose suffix tells its kind.
-
-A `CallSite` is asked once, where the compiler finds it; from then on it travels with its answer, as an `AskedCall`.
+`hooks` describes how an object takes part. A `CallSite` is asked once, where the compiler finds it; from then on it
+travels with its answer, as an `AskedCall`.
 
 ====================  ==========================================================================================
 ``hooks``             the hooks that objects implement, as protocols for type checkers

@@ -7,6 +7,7 @@ import itertools
 import os
 import weakref
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -23,34 +24,15 @@ Item = LinkInput | str | os.PathLike[str]
 Question = tuple[tuple[Any, ...], Target]
 
 
+@dataclass(frozen=True, eq=False)
 class Answer:
-    """What an object returned for one signature and target.
+    """What an object returned for one signature and target: code in memory, and paths, whose files are read for each
+    link, so that the next kernel sees an edited file."""
 
-    Code in memory is kept as it was returned. A path stays a path, and its file is read for each link, so that the
-    next kernel sees an edited file.
-
-    Attributes
-    ----------
-    seconds:
-        How long the object took to answer.
-    stored:
-        Whether the answer came from disk, where it was stored for the same link key, and the object was not asked.
-
-    code:
-        The digest of the object's code, before it was asked: it may remember things while it answers.
-
-    Raises
-    ------
-    LinkInputError
-        If a file is missing or is not code that can be linked: an error of the call, not of a later link.
-    """
-
-    def __init__(self, items: tuple[Item, ...], seconds: float = 0.0, stored: bool = False, code: bytes | None = None):
-        self._items = items
-        self.seconds = seconds
-        self.stored = stored
-        self.code = code
-        self.inputs()
+    items: tuple[Item, ...]
+    seconds: float = 0.0  # that the object took to answer
+    stored: bool = False  # for the same link key, on disk: the object was not asked
+    code: bytes | None = None  # the digest of the object's code, before it was asked: it may remember things then
 
     @property
     def in_memory(self) -> bool:
@@ -60,22 +42,19 @@ class Answer:
             and item.kind is not kinds.CUDA
             and item.setup_callback is None
             and item.teardown_callback is None
-            for item in self._items
+            for item in self.items
         )
 
     def difference_from(self, later: Answer) -> str:
         """Return how a *later* answer to the same question differs; empty if it is the same code."""
-        before, now = self._items, later._items
-        if len(before) != len(now):
-            return f"first {len(before)} pieces of code, then {len(now)}"
-        for one, other in zip(before, now, strict=True):
-            if one != other:
-                return f"first {_described(one)}, then {_described(other)}"
-        return ""
+        if len(self.items) != len(later.items):
+            return f"first {len(self.items)} pieces of code, then {len(later.items)}"
+        pairs = zip(self.items, later.items, strict=True)
+        return next((f"first {_described(one)}, then {_described(two)}" for one, two in pairs if one != two), "")
 
     def inputs(self) -> tuple[LinkInput, ...]:
-        """Return the code as link inputs, in the order in which it was returned; files are read now."""
-        return tuple(item if isinstance(item, LinkInput) else from_item(item) for item in self._items)
+        """Return the code in its order; files are read now. Raise `LinkInputError` if one is not code to link."""
+        return tuple(item if isinstance(item, LinkInput) else from_item(item) for item in self.items)
 
 
 def _described(item: Item) -> str:
@@ -85,52 +64,39 @@ def _described(item: Item) -> str:
 
 
 def items_of(returned: Any) -> tuple[Any, ...]:
-    """Return the items that a hook *returned*: none for ``None``, one, or those of an iterable.
-
-    Raises
-    ------
-    LinkInputError
-        If *returned* is something else.
-    """
+    """Return the items that a hook *returned*: none for ``None``, one, or those of an iterable. Raise `LinkInputError`
+    if it is something else."""
     if returned is None:
         return ()
     if is_item(returned):
         return (returned,)
     if isinstance(returned, Iterable) and not isinstance(returned, (bytes, bytearray, memoryview, Mapping)):
         items = tuple(itertools.islice(returned, _MOST_ITEMS + 1))
-        if len(items) > _MOST_ITEMS:
-            raise LinkInputError(
-                f"got {type(returned).__name__} {safe_repr(returned)} with more than {_MOST_ITEMS} items, expected an"
-                " iterable that ends"
-            )
-        return items
+        if len(items) <= _MOST_ITEMS:
+            return items
+        raise LinkInputError(
+            f"got {type(returned).__name__} {safe_repr(returned)} with more than {_MOST_ITEMS} items, expected an"
+            " iterable that ends"
+        )
     raise LinkInputError.unknown_item(returned)
 
 
-class AnswerMemory:
-    """Answers by callee and question, for as long as all objects live that tell the callee apart.
+class AnswerMemory(dict[Identity, tuple[dict[Question, Answer], list[Any]]]):
+    """Answers by callee and question, for as long as all objects live that identify the callee.
 
-    Those are the object itself; of a bound method its owner and its function. When one of them dies the answers go,
-    before another object can get its identity. An object that cannot be referred to weakly is kept alive instead.
+    When one of them dies the answers go, before another object can get its identity. An object that cannot be referred
+    to weakly is kept alive instead.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[Identity, tuple[dict[Question, Answer], list[Any]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._known)
 
     def of(self, callee: Callee) -> dict[Question, Answer]:
         """Return the answers of *callee*, to be read and added to."""
-        known = self._known.get(callee.identity)
-        if known is None:
+        if callee.identity not in self:
             # The weak references live here, and so run their callback only while there is something to forget.
-            known = {}, [self._reference(each, callee.identity) for each in callee.told_apart_by]
-            self._known[callee.identity] = known
-        return known[0]
+            self[callee.identity] = {}, [self._reference(each, callee.identity) for each in callee.identified_by]
+        return self[callee.identity][0]
 
     def _reference(self, obj: Any, identity: Identity) -> Any:
         try:
-            return weakref.ref(obj, lambda _: self._known.pop(identity, None))
+            return weakref.ref(obj, lambda _: self.pop(identity, None))
         except TypeError:
             return obj

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import threading
 import time
@@ -42,18 +43,13 @@ class AskedCall(CallSite):
         return CallSite(self.callee, self.argtypes, self.filename, self.line, self.function)
 
     def __reduce__(self) -> Any:
-        return _site, (self.site,)
-
-
-def _site(site: CallSite) -> CallSite:
-    return site
+        return CallSite, tuple(vars(self.site).values())
 
 
 class _InProgress(threading.local):
     """The questions that objects are answering on this thread."""
 
-    def __init__(self) -> None:
-        self.questions: list[tuple[Callee, tuple[Any, ...], Target]] = []
+    questions: tuple[tuple[Callee, tuple[Any, ...], Target], ...] = ()
 
 
 _memory = AnswerMemory()
@@ -63,67 +59,47 @@ _in_progress = _InProgress()
 def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     """Return the answer of *callee* for a call with *argtypes*; ask once for each signature and target.
 
-    Raises
-    ------
-    HookError
-        If the object raises, returns what cannot be linked, or compiles a call to itself; where the cache is verified,
-        also if it answers otherwise than before. It does not name the call site, which the caller knows.
+    Raise `HookError`, without the call site, which the caller knows: if the object raises, returns what cannot be
+    linked, or compiles a call to itself; where the cache is verified, also if it answers otherwise than before.
     """
-    answers = _memory.of(callee)
-    question = (argtypes, target)
-    being_asked = (callee, argtypes, target) in _in_progress.questions
+    answers, question = _memory.of(callee), (argtypes, target)
+    outer = _in_progress.questions
+    being_asked = (callee, *question) in outer
     if question in answers:
         if current_store().settings.verify and not being_asked:
             _verify(callee, argtypes, target, answers[question])
     elif being_asked:
         raise AskedAgainError(callee, argtypes, "is asked again while it is still answering")
     else:
-        _in_progress.questions.append((callee, argtypes, target))
+        _in_progress.questions = (*outer, (callee, *question))
         try:
             answers[question] = _answer(callee, argtypes, target)
         finally:
-            _in_progress.questions.pop()
+            _in_progress.questions = outer
     return answers[question]
 
 
 def with_answer(call: CallSite, target: Target) -> AskedCall:
-    """Return *call* with its answer for *target*.
+    """Return *call* with its answer for *target*; raise `HookError` as `ask` does.
 
-    A call that was asked for this target is returned as it is. The called object is asked only where there is no such
-    answer: by the compiler, when it finds the call; for a link for another target than the compilation's, as
-    ``get_cubin(cc=...)`` makes it; and for a kernel loaded from a cache, whose calls come without answers.
-
-    Raises
-    ------
-    HookError
-        As `ask`. It does not name the call site, which the caller knows.
+    The called object is asked only where there is no such answer: by the compiler, when it finds the call; for a link
+    for another target than the compilation's, as ``get_cubin(cc=...)`` makes it; and for a kernel loaded from a cache,
+    whose calls come without answers.
     """
     if isinstance(call, AskedCall) and call.target == target:
         return call
-    answer = ask(call.callee, call.argtypes, target)
-    return AskedCall(call.callee, call.argtypes, call.filename, call.line, call.function, target, answer)
+    return AskedCall(**vars(call.site), target=target, answer=ask(call.callee, call.argtypes, target))
 
 
 def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
-    """Call the hook of *callee*, whatever it answered before, and remember nothing.
-
-    Raises
-    ------
-    HookError
-        If the object raises or returns what cannot be linked.
-    """
+    """Call the hook of *callee*, whatever it answered before, and remember nothing; raise `HookError` as `ask` does."""
     with _hook_errors(callee, argtypes):
         return _fitting(Answer(_call_hook(callee, argtypes, target)), target)
 
 
 def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
-    """Return the link key of *callee* for a call with *argtypes*; None if it has none.
-
-    Raises
-    ------
-    HookError
-        If its ``__numba_cuda_link_key__`` raises.
-    """
+    """Return the link key of *callee* for a call with *argtypes*; None if it has none. Raise `HookError` if its
+    ``__numba_cuda_link_key__`` raises."""
     if callee.link_key is None:
         return None
     with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
@@ -133,31 +109,24 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
 def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     key = link_key(callee, argtypes, target)
     code = callee.code_digest() if key is not None else None
-    asked = False
-
-    def ask_object() -> tuple[Item, ...]:
-        nonlocal asked
-        asked = True
-        return _call_hook(callee, argtypes, target)
-
     start = time.perf_counter()
     with _hook_errors(callee, argtypes):
         if key is None:
-            items = ask_object()
+            items, was_stored = _call_hook(callee, argtypes, target), False
         else:
             from .stored_answers import stored
 
-            items = stored(callee, code, key, argtypes, target, ask_object)
-        return _fitting(Answer(items, time.perf_counter() - start, stored=not asked, code=code), target)
+            ask_object = functools.partial(_call_hook, callee, argtypes, target)
+            items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
+        return _fitting(Answer(items, time.perf_counter() - start, was_stored, code), target)
 
 
 def _fitting(answer: Answer, target: Target) -> Answer:
-    """Return *answer*, whose finished code must fit the target."""
-    finished = [link_input for link_input in answer.inputs() if link_input.kind is not kinds.CUDA]
-    if finished:
-        from numba.cuda.cudadrv.external_code.link.fit import misfit
+    """Return *answer*, whose files must exist, and whose finished code must fit the target."""
+    for link_input in answer.inputs():
+        if link_input.kind is not kinds.CUDA:
+            from numba.cuda.cudadrv.external_code.link.fit import misfit  # which CUDA C++ does not need
 
-        for link_input in finished:
             if why := misfit(link_input, target):
                 raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit: {why}")
     return answer
@@ -173,9 +142,8 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
 
 def _named(callee: Callee, link_input: LinkInput) -> LinkInput:
     """Return *link_input*; if it has no name, it is called after the object."""
-    if not link_input.name.startswith("<unnamed"):
-        return link_input
-    return dataclasses.replace(link_input, name=f"{callee.name}{link_input.kind.suffixes[0]}")
+    name = f"{callee.name}{link_input.kind.suffixes[0]}"
+    return dataclasses.replace(link_input, name=name) if link_input.name.startswith("<unnamed") else link_input
 
 
 @contextlib.contextmanager
@@ -201,8 +169,7 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
 
 def _verify(callee: Callee, argtypes: tuple[Any, ...], target: Target, before: Answer) -> None:
     """Ask again, and refuse an answer that differs from the one *before*: what is cached would be one of several."""
-    difference = before.difference_from(_answer(callee, argtypes, target))
-    if difference:
+    if difference := before.difference_from(_answer(callee, argtypes, target)):
         raise HookError(
             callee,
             argtypes,

@@ -11,33 +11,20 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.typing.templates import Signature
+from numba.cuda.typing.typeof import typeof
 
 from ..compilation import compilation
 from .callee import HOOK, Callee, attribute_of, find_callee
 
-# What a variable stands for whose definitions do not name one constant.
-_UNKNOWN: Any = object()
-
 
 @dataclass(frozen=True)
 class CallSite:
-    """One call of an object that provides linkable code.
-
-    Two are equal if object, argument types and place are the same.
-
-    Attributes
-    ----------
-    callee:
-        The object that answers for the call.
-    argtypes:
-        The Numba types of the arguments, in the order of the callee's parameters.
-    filename, line, function:
-        Where the call is.
-    """
+    """One call of an object that provides linkable code. Two are equal if object, argument types and place are."""
 
     callee: Callee
-    argtypes: tuple[Any, ...]
+    argtypes: tuple[Any, ...]  # the final ones, in the order of the callee's parameters
     filename: str
     line: int
     function: str
@@ -92,42 +79,30 @@ class CallSites:
                     yield call, site
 
     def _from_definitions(self, func: ir.Var, func_type: types.Type) -> list[Callee]:
-        callee = find_callee(self._value(func))
+        callee = find_callee(constant_of(self._func_ir, func))
         if callee is None and isinstance(func_type, types.BoundFunction):
-            callee = find_callee(self._owner(func))
+            definition = guard(get_definition, self._func_ir, func)
+            if isinstance(definition, ir.Expr) and definition.op == "getattr":  # of the object whose method it is
+                callee = find_callee(constant_of(self._func_ir, definition.value))
         return [callee] if callee else []
 
-    def _owner(self, func: ir.Var) -> Any:
-        """Return the object whose method *func* is."""
-        definition = self._definition(func)
-        is_attribute = isinstance(definition, ir.Expr) and definition.op == "getattr"
-        return self._value(definition.value) if is_attribute else _UNKNOWN
 
-    def _definition(self, var: ir.Var) -> Any:
-        try:
-            return self._func_ir.get_definition(var)
-        except KeyError:  # none, or several
-            return _UNKNOWN
-
-    def _value(self, var: ir.Var) -> Any:
-        """Return the Python object that the IR variable *var* stands for."""
-        definition = self._definition(var)
-        if isinstance(definition, (ir.Global, ir.FreeVar, ir.Const)):
-            return definition.value
-        if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
-            return _UNKNOWN
-        value = self._value(definition.value)
-        if definition.op == "getattr" and value is not _UNKNOWN:
-            try:
-                return getattr(value, definition.attr)
-            except Exception:  # typing found the attribute; Python need not have it
-                return _UNKNOWN
-        if definition.op == "static_getitem":
-            try:
-                return value[definition.index] if isinstance(value, tuple) else _UNKNOWN
-            except (IndexError, TypeError):
-                return _UNKNOWN
+def constant_of(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
+    """Return the Python object that the IR variable *var* stands for; None if its definitions do not name one."""
+    definition = guard(get_definition, func_ir, var)
+    if isinstance(definition, (ir.Global, ir.FreeVar, ir.Const)):
+        return definition.value
+    if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
+        return None
+    value = constant_of(func_ir, definition.value)
+    if value is None or definition.op == "cast":
         return value
+    try:
+        if definition.op == "getattr":
+            return getattr(value, definition.attr)
+        return value[definition.index] if isinstance(value, tuple) else None
+    except Exception:  # typing found the attribute or element; Python need not have it
+        return None
 
 
 def callees_of_type(func_type: types.Type) -> list[Callee]:
@@ -136,34 +111,26 @@ def callees_of_type(func_type: types.Type) -> list[Callee]:
     objects = [getattr(func_type, "numba_cuda_link_object", None)]
     in_progress = compilation()
     if in_progress is not None:
-        objects += in_progress.objects.get(receiver, ())
+        objects += in_progress.objects.get(receiver, {}).values()
     if isinstance(func_type, types.Dispatcher):
         objects.append(func_type.dispatcher)
     elif isinstance(func_type, types.BaseFunction):
         objects.append(func_type.typing_key)
     objects.append(getattr(func_type, "instance_class", None))
     callees = [callee for callee in map(find_callee, objects) if callee is not None]
-    if not callees:
-        by_type = find_callee(receiver)
-        callees = [by_type] if by_type else []
-    return callees
+    by_type = None if callees else find_callee(receiver)
+    return [by_type] if by_type else callees
 
 
 def argument_types(signature: Signature) -> tuple[Any, ...]:
-    """Return the types of a call's arguments in the order of the callee's parameters.
-
-    Defaults are included, and ``*args`` come one by one.
-    """
+    """Return the types of a call's arguments in the order of the callee's parameters: defaults are included, and
+    ``*args`` come one by one."""
     argtypes: list[Any] = []
     for argtype in signature.args:
         if isinstance(argtype, (types.StarArgTuple, types.StarArgUniTuple)):
             argtypes.extend(argtype.types)
-        elif isinstance(argtype, types.Omitted):
-            from numba.cuda.typing.typeof import typeof
-
-            argtypes.append(typeof(argtype.value))
         else:
-            argtypes.append(argtype)
+            argtypes.append(typeof(argtype.value) if isinstance(argtype, types.Omitted) else argtype)
     return tuple(argtypes)
 
 
@@ -176,4 +143,4 @@ def note_objects(numba_type: types.Type, value: Any) -> None:
         for element_type, element in zip(getattr(numba_type, "types", ()), value, strict=False):
             note_objects(element_type, element)
     elif not inspect.isclass(value) and attribute_of(value, HOOK) is not None:
-        in_progress.note_object(numba_type, value)
+        in_progress.objects.setdefault(numba_type, {})[id(value)] = value

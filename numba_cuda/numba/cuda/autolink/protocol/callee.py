@@ -18,30 +18,23 @@ HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
 _NO_SUCH_NAME = "_numba_cuda_link_asks_for_a_name_that_nothing_has"
 
-# The id() of an object; of a bound method, those of its owner and its function.
+# The id() of an object while it lives; of a bound method, which is a new object at every access, those of its parts.
 Identity = tuple[int, ...]
 
 
 class Callee:
     """An object with linkable code. Two are equal if they are the same object, or the same method of one object.
 
-    Attributes
-    ----------
-    obj:
-        The object itself, which is kept alive.
-    hook:
-        Its ``__numba_cuda_link__``.
-    identity, told_apart_by:
-        As `identity` returns it: unique while the objects in ``told_apart_by`` live.
+    ``identity`` identifies it while the objects in ``identified_by`` live.
     """
 
-    __slots__ = ("hook", "identity", "obj", "told_apart_by")
+    __slots__ = ("hook", "identified_by", "identity", "obj")
 
     def __init__(self, obj: Any, hook: Callable[..., Any]):
         self.obj = obj
         self.hook = hook
-        self.told_apart_by = _told_apart_by(obj)
-        self.identity = tuple(map(id, self.told_apart_by))
+        self.identified_by = _identified_by(obj)
+        self.identity = tuple(map(id, self.identified_by))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Callee) and self.identity == other.identity
@@ -98,22 +91,20 @@ def _name_of(obj: Any) -> str:
     return name if isinstance(name, str) else type(obj).__name__
 
 
-def _told_apart_by(obj: Any) -> tuple[Any, ...]:
-    """Return the objects that identify *obj*: of a bound method, which is a new object at every access, its parts."""
+def _identified_by(obj: Any) -> tuple[Any, ...]:
     owner, function = attribute_of(obj, "__self__"), attribute_of(obj, "__func__")
     return (obj,) if owner is None or function is None else (owner, function)
 
 
 def identity(obj: Any) -> Identity:
-    """Return what identifies *obj* while it lives: its ``id()``; of a bound method, those of its owner and function."""
-    return tuple(map(id, _told_apart_by(obj)))
+    """Return what identifies *obj* while it lives."""
+    return tuple(map(id, _identified_by(obj)))
 
 
 def find_callee(obj: Any) -> Callee | None:
     """Return the object that answers for a call to *obj*, or None if there is none.
 
-    For a bound method that is the method itself, else its owner; for a dispatcher the dispatcher, else its Python
-    function.
+    For a bound method that is the method, else its owner; for a dispatcher the dispatcher, else its Python function.
     """
     for candidate in (obj, attribute_of(obj, "__self__"), attribute_of(obj, "py_func")):
         if candidate is not None:
@@ -129,29 +120,25 @@ def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:
         static = inspect.getattr_static(obj, name, None)
         if not isinstance(static, (classmethod, staticmethod)) and not hasattr(type(obj), name):
             return None
-    found: Callable[..., Any] | None = attribute_of(obj, name)
-    return found
+    return attribute_of(obj, name)
 
 
 def attribute_of(obj: Any, name: str) -> Any:
-    """Return the attribute *name* of *obj*, or None. Of an object that answers to every name, as mocks and proxies do,
-    or that raises for unknown names, only attributes count that are really there; one that raises is a function that
-    raises when it is called."""
+    """Return the attribute *name* of *obj*, or None; for one that raises, a function that raises when it is called.
+
+    Of an object that answers to every name, as mocks and proxies do, or that raises for unknown names, only attributes
+    count that are really there.
+    """
     try:
-        found = getattr(obj, name, None)
+        if (found := getattr(obj, name, None)) is None:
+            return None
     except Exception as error:
         found = functools.partial(_raise, error)
-    if found is None or _answers_as_expected(obj):
-        return found
-    return None if inspect.getattr_static(obj, name, None) is None else found
-
-
-def _answers_as_expected(obj: Any) -> bool:
-    """Whether *obj* has no attribute of a name that nothing has, and says so with an `AttributeError`."""
     try:
-        return not hasattr(obj, _NO_SUCH_NAME)
+        answers_to_all = hasattr(obj, _NO_SUCH_NAME)
     except Exception:
-        return False
+        answers_to_all = True
+    return None if answers_to_all and inspect.getattr_static(obj, name, None) is None else found
 
 
 def _raise(error: Exception, *_: Any) -> NoReturn:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import TypingError
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 class HookError(Exception):
     """A ``__numba_cuda_link__`` gave no usable answer. It becomes a `CallError` where the call site is known.
 
-    Attributes
-    ----------
-    callee, argtypes:
-        The object, and the Numba types that it was asked with.
-    raised_at:
-        File, line and function in which its hook raised an exception, or None.
+    ``callee`` is the object, ``argtypes`` are the Numba types that it was asked with, and ``raised_at`` is the file,
+    line and function in which its hook raised an exception, or None.
     """
 
     def __init__(self, callee: Callee, argtypes: tuple[Any, ...], message: str, raised_at: str | None = None):
@@ -38,9 +34,8 @@ class HookError(Exception):
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
         text = f"{self.callee.name}.__numba_cuda_link__({signature}) {self}\n  object: {self.callee}"
-        if self.raised_at:
-            text += f"\n  raised at: {self.raised_at}"
-        return f"{text}\n  called at: {call_site.place}"
+        raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
+        return f"{text}{raised_at}\n  called at: {call_site.place}"
 
 
 class AskedAgainError(HookError):
@@ -50,12 +45,7 @@ class AskedAgainError(HookError):
 class CallError(TypingError):
     """A called object provides no linkable code for these argument types: a typing error at the line of the call.
 
-    Attributes
-    ----------
-    call_site:
-        The `CallSite`.
-    hook_error:
-        The `HookError`. The object's own exception is ``__cause__``.
+    ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
     """
 
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
@@ -73,26 +63,28 @@ _OWN_FOLDERS = (
 
 def raised_at(error: BaseException) -> str | None:
     """Return file, line and function of the innermost frame of *error*, or None if every frame is this package's."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return _described(frames[-1]) if _outside(frames) else None
-
-
-def raised_by_user_code(error: BaseException) -> str:
-    """Return file and line of the innermost frame of *error* that is not this package's, else of the innermost one."""
-    frames = traceback.extract_tb(error.__traceback__)
-    frame = (_outside(frames) or frames)[-1]
-    return f"{frame.filename}:{frame.lineno}"
+    frames, outside = _frames(error)
+    return _described(frames[-1]) if outside else None
 
 
 def raised_by_hook(error: BaseException) -> str | None:
     """Return file, line and function of the outermost frame of *error* that is not this package's, or None."""
-    outside = _outside(traceback.extract_tb(error.__traceback__))
+    outside = _frames(error)[1]
     return _described(outside[0]) if outside else None
+
+
+def raised_by_user_code(error: BaseException) -> str:
+    """Return file and line of the innermost frame of *error* that is not this package's, else of the innermost one."""
+    frames, outside = _frames(error)
+    frame = (outside or frames)[-1]
+    return f"{frame.filename}:{frame.lineno}"
 
 
 def _described(frame: traceback.FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno} in {frame.name}"
 
 
-def _outside(frames: Iterable[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
-    return [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDERS)]
+def _frames(error: BaseException) -> tuple[Sequence[traceback.FrameSummary], Sequence[traceback.FrameSummary]]:
+    """Return the frames of *error*, and those of them that are not this package's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames, [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDERS)]

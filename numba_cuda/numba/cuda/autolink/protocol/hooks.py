@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from ..device_callable.extern import Extern
 
-# One piece of code to link. A path's suffix says what kind of code the file holds. A Union of forward references:
-# the simulator can import this module too.
+# One piece of code to link. A Union of forward references: the simulator can import this module too.
 LinkItem: TypeAlias = Union["LinkableCode", "ObjectCode", str, "os.PathLike[str]"]
 # What a __numba_cuda_link__ may return.
 LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
@@ -37,13 +36,9 @@ class SupportsLink(Protocol):
     def __numba_cuda_link__(self, *argtypes: Any, **named: Any) -> LinkItems:
         """Return the code that a call with arguments of the Numba types *argtypes* needs.
 
-        It is called once for each object, signature and target, while a kernel is compiled. `current_target` returns
-        what the code must fit.
-
-        Parameters
-        ----------
-        *argtypes : Numba types
-            The final types of the call's arguments in the order of the callee's parameters.
+        It is called once for each object, signature and target, while a kernel is compiled: with the final types of the
+        call's arguments, in the order of the callee's parameters. `current_target` returns what the code must fit. Any
+        exception refuses the signature: a `CallError` at the line of the call.
 
         Returns
         -------
@@ -51,11 +46,6 @@ class SupportsLink(Protocol):
             A ``LinkableCode`` (`CUDASource`, `Bitcode`, ``cuda.LTOIR``, ``cuda.PTXSource``, ``cuda.CUSource``,
             ``cuda.Cubin``, ``cuda.Fatbin``, ``cuda.Object``, ``cuda.Archive``), a ``cuda.core.ObjectCode``, or the path
             of a file whose suffix tells its kind; several of these, a generator included; or nothing.
-
-        Raises
-        ------
-        Exception
-            Any exception refuses the signature: a `CallError` at the line of the call.
         """
 
 
@@ -64,18 +54,11 @@ class SupportsLinkKey(Protocol):
     """An object whose code is remembered on disk, so that it is not generated again."""
 
     def __numba_cuda_link_key__(self, *argtypes: Any, **named: Any) -> object:
-        """Return a value that stands for everything that affects the code for *argtypes*.
+        """Return a value that stands for everything that affects the code for *argtypes*, Numba types as for
+        ``__numba_cuda_link__``.
 
-        Parameters
-        ----------
-        *argtypes : Numba types
-            As for ``__numba_cuda_link__``.
-
-        Returns
-        -------
-        object
-            A number, string, dtype, Numba type or the like, or a tuple of them: equal in every process, and different
-            wherever the code is. ``None``: the code is not remembered.
+        It is a number, string, dtype, Numba type or the like, or a tuple of them: equal in every process, and different
+        wherever the code is. ``None``: the code is not remembered.
         """
 
 
@@ -86,10 +69,6 @@ class SupportsCall(Protocol):
     def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern:
         """Return the C function for a call with arguments of the Numba types *argtypes*.
 
-        It has the parameters of the call: keywords and defaults work as in Python.
-
-        Raises
-        ------
-        Exception
-            Any exception refuses the signature: a typing error at the line of the call.
+        It has the parameters of the call: keywords and defaults work as in Python. Any exception refuses the signature:
+        a typing error at the line of the call.
         """

@@ -8,11 +8,13 @@ the digest of the file. Answers with callbacks are not stored.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import astuple
+from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
@@ -21,61 +23,56 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import tool_versions
 from ..python_code import file_digest
 from ..value_fingerprint import UnknownValueError, fingerprint
-
-if TYPE_CHECKING:
-    from .answers import Item
-    from .callee import Callee
+from .answers import Item, Question
+from .callee import Callee
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _KINDS = {kind.name: kind for kind in kinds.KINDS}
 # Stored in place of an answer that bytes cannot express. The object is asked in each process.
-_NOT_STORABLE = bytes(8)
+_NOT_STORABLE = b"null"
 
 
 def stored(
-    callee: Callee,
-    code: bytes | None,
-    link_key: Any,
-    argtypes: tuple[Any, ...],
-    target: Target,
-    ask: Callable[[], tuple[Item, ...]],
-) -> tuple[Item, ...]:
-    """Return the items that any process stored for the same *link_key* and *code*, else what *ask* returns now."""
-    answers: list[tuple[Item, ...]] = []
+    callee: Callee, code: bytes | None, link_key: Any, question: Question, ask: Callable[[], tuple[Item, ...]]
+) -> tuple[tuple[Item, ...], bool]:
+    """Return the items that any process stored for the same *link_key* and *code*, and True; else what *ask* returns
+    now, and False."""
+    asked: list[tuple[Item, ...]] = []
 
     def build() -> bytes:
-        answers.append(ask())
-        return _packed(answers[0])
+        asked.append(ask())
+        return _packed(asked[0])
 
     try:
         if code is None:
-            raise UnknownValueError("the code of its hook cannot be told apart from other code")
-        key = _key(callee, code, link_key, argtypes, target)
+            raise UnknownValueError("the code of its hook cannot be fingerprinted")
+        key = _key(callee, code, link_key, question)
     except UnknownValueError as error:
         logger.info("the answer of %s is not stored: %s", callee.name, error)
-        return ask()
+        return ask(), False
     data = current_store().fetch(key, build).data
-    if data == _NOT_STORABLE:
-        return answers[0] if answers else ask()
+    if asked or data == _NOT_STORABLE:
+        return asked[0] if asked else ask(), False
     items = _unpacked(data)
-    if items is None:
-        items = ask()  # it had generated a file, which is gone or edited
-        current_store().put(key, _packed(items))
-    return items
+    if items is not None:
+        return items, True
+    items = ask()  # it had generated a file, which is gone or edited
+    current_store().put(key, _packed(items))
+    return items, False
 
 
-def _key(callee: Callee, code: bytes, link_key: Any, argtypes: tuple[Any, ...], target: Target) -> CacheKey:
+def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> CacheKey:
+    argtypes, target = question
     owner = callee.obj if hasattr(callee.obj, "__qualname__") else type(callee.obj)
     return CacheKey(
         "answer",
         callee.name,
         (
-            ("format", "3"),
+            ("format", "4"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
             ("code", code),
             ("link key", f"{fingerprint(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
@@ -89,46 +86,32 @@ def _key(callee: Callee, code: bytes, link_key: Any, argtypes: tuple[Any, ...], 
 
 
 def _packed(items: tuple[Item, ...]) -> bytes:
-    described: list[dict[str, Any]] = []
-    codes = []
-    for item in items:
-        if not isinstance(item, LinkInput):
-            described.append({"path": os.fsdecode(item), "digest": file_digest(item)})
-            continue
-        if item.setup_callback is not None or item.teardown_callback is not None:
-            return _NOT_STORABLE
-        options = item.options
-        described.append(
-            {
-                "kind": item.kind.name,
-                "name": item.name,
-                "nrt": item.nrt,
-                "size": len(item.code),
-                "options": [options.include_paths, options.defines, options.options, options.unit],
-            }
-        )
-        codes.append(item.code)
+    if any(isinstance(item, LinkInput) and (item.setup_callback or item.teardown_callback) for item in items):
+        return _NOT_STORABLE
     try:
-        header = json.dumps(described).encode()
+        return json.dumps([_described(item) for item in items]).encode()
     except TypeError:  # of options that JSON cannot express
         return _NOT_STORABLE
-    return b"".join((len(header).to_bytes(8, "little"), header, *codes))
+
+
+def _described(item: Item) -> dict[str, Any]:
+    if not isinstance(item, LinkInput):
+        return {"path": os.fsdecode(item), "digest": file_digest(item)}
+    code = base64.b64encode(item.code).decode()
+    return {"kind": item.kind.name, "name": item.name, "nrt": item.nrt, "code": code, "options": astuple(item.options)}
 
 
 def _unpacked(data: bytes) -> tuple[Item, ...] | None:
     """Return the items in *data*; None if one is a file that is not as it was."""
-    start = 8 + int.from_bytes(data[:8], "little")
     items: list[Item] = []
-    for item in json.loads(data[8:start]):
-        if "path" in item:
-            if item["digest"] is None or file_digest(item["path"]) != item["digest"]:
-                return None
+    for item in json.loads(data):
+        if "path" not in item:
+            code, options = base64.b64decode(item["code"]), CompileOptions(*_tuples(item["options"]))
+            items.append(LinkInput(_KINDS[item["kind"]], code, options, item["name"], nrt=item["nrt"]))
+        elif item["digest"] is not None and item["digest"] == file_digest(item["path"]):
             items.append(item["path"])
-            continue
-        code = data[start : start + item["size"]]
-        start += item["size"]
-        options = CompileOptions(*_tuples(item["options"]))
-        items.append(LinkInput(_KINDS[item["kind"]], code, options, item["name"], nrt=item["nrt"]))
+        else:
+            return None
     return tuple(items)
 
 

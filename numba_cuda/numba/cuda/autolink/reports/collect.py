@@ -9,8 +9,8 @@ import functools
 import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from numba.cuda.cudadrv.external_code.compile import dispatch
-from numba.cuda.cudadrv.external_code.formats.cubin_resources import Resources, resources
+from numba.cuda.cudadrv.external_code.compile.programs import compiled
+from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -38,8 +38,8 @@ def of_facts(
     parts = [part for code in codes for part in code.parts or (code,)]
     returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
     calls = tuple(dataclasses.replace(call, returned=each) for call, each in zip(facts.calls, returned, strict=True))
-    used = resources(code, facts.entry_name, facts.log) if output == "cubin" else Resources()
-    result = ResultReport(_KINDS[output], len(code), sha256(code), **dataclasses.asdict(used))
+    used = resources(code, facts.entry_name, facts.log) if output == "cubin" else {}
+    result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
     build = BuildReport(facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result)
     kernel = facts.graph.functions[0]
     return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
@@ -101,7 +101,7 @@ def _linked_code(
     if source is None or item.compiled is None:
         return None if source is None else (item.kind, source.code)
     try:
-        code = dispatch.compiled(source, target, undefined).code
+        code = compiled(source, target, undefined).code
     except Exception:  # a header was removed or edited since the build
         return None
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None

@@ -220,9 +220,9 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("value", UNKNOWN, ids=lambda value: type(value).__name__)
-def test_a_value_that_cannot_be_told_apart_is_never_equal(value):
+def test_a_value_that_cannot_be_fingerprinted_is_never_equal(value):
     name = f"{type(value).__module__}.{type(value).__qualname__}"
-    with pytest.raises(UnknownValueError, match=f"a value of type {name} cannot be told apart from others"):
+    with pytest.raises(UnknownValueError, match=f"a value of type {name} cannot be fingerprinted"):
         fingerprint(Point(value))
 
 

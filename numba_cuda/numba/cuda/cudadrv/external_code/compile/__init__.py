@@ -2,12 +2,11 @@
 """Compile what is not linked as it is, once: CUDA C++ with NVRTC, LLVM bitcode with NVVM.
 
 ====================  ==============================================================================
-``dispatch``          compile an input of either kind
 ``translation_unit``  everything that determines what NVRTC compiles a source to
 ``nvrtc``             call NVRTC, here or as the script of a child process
 ``jobs``              compile translation units concurrently, in child processes
 ``cached_unit``       a translation unit in the cache: its headers, its key and its program
-``programs``          the cache of programs
+``programs``          the cache of programs: compile an input of either kind
 ``bitcode``           compile LLVM bitcode, and cache it
 ``bitcode_child``     the child process that reads and compiles bitcode
 ``diagnostics``       the errors in NVRTC's log, what to do about them, and a file with the source

@@ -7,7 +7,9 @@ PTX by llvmlite's LLVM. Only the referenced functions of a library go into the l
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import pathlib
 from collections.abc import Collection
 from typing import Any
 
@@ -16,7 +18,7 @@ from cuda import pathfinder
 
 from .. import toolkit
 from ..cache.key import CacheKey
-from ..cache.store import current_store
+from ..cache.store import Fetched, current_store
 from ..child_process import ChildError, ChildProcess
 from ..inputs import kinds
 from ..inputs.kinds import Kind
@@ -24,21 +26,15 @@ from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import bitcode_child
 from .nvrtc import CompileError
-from .programs import Program
 
-_KINDS = {kind.name: kind for kind in (kinds.LTO_IR, kinds.PTX)}
+_LTO_IR, _PTX = b"LTO-IR\0", b"PTX\0"  # what the cached code begins with
 _TIMEOUT = 600.0  # seconds
 
 
-def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | None = None) -> Program:
+def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | None) -> tuple[Kind, Fetched]:
     """Return *bitcode* as LTO-IR or PTX for *target*, from a cache or compiled now: those of its functions that are
-    *referenced* and all that they need, or all of them for ``None``.
-
-    Raises
-    ------
-    CompileError
-        If neither NVVM nor llvmlite's LLVM can compile it.
-    """
+    *referenced* and all that they need, or all of them for ``None``. Raises `CompileError` if neither NVVM nor
+    llvmlite's LLVM can compile it."""
     names = defined(bitcode)
     kept = None if names is None else tuple(name for name in names if referenced is None or name in referenced)
     key = CacheKey(
@@ -55,8 +51,8 @@ def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | N
         ),
     )
     fetched = current_store().fetch(key, lambda: _compiled(bitcode, target, kept))
-    kind, _, code = fetched.data.partition(b"\0")
-    return Program(code, _KINDS[kind.decode()], fetched.origin, fetched.seconds)
+    kind, mark = (kinds.LTO_IR, _LTO_IR) if fetched.data.startswith(_LTO_IR) else (kinds.PTX, _PTX)
+    return kind, dataclasses.replace(fetched, data=fetched.data.removeprefix(mark))
 
 
 def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
@@ -70,33 +66,26 @@ def defined(bitcode: LinkInput) -> tuple[str, ...] | None:
 
 
 def _compiled(bitcode: LinkInput, target: Target, kept: tuple[str, ...] | None) -> bytes:
-    """Return the kind and the code, separated by a zero byte."""
     code, libdevice = bitcode.code, _libdevice()
     try:
         stub = _stub(kept or ()).encode()
         compiled = _in_child("NVVM", code, stub, libdevice, options=_nvvm_options(target), is_whole=kept is None)
-        return _packed(kinds.LTO_IR, compiled) if target.lto else _packed(kinds.PTX, compiled.rstrip(b"\0"))
+        return _LTO_IR + compiled if target.lto else _PTX + compiled.rstrip(b"\0")
     except ChildError as error:
         rejected = error
     try:
-        compiled = _in_child("LLVM", code, libdevice, arch=target.arch, kept=kept or ())
+        return _PTX + _in_child("LLVM", code, libdevice, arch=target.arch, kept=kept or ())
     except ChildError as error:
-        version = ".".join(map(str, _llvm_version()))
+        from llvmlite.binding import llvm_version_info
+
+        version = ".".join(map(str, llvm_version_info))
         raise CompileError(bitcode.name, f"NVVM: {rejected}\nLLVM {version} of llvmlite: {error}") from None
-    return _packed(kinds.PTX, compiled)
-
-
-def _packed(kind: Kind, code: bytes) -> bytes:
-    return kind.name.encode() + b"\0" + code
 
 
 def _nvvm_options(target: Target) -> list[str]:
-    options = [f"-arch={target.arch.replace('sm_', 'compute_')}", "-opt=3"]
-    if target.lto:
-        options.append("-gen-lto")
-    if target.fastmath:
-        options += ["-ftz=1", "-fma=1", "-prec-div=0", "-prec-sqrt=0"]
-    return options
+    lto = ["-gen-lto"] if target.lto else []
+    fast_math = ["-ftz=1", "-fma=1", "-prec-div=0", "-prec-sqrt=0"] if target.fastmath else []
+    return [f"-arch={target.arch.replace('sm_', 'compute_')}", "-opt=3", *lto, *fast_math]
 
 
 def _stub(used: tuple[str, ...]) -> str:
@@ -122,23 +111,10 @@ def _stub(used: tuple[str, ...]) -> str:
 
 @functools.cache
 def _libdevice() -> bytes:
-    with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
-        return file.read()
-
-
-def _llvm_version() -> tuple[int, ...]:
-    import llvmlite.binding as llvm
-
-    return tuple(llvm.llvm_version_info)
+    return pathlib.Path(pathfinder.locate_bitcode_lib("device").abs_path).read_bytes()
 
 
 def _in_child(task: str, *blobs: bytes, **arguments: Any) -> bytes:
-    """Run a task of ``bitcode_child``.
-
-    Raises
-    ------
-    ChildError
-        If it fails, or crashes the child.
-    """
+    """Run a task of ``bitcode_child``. Raises `ChildError` if it fails, or crashes the child."""
     with ChildProcess(bitcode_child.__file__) as child:
         return child.request({"task": task, **arguments}, blobs, timeout=_TIMEOUT).blobs[0]

@@ -7,6 +7,7 @@ under the same key without them. While their files are unchanged, only the files
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 # Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
 
-# The first NVRTC that reports which headers it reads.
-_REPORTS_HEADERS = (13, 0)
-
 # Bytes of headers from which on compiling takes longer than starting a process for it.
 _MANY_HEADERS = 1 << 20
 
@@ -52,7 +50,13 @@ class CachedUnit:
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
-        self.base_key = _base_key(unit)
+        self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
+        self._is_cacheable = not any(unit.option(option) for option in _NOT_CACHEABLE)
+        # What the program depends on besides its headers. NVRTC writes the working directory into LTO-IR, where only
+        # debuggers and profilers use it, to find sources.
+        folder = (("working directory", working_directory()),) if self._has_lines else ()
+        record = ("record of headers", MANIFEST_FORMAT)
+        self.base_key = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
         self._lock = threading.Lock()
         self._watch: HeaderWatch | None = None
         self._known: KnownHeaders | None = None
@@ -80,29 +84,41 @@ class CachedUnit:
         known = self.known()
         if known is None:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
+        key, manifest = known
+        if current_store().settings.verify:  # only in the same places does a compile give the same bytes again
+            places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
+            key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
+
+        def compiled() -> bytes:
+            data = _packed(compile_(self.unit))
+            if manifest.refreshed() is None:
+                raise _HeaderEditedError(data)
+            return data
+
         try:
-            fetched = current_store().fetch(
-                _reproducible(self.unit, known.key), functools.partial(self._compiled, compile_, known.manifest)
-            )
+            fetched = current_store().fetch(key, compiled)
         except _HeaderEditedError as edited:
-            return Fetched(edited.data, "built", time.perf_counter() - start)
+            fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
-    @property
-    def _has_lines(self) -> bool:
-        return bool(self.unit.option("lineinfo") or self.unit.option("debug"))
+    def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
+        """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
+        unit = self.unit
+        return (
+            ("source", unit.code),
+            ("name", unit.name if with_paths else os.path.basename(unit.name)),
+            ("output", unit.output),
+            *((f"option {name}", repr(value)) for name, value in unit.options if with_paths or name != "include_path"),
+            ("NVRTC", nvrtc_build()),
+            ("cuda.core", cuda.core.__version__),
+        )
 
-    @functools.cached_property
-    def _is_cacheable(self) -> bool:
-        return not any(self.unit.option(option) for option in _NOT_CACHEABLE)
-
-    def _current(self) -> KnownHeaders | None:
-        if self._watch is None:
-            return None
+    def _current(self) -> KnownHeaders:
+        assert self._watch is not None
         manifest = self._watch.manifest
         if self._known is None or self._known.manifest is not manifest:
             headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
-            parts = self.base_key.parts if manifest.has_path or self._has_lines else _parts(self.unit, with_paths=False)
+            parts = self.base_key.parts if manifest.has_path or self._has_lines else self._parts(with_paths=False)
             key = CacheKey("program", self.unit.name, (*parts, ("headers", headers)))
             self._known = KnownHeaders(key, manifest)
         return self._known
@@ -110,10 +126,8 @@ class CachedUnit:
     def _recorded_headers_hold(self) -> bool:
         """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
         if self._watch is None and (data := current_store().get(self.base_key)) is not None:
-            try:
+            with contextlib.suppress(ValueError, TypeError):  # it is damaged
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
-            except (ValueError, TypeError):
-                return False
         if self._watch is None:
             return False
         before = self._watch.manifest
@@ -154,19 +168,6 @@ class CachedUnit:
         defined = tuple(unit.option("define_macro") or ())
         return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
 
-    def _compiled(self, compile_: Compile, manifest: HeaderManifest) -> bytes:
-        """Compile the program, whose headers are those of *manifest*.
-
-        Raises
-        ------
-        _HeaderEditedError
-            If one was edited meanwhile, so that nobody knows which text was compiled.
-        """
-        data = _packed(compile_(self.unit))
-        if manifest.refreshed() is None:
-            raise _HeaderEditedError(data)
-        return data
-
     def _compiled_and_recorded(self, compile_: Compile) -> bytes:
         """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
         if not self._is_cacheable or self._is_unclear or not _reports_headers():
@@ -178,18 +179,17 @@ class CachedUnit:
         data = _packed(compiled)
         with self._lock:
             if compiled.headers and self._find_headers(compiled.headers):
-                known = self._current()
-                if known is not None and dataclasses.replace(known.manifest, recorded=began).is_settled:
-                    current_store().put(known.key, data)
+                key, manifest = self._current()
+                if dataclasses.replace(manifest, recorded=began).is_settled:
+                    current_store().put(key, data)
         return data
 
 
 class _HeaderEditedError(Exception):
-    """A header was edited while its program was compiled; ``data`` is that program."""
+    """A header was edited while the program *data* was compiled: nobody knows which text was."""
 
     def __init__(self, data: bytes):
         self.data = data
-        super().__init__("a header was edited while it was compiled")
 
 
 def _packed(compiled: Compiled) -> bytes:
@@ -204,33 +204,4 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
 
 
 def _reports_headers() -> bool:
-    return (nvrtc_version() or (0, 0)) >= _REPORTS_HEADERS
-
-
-def _base_key(unit: TranslationUnit) -> CacheKey:
-    """Return the key of what a program depends on besides its headers."""
-    parts = _parts(unit, with_paths=True)
-    # NVRTC writes the working directory into LTO-IR. Only debuggers and profilers use it, to find sources.
-    if unit.option("lineinfo") or unit.option("debug"):
-        parts = (*parts, ("working directory", working_directory()))
-    return CacheKey("headers", unit.name, (*parts, ("record of headers", MANIFEST_FORMAT)))
-
-
-def _parts(unit: TranslationUnit, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
-    """Return what NVRTC gets; without paths, only the name of the source's file: the rest is in the headers' digest."""
-    return (
-        ("source", unit.code),
-        ("name", unit.name if with_paths else os.path.basename(unit.name)),
-        ("output", unit.output),
-        *((f"option {name}", repr(value)) for name, value in unit.options if with_paths or name != "include_path"),
-        ("NVRTC", nvrtc_build()),
-        ("cuda.core", cuda.core.__version__),
-    )
-
-
-def _reproducible(unit: TranslationUnit, key: CacheKey) -> CacheKey:
-    """Return, in verify mode, the key of what is identical to the byte when it is compiled again."""
-    if not current_store().settings.verify:
-        return key
-    places = repr((unit.name, unit.option("include_path"), working_directory()))
-    return dataclasses.replace(key, parts=(*key.parts, ("places", places)))
+    return (nvrtc_version() or (0, 0)) >= (13, 0)

@@ -26,8 +26,8 @@ _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bo
 
 
 def errors_in(log: str) -> str:
-    """Return the errors in NVRTC's *log*, each with its line of source, without warnings: the first few of many. Return
-    the whole log if it has no errors."""
+    """Return the errors in NVRTC's *log*, each with its line of source, the first few of many; without warnings, or the
+    whole log if it has no errors."""
     blocks = [block.strip("\n\0") for block in re.split(r"\n\s*\n", log)]
     errors = [block for block in blocks if _ERROR.search(block.splitlines()[0] if block else "")]
     if not errors:
@@ -63,13 +63,13 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
                 " of include_paths, and a host compiler's macros (__GNUC__) out of defines"
             )
         if _STANDARD_HEADER.fullmatch(name):
-            message = "NVRTC has no headers of the host's C++ library: "
-            if not _is_in_toolkit(f"cuda/std/{_cxx_header(name)}"):
-                return message + f"put a file {name} that defines what is used into one of the source's include_paths"
-            return message + (
-                f"include <cuda/std/{_cxx_header(name)}>, whose names are in cuda::std, or put a file {name} that"
-                " includes it into one of the source's include_paths"
-            )
+            from .translation_unit import toolkit_include_paths
+
+            same = f"cuda/std/c{name[:-2]}" if name.endswith(".h") else f"cuda/std/{name}"
+            todo = f"put a file {name} that defines what is used"
+            if any(os.path.isfile(os.path.join(folder, same)) for folder in toolkit_include_paths()):
+                todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
+            return f"NVRTC has no headers of the host's C++ library: {todo} into one of the source's include_paths"
         return f"add the directory that {name} is in to the source's include_paths"
     if "host functions are not allowed in JIT mode" in errors:
         return (
@@ -86,16 +86,6 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
             " include_paths"
         )
     return todo
-
-
-def _is_in_toolkit(header: str) -> bool:
-    from .translation_unit import toolkit_include_paths
-
-    return any(os.path.isfile(os.path.join(folder, header)) for folder in toolkit_include_paths())
-
-
-def _cxx_header(name: str) -> str:
-    return f"c{name[:-2]}" if name.endswith(".h") else name
 
 
 def saved(code: bytes, name: str) -> str | None:

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import json
 import os
 import sys
 import threading
-from collections.abc import Mapping
 
 from ..child_process import ChildError, ChildProcess
 from . import nvrtc
@@ -19,28 +18,19 @@ JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
 _in_process = threading.Lock()  # held while NVRTC compiles in this process
 
 
-def most_jobs(environ: Mapping[str, str] = os.environ) -> int:
+def most_jobs() -> int:
     """Return how many units may be compiled concurrently: ``NUMBA_CUDA_AUTOLINK_JOBS``, or else the number of CPUs
     that this process may use; one in an embedded Python, which has no interpreter to start."""
     if not sys.executable:
         return 1
-    try:
-        return max(1, int(environ[JOBS]))
-    except (KeyError, ValueError):
-        pass
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    with contextlib.suppress(KeyError, ValueError):
+        return max(1, int(os.environ[JOBS]))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compile_in_free_process(unit: TranslationUnit) -> Compiled:
-    """Compile *unit* in this process if NVRTC is idle here, else in a child process. Safe to call from threads.
-
-    Raises
-    ------
-    CompileError
-        If the code does not compile.
-    """
+    """Compile *unit* in this process if NVRTC is idle here, else in a child process. Safe to call from threads. Raises
+    `CompileError` if it does not compile."""
     if _in_process.acquire(blocking=False):
         try:
             return compile_unit(unit)
@@ -50,24 +40,16 @@ def compile_in_free_process(unit: TranslationUnit) -> Compiled:
 
 
 def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled:
-    """Compile *unit* in a child process; with *traces*, NVRTC reports which headers it reads.
-
-    Raises
-    ------
-    CompileError
-        If the code does not compile, or NVRTC crashes.
-    """
+    """Compile *unit* in a child process; with *traces*, NVRTC reports which headers it reads. Raises `CompileError` if
+    the code does not compile, or NVRTC crashes."""
     content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces}
-    try:
-        json.dumps(content)
-    except TypeError:  # an option may be any object
-        return compile_unit(unit)
     try:
         with ChildProcess(nvrtc.__file__) as child:
             reply = child.request(content)
+    except TypeError:  # an option may be any object, which cannot be sent
+        return compile_unit(unit)
     except ChildError as error:
         raise CompileError(unit.name, f"NVRTC in a child process: {error}") from error
     if "error" in reply.content:
         raise CompileError(unit.name, reply.content["error"])
-    headers = reply.content["headers"]
-    return Compiled(reply.blobs[0], reply.content["log"], None if headers is None else tuple(headers))
+    return Compiled(reply.blobs[0], reply.content["log"], tuple(reply.content["headers"]))

@@ -29,30 +29,20 @@ class Compiled:
 
     code: bytes = field(repr=False)
     log: str
-    headers: tuple[str, ...] | None
+    headers: tuple[str, ...]
 
 
 def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False) -> Compiled:
-    """Compile CUDA C++.
+    """Compile a translation unit, given by its fields. Raises `CompileError` if the code does not compile.
 
-    Parameters
-    ----------
-    code, name:
-        The source, and its name in messages and in ``__FILE__``.
-    options:
-        Fields of `cuda.core.ProgramOptions`.
-    output:
-        ``"ltoir"`` or ``"cubin"``.
-    traces:
-        Whether NVRTC, 13 or later, is to report which headers it reads. Only in a process that does nothing else:
-        NVRTC 13.4 has been seen to corrupt memory when it does.
-
-    Raises
-    ------
-    CompileError
-        If the code does not compile.
+    With *traces*, NVRTC, 13 or later, reports which headers it reads. Only in a process that does nothing else: NVRTC
+    13.4 has been seen to corrupt memory when it does.
     """
-    options = {option: list(map(_pair, value)) if _is_sequence(value) else value for option, value in options.items()}
+    options = {
+        # JSON makes lists of tuples.
+        option: [tuple(e) if isinstance(e, list) else e for e in value] if isinstance(value, (tuple, list)) else value
+        for option, value in options.items()
+    }
     log = io.StringIO()
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-") as folder:
         if traces:
@@ -62,29 +52,20 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
             result = bytes(program.compile(output, logs=log).code)
         except Exception as error:
             raise CompileError(name, str(error)) from error
-        return Compiled(result, log.getvalue().replace("\0", ""), _traced_headers(folder) if traces else None)
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, (tuple, list))
-
-
-def _pair(value: Any) -> Any:
-    return tuple(value) if _is_sequence(value) else value  # JSON makes lists of tuples
+        return Compiled(result, log.getvalue().replace("\0", ""), _traced_headers(folder) if traces else ())
 
 
 def _traced_headers(folder: str) -> tuple[str, ...]:
-    headers: dict[str, None] = {}
-    for file in pathlib.Path(folder).iterdir():  # some versions add a suffix of their own
-        for event in json.loads(file.read_bytes())["traceEvents"]:
-            if event.get("name") == "Processing Header File":
-                headers[event["args"]["detail"]] = None
+    files = pathlib.Path(folder).iterdir()  # some versions add a suffix of their own
+    events = (event for file in files for event in json.loads(file.read_bytes())["traceEvents"])
+    headers = dict.fromkeys(
+        event["args"]["detail"] for event in events if event.get("name") == "Processing Header File"
+    )
     return tuple(path for path in headers if os.path.isfile(path))  # others are part of NVRTC
 
 
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Answer as a child process: call `run_nvrtc` with *content*, and return ``log``, ``headers`` and the code, or the
-    log of the failure as ``error``."""
+    """Answer as a child process: return ``log``, ``headers`` and the code, or the log of the failure as ``error``."""
     try:
         compiled = run_nvrtc(**content)
     except CompileError as error:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache of programs: CUDA C++ compiled to LTO-IR or relocatable cubins, in memory and on disk."""
+"""The cache of programs, in memory and on disk: CUDA C++ compiled to LTO-IR or relocatable cubins, and LLVM bitcode."""
 
 from __future__ import annotations
 
-import collections
+import functools
 import os
-import threading
 import warnings
-from collections.abc import Sequence
+import weakref
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .. import progress
-from ..cache.store import Fetched, Origin, current_store
+from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
@@ -26,25 +27,17 @@ from .translation_unit import (
     working_directory,
 )
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
 
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled source.
-
-    Attributes
-    ----------
-    code:
-        The compiled code.
-    kind:
-        `kinds.LTO_IR`, `kinds.CUBIN` or, from bitcode, `kinds.PTX`.
-    origin:
-        ``"built"``, or the cache that it came from: ``"memory"``, ``"disk"``.
-    seconds:
-        How long it took to build or find.
-    """
+    """Compiled code, of *kind* LTO-IR, cubin or, from bitcode, PTX; *origin* is ``"built"`` or the cache that it came
+    from, and *seconds* how long it took to build or find."""
 
     code: bytes = field(repr=False)
     kind: Kind
@@ -61,56 +54,43 @@ class SourceError(Exception):
         super().__init__(str(error))
 
 
-def compiled(source: LinkInput, target: Target) -> Program:
-    """Return *source* compiled for *target*; NVRTC's warnings become a Python warning.
+def compiled(link_input: LinkInput, target: Target, referenced: Collection[str] | None = None) -> Program:
+    """Return *link_input*, CUDA C++ or bitcode, compiled for *target*, from a cache or now. Of bitcode, only the
+    *referenced* functions and what they need, or all of it for ``None``. NVRTC's warnings become a Python warning.
+    Raises `CompileError` if it does not compile."""
+    if link_input.kind is kinds.BITCODE:
+        from . import bitcode
 
-    Raises
-    ------
-    CompileError
-        If it does not compile.
-    """
-    unit = _units.of(source, target)
+        kind, fetched = bitcode.compiled(link_input, target, referenced)
+        return Program(fetched.data, kind, fetched.origin, fetched.seconds)
+    unit = unit_of(link_input, target)
     return _program(unit, unit.fetched(compile_unit))
 
 
 def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
-    """Return each of *sources* compiled for *target*; slow ones that are in no cache are compiled concurrently.
-
-    Raises
-    ------
-    SourceError
-        If one does not compile: the first such one.
-    """
-    units = [_units.of(source, target) for source in sources]
+    """Return each of *sources*, CUDA C++, compiled for *target*; slow ones that are in no cache are compiled
+    concurrently. Raises `SourceError` for the first that does not compile."""
+    units = [unit_of(source, target) for source in sources]
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
+    futures: dict[CachedUnit, Future[Fetched]] = {}
     if len(slow) > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
         from .jobs import compile_in_free_process, most_jobs
 
         if (jobs := min(len(slow), most_jobs())) > 1:
-            return _compiled_concurrently(units, slow, jobs, compile_in_free_process)
-    return [
-        _program(unit, _fetched(number, unit, compile_unit, remaining=len(units) - number - 1))
-        for number, unit in enumerate(units)
-    ]
-
-
-def _compiled_concurrently(
-    units: list[CachedUnit], slow: list[CachedUnit], jobs: int, compile_: Compile
-) -> list[Program]:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(jobs, "compile") as pool:
-        futures = {
-            unit: pool.submit(_fetched, number, unit, compile_) for number, unit in enumerate(units) if unit in slow
-        }
-        try:
-            return [
-                _program(unit, futures[unit].result() if unit in futures else _fetched(number, unit, compile_unit))
-                for number, unit in enumerate(units)
-            ]
-        except BaseException:
+            pool = ThreadPoolExecutor(jobs, "compile")
+            futures = {u: pool.submit(_fetched, units.index(u), u, compile_in_free_process) for u in slow}
+    try:
+        return [
+            _program(unit, futures[unit].result())
+            if unit in futures
+            else _program(unit, _fetched(number, unit, compile_unit, len(units) - number - 1))
+            for number, unit in enumerate(units)
+        ]
+    finally:
+        if futures:
             pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _fetched(number: int, unit: CachedUnit, compile_: Compile, remaining: int = 0) -> Fetched:
@@ -130,52 +110,29 @@ def _program(unit: CachedUnit, fetched: Fetched) -> Program:
     return Program(code, kind, fetched.origin, fetched.seconds)
 
 
-def fingerprint(source: LinkInput, target: Target) -> bytes:
-    """Return a digest of all that *source* compiled for *target* depends on, headers included; nothing is compiled.
-
-    It is random for what can be compiled but not cached.
-    """
+def fingerprint(link_input: LinkInput, target: Target) -> bytes:
+    """Return a digest of all that *link_input* in a link for *target* depends on, headers included; nothing is
+    compiled. It is random for what can be compiled but not cached."""
+    if link_input.kind is not kinds.CUDA:
+        return bytes.fromhex(link_input.digest)
     try:
-        known = _units.of(source, target).known()
+        known = unit_of(link_input, target).known()
     except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
     return os.urandom(32) if known is None else known.key.digest
 
 
-class _Units:
-    """The units of this process, for as long as its store is the same."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._units: collections.OrderedDict[object, CachedUnit] = collections.OrderedDict()
-        self._store: object = None
-
-    def of(self, source: LinkInput, target: Target) -> CachedUnit:
-        # Inputs that differ only in their names are equal, but compile to different code.
-        places = source.name, os.path.isfile(source.name), toolkit_include_paths(), working_directory()
-        question = source, target, places
-        with self._lock:
-            store = current_store()
-            if store is not self._store:
-                self._store = store
-                self._units.clear()
-            unit = self._units.get(question)
-            if unit is None:
-                unit = self._units[question] = CachedUnit(TranslationUnit.of(source, target))
-                if len(self._units) > _MOST_WATCHED:
-                    self._units.popitem(last=False)
-            else:
-                self._units.move_to_end(question)
-        return unit
+def unit_of(source: LinkInput, target: Target) -> CachedUnit:
+    """Return the unit of *source* for *target*: the same one for as long as this process's store is the same."""
+    # Inputs that differ only in their names are equal, but compile to different code.
+    places = source.name, os.path.isfile(source.name), toolkit_include_paths(), working_directory()
+    return _unit(weakref.ref(current_store()), source, target, places)
 
 
-_units = _Units()
-
-
-def _after_fork_in_child() -> None:
-    global _units
-    _units = _Units()
+@functools.lru_cache(_MOST_WATCHED)
+def _unit(store: weakref.ref[CacheStore], source: LinkInput, target: Target, places: object) -> CachedUnit:
+    return CachedUnit(TranslationUnit.of(source, target))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)  # another thread of the parent may hold the lock
+    os.register_at_fork(after_in_child=_unit.cache_clear)  # another thread of the parent may hold a unit's lock

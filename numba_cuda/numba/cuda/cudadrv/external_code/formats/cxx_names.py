@@ -11,13 +11,14 @@ _TYPES = {
     "y": "unsigned long long", "f": "float", "d": "double",
 }  # fmt: skip
 _QUALIFIERS = {"P": "*", "R": "&", "O": "&&", "K": " const"}
-_IDENTIFIER = re.compile(r"\d+")
+_OPENING = re.compile(r"_Z(?:(N)[KL]*|L?)")
+_LENGTH = re.compile(r"\d+")
+_PARAMETER = re.compile(rf"([PROK]*)(?:([{''.join(_TYPES)}])|(\d+))")
 
 
 def readable(symbol: str) -> str:
     """Return a mangled *symbol* as C++ spells it, ``name(...)`` if its parameters are too complex; others unchanged."""
-    parsed = _parse(symbol)
-    if parsed is None:
+    if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
     return f"{'::'.join(names)}({_parameters(rest)})"
@@ -31,38 +32,29 @@ def base_name(symbol: str) -> str:
 
 def _parse(symbol: str) -> tuple[list[str], str] | None:
     """Return the names, outermost first, and what follows them."""
-    if not symbol.startswith("_Z"):
+    opening = _OPENING.match(symbol)
+    if opening is None:
         return None
-    rest, names = symbol[2:], []
-    nested = rest.startswith("N")
-    rest = rest[nested:].lstrip("KL") if nested else rest.removeprefix("L")
-    while length := _IDENTIFIER.match(rest):
-        start, size = length.end(), int(length[0])
-        if start + size > len(rest):
+    rest, names = symbol[opening.end() :], list[str]()
+    while (opening[1] or not names) and (length := _LENGTH.match(rest)):
+        start, end = length.end(), length.end() + int(length[0])
+        if end > len(rest):
             return None
-        names.append(rest[start : start + size])
-        rest = rest[start + size :]
-        if not nested:
-            break
-    return (names, rest.removeprefix("E") if nested else rest) if names else None
+        names.append(rest[start:end])
+        rest = rest[end:]
+    return (names, rest.removeprefix("E") if opening[1] else rest) if names else None
 
 
 def _parameters(rest: str) -> str:
     found: list[str] = []
-    qualifiers = ""
-    while rest:
-        letter, rest = rest[0], rest[1:]
-        if letter in _QUALIFIERS:
-            qualifiers = _QUALIFIERS[letter] + qualifiers
-        elif letter in _TYPES:
-            found.append(_TYPES[letter] + qualifiers)
-            qualifiers = ""
-        elif letter.isdigit() and (length := _IDENTIFIER.match(letter + rest)):
-            rest = (letter + rest)[length.end() :]
-            found.append(rest[: int(length[0])] + qualifiers)
-            rest, qualifiers = rest[int(length[0]) :], ""
-        else:  # templates, substitutions
-            return "..."
+    while parameter := _PARAMETER.match(rest):
+        qualifiers, letter, length = parameter.groups()
+        start, end = parameter.end(), parameter.end() + int(length or 0)
+        name = _TYPES[letter] if letter else rest[start:end]
+        found.append(name + "".join(_QUALIFIERS[qualifier] for qualifier in reversed(qualifiers)))
+        rest = rest[end:]
+    if rest:  # templates, substitutions
+        return "..."
     return "" if found == ["void"] else ", ".join(found)
 
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from .bounds import FormatError, check_range, string_at, unpack
 
 ELF_MAGIC = b"\x7fELF"
-EM_CUDA = 190
-ET_REL, ET_EXEC, ET_DYN = 1, 2, 3
+ET_REL = 1
 SHT_SYMTAB, SHT_RELA, SHT_REL = 2, 4, 9
 GLOBAL = 1
 FUNCTION = 2
@@ -22,6 +21,7 @@ FUNCTION = 2
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_EM_CUDA = 190
 _SHT_STRTAB = 3
 # Of these a file holds the size alone: none, zeros, and the shared memory of device functions.
 _WITHOUT_CONTENT = (0, 8, 0x7000000A)
@@ -41,26 +41,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Elf:
-    """The headers of a little-endian 64-bit ELF file."""
+    """The headers of a little-endian 64-bit ELF file; whether it holds machine code for GPUs, and the architecture of a
+    cubin, 90 for sm_90: ``None`` for an ABI version whose flags are not known."""
 
     type: int
-    machine: int
-    flags: int
-    abi_version: int
-    os_abi: int
+    is_cuda: bool
+    sm: int | None
     sections: tuple[Section, ...]
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether it holds machine code for GPUs."""
-        return self.machine == EM_CUDA
-
-    @property
-    def sm(self) -> int | None:
-        """The architecture of a cubin, 90 for sm_90; ``None`` for an ABI version whose flags are not known."""
-        if not self.is_cuda or self.abi_version not in (7, 8):
-            return None
-        return (self.flags >> 8) & 0xFF if self.abi_version == 8 else self.flags & 0xFF
 
     def section(self, name: str) -> Section | None:
         """Return the first section called *name*, or ``None``."""
@@ -100,7 +87,7 @@ def read_elf(code: bytes) -> Elf:
         raise FormatError("it is not a little-endian 64-bit ELF file")
     if ident[6] != 1 or version == 0:
         raise FormatError(f"its ELF version is {ident[6]} and {version}, not 1")
-    if kind not in (ET_REL, ET_EXEC, ET_DYN):
+    if kind not in (ET_REL, 2, 3):
         raise FormatError(f"its ELF type {kind} is not relocatable (1), executable (2) or shared (3)")
     if ehsize != _HEADER.size:
         raise FormatError(f"its ELF header gives its own size as {ehsize} bytes, not {_HEADER.size}")
@@ -115,16 +102,17 @@ def read_elf(code: bytes) -> Elf:
             check_range(code, offset, size, f"section {number}")
         if link >= shnum:
             raise FormatError(f"section {number} is linked to section {link}, and there are {shnum}")
-    if headers[names][1] != _SHT_STRTAB:
+    _, strings_type, _, _, offset, size, *_ = headers[names]
+    if strings_type != _SHT_STRTAB:
         raise FormatError("its section names are not in a string table")
-    strings = code[headers[names][4] : headers[names][4] + headers[names][5]]
+    strings = code[offset : offset + size]
     sections = tuple(
-        Section(
-            string_at(strings, header[0], "a section's name"), header[1], header[4], header[5], header[6], header[7]
-        )
-        for header in headers
+        Section(string_at(strings, name, "a section's name"), section_type, offset, size, link, info)
+        for name, section_type, _, _, offset, size, link, info, *_ in headers
     )
-    return Elf(kind, machine, flags, ident[8], ident[7], sections)
+    is_cuda = machine == _EM_CUDA
+    sm = {7: flags & 0xFF, 8: flags >> 8 & 0xFF}.get(ident[8]) if is_cuda else None  # by ABI version
+    return Elf(kind, is_cuda, sm, sections)
 
 
 def content(code: bytes, section: Section) -> bytes:

@@ -11,7 +11,7 @@ import re
 import struct
 
 from .bounds import FormatError
-from .cubin_tables import attributes
+from .cubin import attributes
 from .elf import content, read_elf
 from .ptx import read_ptx
 

@@ -20,7 +20,6 @@ class LtoIr:
 
     container_version: tuple[int, int]
     ir_version: tuple[int, int]
-    llvm_version: tuple[int, int]
     sm: int | None
 
     @property
@@ -37,11 +36,11 @@ class LtoIr:
 def read_lto_ir(code: bytes) -> LtoIr:
     """Read the header of an LTO-IR container. Raises `FormatError` if it does not lie within the bytes, or nothing
     follows it."""
-    magic, c, d, i, j, _, _, m, n, _, _, scalars, blobs = unpack(_HEADER, code, 0, "a header of LTO-IR")
+    magic, c, d, i, j, *_, scalars, blobs = unpack(_HEADER, code, 0, "a header of LTO-IR")
     if magic != LTO_IR_MAGIC:
         raise FormatError(f"LTO-IR begins with {LTO_IR_MAGIC!r}, not with {magic!r}")
     if c != 1:  # made by a future toolkit, whose header may differ
-        return LtoIr((c, d), (i, j), (m, n), None)
+        return LtoIr((c, d), (i, j), None)
     if not _HEADER.size <= scalars <= blobs < len(code):
         raise FormatError(
             f"its header puts the code at byte {blobs}, after fields up to byte {scalars}, of {len(code)} bytes: it is"
@@ -49,10 +48,6 @@ def read_lto_ir(code: bytes) -> LtoIr:
         )
     if len(code) % 4:
         raise FormatError(f"LTO-IR comes in units of 4 bytes, and there are {len(code)}: it is truncated")
-    sm = None
-    for at in range(_HEADER.size, scalars - 3, 4):
-        tag, value = struct.unpack_from("<HH", code, at)
-        if tag == _ARCHITECTURE:
-            sm = value // 10
-            break
-    return LtoIr((c, d), (i, j), (m, n), sm)
+    fields = (struct.unpack_from("<HH", code, at) for at in range(_HEADER.size, scalars - 3, 4))
+    sm = next((value // 10 for tag, value in fields if tag == _ARCHITECTURE), None)
+    return LtoIr((c, d), (i, j), sm)

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The pieces of device code that code consists of: those in fatbins, in objects and in archives."""
+"""Fatbins, static libraries (ar archives) and objects: the pieces of device code that they hold.
+
+Fatbins are read as nvcc of CUDA 12.9 to 13.4 writes them.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .archive import read_archive
-from .bounds import FormatError
+from .bounds import FormatError, check_range, unpack
 from .elf import ELF_MAGIC, content, read_elf
-from .fatbin import read_fatbin
 
-_DEVICE_CODE = ("__nv_relfatbin", ".nv_fatbin")
+ARCHIVE_MAGIC = b"!<arch>\n"
+FATBIN_MAGIC = b"\x50\xed\x55\xba"
+
+_DEVICE_CODE = ("__nv_relfatbin", ".nv_fatbin")  # sections of objects
+_FATBIN = struct.Struct("<4sHHQ")
+_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+_ENTRY_KINDS = {1: "PTX", 2: "cubin", 8: "LTO-IR"}
+_MEMBER = struct.Struct("16s12s6s6s8s10s2s")
 
 
 @dataclass(frozen=True)
@@ -27,8 +36,7 @@ def pieces(kind: str, code: bytes) -> Iterator[Piece]:
     """Yield the pieces of *code*: the entries of a fatbin, and of those in an object or archive; else *code* itself.
     Raises `FormatError` if the code is damaged."""
     if kind == "fatbin":
-        for entry in read_fatbin(code):
-            yield Piece(entry.kind, entry.sm, entry.code)
+        yield from _entries(code)
     elif kind == "object":
         yield from _pieces_of_object(code)
     elif kind == "archive":
@@ -57,4 +65,61 @@ def _pieces_of_object(code: bytes) -> Iterator[Piece]:
         return
     for section in file.sections:
         if section.name in _DEVICE_CODE and section.size:
-            yield from pieces("fatbin", content(code, section))
+            yield from _entries(content(code, section))
+
+
+def _entries(code: bytes) -> list[Piece]:
+    """Return the entries of a fatbin, or of several one after another."""
+    found: list[Piece] = []
+    start = 0
+    while start >= 0:
+        magic, _, header_size, size = unpack(_FATBIN, code, start, "a fatbin's header")
+        if magic != FATBIN_MAGIC:
+            raise FormatError(f"a fatbin begins with {FATBIN_MAGIC!r}, not with {magic!r}")
+        if header_size < _FATBIN.size:
+            raise FormatError(f"its header gives its own size as {header_size} bytes, not {_FATBIN.size} or more")
+        at = start + header_size
+        end = at + size
+        check_range(code, at, size, "content")
+        while at < end:
+            if end - at < _ENTRY.size:
+                raise FormatError(f"an entry's header takes {_ENTRY.size} bytes, and {end - at} are left")
+            kind, _, entry_header, padded, compressed, _, _, _, sm, *_ = _ENTRY.unpack_from(code, at)
+            body = at + entry_header
+            if entry_header < _ENTRY.size or body + padded > end or compressed > padded:
+                raise FormatError("an entry does not lie within the fatbin: it is truncated or damaged")
+            at = body + padded
+            found.append(Piece(_ENTRY_KINDS.get(kind, f"kind {kind}"), sm, None if compressed else code[body:at]))
+        start = code.find(FATBIN_MAGIC, end, end + 64)
+    if not found:
+        raise FormatError("the fatbin holds no code")
+    return found
+
+
+def read_archive(code: bytes) -> list[tuple[str, bytes]]:
+    """Return the members of an ar archive, by name, without its tables of symbols and names. Raises `FormatError` if
+    one does not lie within the bytes."""
+    if not code.startswith(ARCHIVE_MAGIC):
+        raise FormatError(f"an archive begins with {ARCHIVE_MAGIC!r}, not with {code[:8]!r}")
+    at, long_names = len(ARCHIVE_MAGIC), b""
+    members: list[tuple[str, bytes]] = []
+    while at < len(code) and code[at : at + 2] != b"\n":
+        raw_name, *_, raw_size, mark = unpack(_MEMBER, code, at, "a member's header")
+        if mark != b"`\n" or not raw_size.strip().isdigit():
+            raise FormatError(f"there is no member's header at byte {at}")
+        size, name = int(raw_size), raw_name.decode("utf-8", "replace").rstrip()
+        at += _MEMBER.size
+        check_range(code, at, size, f"member {name!r}")
+        body = code[at : at + size]
+        if name == "//":
+            long_names = body
+        elif name not in ("/", "/SYM64/", "__.SYMDEF"):
+            if name[:1] == "/" and name[1:].isdigit():
+                start = int(name[1:])
+                end = long_names.find(b"\n", start)
+                if end < 0:
+                    raise FormatError(f"the name of member {name!r} is not in the table of names")
+                name = long_names[start:end].decode("utf-8", "replace")
+            members.append((name.rstrip("/"), body))
+        at += size + size % 2
+    return members

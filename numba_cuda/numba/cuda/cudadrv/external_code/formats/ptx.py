@@ -11,8 +11,8 @@ from .bounds import FormatError
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
-_VERSION = re.compile(rb"\s*\.version\s+(\d+)\.(\d+)")
-_TARGET = re.compile(rb"\s*\.target\s+(sm_(\d+)([af]?)\b[^\n]*)")
+_VERSION = re.compile(rb"\s*\.version\s+\d+\.\d+")
+_TARGET = re.compile(rb"\s*\.target\s+sm_(\d+)([af]?)\b")
 _BRACE = re.compile(r"[{}]")
 _STATEMENT_END = re.compile(r"[;{}]")
 _FUNCTION = re.compile(
@@ -28,9 +28,8 @@ _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+[\w$%]
 
 @dataclass(frozen=True)
 class Ptx:
-    """The header of PTX; ``text`` is all of it without comments and the content of strings."""
+    """The architecture that PTX names in its header; ``text`` is all of it without comments and strings' content."""
 
-    version: tuple[int, int]
     sm: int
     suffix: str
     text: bytes
@@ -73,21 +72,9 @@ class Prototype:
 
 @dataclass(frozen=True)
 class PtxSymbol:
-    """A function or variable of PTX.
-
-    Attributes
-    ----------
-    name:
-        Its name in the code.
-    linkage:
-        ``"visible"``, ``"extern"``, ``"weak"``, ``"common"``, or ``""`` for what other code cannot see.
-    space:
-        ``"func"``, ``"entry"``; of a variable ``"global"``, ``"const"`` or ``"shared"``.
-    is_defined:
-        Whether it is defined here, not only declared.
-    prototype:
-        Of a ``"func"``.
-    """
+    """A function or variable of PTX, and whether it is defined here, not only declared. *linkage* is ``"visible"``,
+    ``"extern"``, ``"weak"``, ``"common"``, or ``""`` for what other code cannot see; *space* is ``"func"``, which has a
+    prototype, ``"entry"``, or of a variable ``"global"``, ``"const"`` or ``"shared"``."""
 
     name: str
     linkage: str
@@ -107,12 +94,10 @@ def read_ptx(code: bytes) -> Ptx:
     if not target:
         raise FormatError("after .version, PTX names its architecture, such as '.target sm_90'")
     for opening, closing in ((b"{", b"}"), (b"(", b")")):
-        difference = text.count(opening) - text.count(closing)
-        if difference > 0:
-            raise FormatError(f"{difference} {opening.decode()!r} too many: it is truncated or damaged")
-        if difference < 0:
-            raise FormatError(f"{-difference} {closing.decode()!r} too many: it is damaged")
-    return Ptx((int(version[1]), int(version[2])), int(target[2]), target[3].decode(), text)
+        if difference := text.count(opening) - text.count(closing):
+            brace, how = (opening, "truncated or damaged") if difference > 0 else (closing, "damaged")
+            raise FormatError(f"{abs(difference)} {brace.decode()!r} too many: it is {how}")
+    return Ptx(int(target[1]), target[2].decode(), text)
 
 
 def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:
@@ -157,12 +142,11 @@ def _declared(text: str, start: int, end: int) -> PtxSymbol | None:
 
 
 def _prototype(function: re.Match[str]) -> Prototype | None:
-    returns = _parameters(function["returns"])
-    return Prototype(returns[0] if returns else None, _parameters(function["parameters"])) if len(returns) < 2 else None
-
-
-def _parameters(text: str | None) -> tuple[Parameter, ...]:
-    return tuple(_parameter(part) for part in (text or "").split(",") if part.strip())
+    returns, parameters = (
+        tuple(_parameter(part) for part in (function[group] or "").split(",") if part.strip())
+        for group in ("returns", "parameters")
+    )
+    return Prototype(returns[0] if returns else None, parameters) if len(returns) < 2 else None
 
 
 def _parameter(text: str) -> Parameter:

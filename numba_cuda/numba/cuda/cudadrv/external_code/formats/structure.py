@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 
-from .archive import read_archive
 from .bounds import FormatError
-from .cubin_tables import check_tables
-from .elf import ELF_MAGIC, ET_REL, Elf, elf_symbols, read_elf
+from .cubin import check_tables
+from .elf import ELF_MAGIC, ET_REL, elf_symbols, read_elf
 from .lto_ir import read_lto_ir
-from .pieces import pieces
+from .pieces import pieces, read_archive
 from .ptx import read_ptx
 
 _MOST_REMEMBERED = 1024
@@ -29,29 +28,27 @@ def structural_fault(kind: str, code: bytes) -> str:
     key = hashlib.sha256(kind.encode() + b"\0" + code).digest()
     fault = _known.get(key)
     if fault is None:
-        fault = _fault(kind, code)
         if len(_known) >= _MOST_REMEMBERED:
             _known.clear()
-        _known[key] = fault
+        fault = _known[key] = _fault(kind, code)
     return fault
 
 
 def _fault(kind: str, code: bytes) -> str:
     try:
-        if kind == "PTX":
-            read_ptx(code)
-        elif kind == "LTO-IR":
-            read_lto_ir(code)
-        elif kind == "cubin":
-            return _cubin_fault(code)
-        elif kind == "object":
-            return _object_fault(code)
-        elif kind in ("fatbin", "archive"):
-            if kind == "archive" and (fault := _archive_fault(code)):
-                return fault
-            for piece in pieces(kind, code):
-                if piece.kind == "cubin" and piece.code is not None:
-                    _check_symbols_and_tables(piece.code, read_elf(piece.code))
+        match kind:
+            case "PTX":
+                read_ptx(code)
+            case "LTO-IR":
+                read_lto_ir(code)
+            case "cubin":
+                return _cubin_fault(code)
+            case "object":
+                return _object_fault(code)
+            case "archive":
+                return _archive_fault(code)
+            case "fatbin":
+                _check_cubins(kind, code)
     except FormatError as error:
         return str(error)
     except Exception as error:  # whatever damage does to a reader, it is damage
@@ -69,15 +66,8 @@ def _cubin_fault(code: bytes) -> str:
             "  what to do: compile with nvcc -cubin -rdc=true, or with cuda.core's"
             " ProgramOptions(relocatable_device_code=True)"
         )
-    _check_symbols_and_tables(code, file)
+    check_tables(code, file)
     return ""
-
-
-def _check_symbols_and_tables(code: bytes, file: Elf) -> None:
-    if file.sm is not None:
-        check_tables(code, file)
-    else:  # made by a future toolkit, whose tables may differ
-        elf_symbols(code, file)
 
 
 def _object_fault(code: bytes) -> str:
@@ -97,6 +87,15 @@ def _archive_fault(code: bytes) -> str:
                 f"its member {name!r} is a cubin, which the linker ignores in an archive: pass each cubin as"
                 " cuda.Cubin, or make the archive of objects (nvcc -lib -rdc=true)"
             )
-    if not list(pieces("archive", code)):
+    if not _check_cubins("archive", code):
         return "it holds no code for GPUs: make it with nvcc -lib -rdc=true"
     return ""
+
+
+def _check_cubins(kind: str, code: bytes) -> bool:
+    """Check the cubins in a fatbin or archive; return whether it holds any code."""
+    found = list(pieces(kind, code))
+    for piece in found:
+        if piece.kind == "cubin" and piece.code is not None:
+            check_tables(piece.code, read_elf(piece.code))
+    return bool(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The symbols that code defines and references: of PTX, cubins and what contains these.
+"""The symbols that code defines and references: of PTX, cubins and what contains these, and of LLVM IR as text.
 
 LTO-IR cannot be read: see `link.probes`.
 """
@@ -7,15 +7,21 @@ LTO-IR cannot be read: see `link.probes`.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .archive import read_archive
 from .bounds import FormatError
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
-from .llvm_ir import is_system
-from .pieces import pieces
+from .pieces import pieces, read_archive
 from .ptx import ptx_symbols
+
+_LLVM_FUNCTION = re.compile(r'^(declare|define)\b.*?@(?:"([^"]+)"|([\w.$-]+))\s*\(', re.M)
+# NVVM defines these, or numba-cuda does when it hands the IR over.
+_COMPILER_PREFIXES = ("llvm.", "__nv", "___numba_")
+# The driver or the linker defines these.
+_SYSTEM_FUNCTIONS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
+_SYSTEM_PREFIXES = (".nv", "__UDT", "__UFT", "__nv_reserved", "__cuda_syscall_")
 
 
 @dataclass(frozen=True)
@@ -28,48 +34,48 @@ class Symbols:
 
     @classmethod
     def of(cls, defined: Iterable[str], referenced: Iterable[str]) -> Symbols:
-        """Return the record of these; what the system defines is left out."""
+        """Return the record of these; what the driver or the linker defines is left out."""
         own = set(defined)
-        undefined = (name for name in set(referenced) - own if not is_system(name))
-        return cls(tuple(sorted(own)), tuple(sorted(undefined)))
+        undefined = set(referenced) - own - _SYSTEM_FUNCTIONS
+        return cls(tuple(sorted(own)), tuple(sorted(n for n in undefined if not n.startswith(_SYSTEM_PREFIXES))))
+
+
+def undefined_functions(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the functions that *modules* (LLVM IR as text), linked with each other, call and do not define; sorted.
+
+    Those that NVVM, numba-cuda, the driver or the linker defines are left out.
+    """
+    found: dict[str, set[str]] = {"declare": set(), "define": set()}
+    for text in modules:
+        for how, quoted, plain in _LLVM_FUNCTION.findall(text):
+            found[how].add(quoted or plain)
+    undefined = Symbols.of(found["define"], found["declare"]).undefined
+    return tuple(name for name in undefined if not name.startswith(_COMPILER_PREFIXES))
 
 
 def symbols_of_ptx(code: bytes) -> Symbols:
     """Return the symbols of PTX. Weak definitions, of which there may be several, are left out. Raises `FormatError` if
     it is damaged."""
     found = list(ptx_symbols(code))
+    visible = (symbol for symbol in found if symbol.linkage == "visible" and symbol.is_defined)
     return Symbols.of(
-        (
-            symbol.name
-            for symbol in found
-            if symbol.linkage == "visible" and symbol.is_defined and symbol.space != "shared"
-        ),
+        (symbol.name for symbol in visible if symbol.space != "shared"),
         (symbol.name for symbol in found if symbol.linkage == "extern"),
     )
 
 
-def symbols_of_cubin(code: bytes) -> Symbols:
-    """Return the symbols of a cubin. Weak definitions, of which there may be several, are left out. Raises
-    `FormatError` if it is damaged or not a cubin."""
-    file = read_elf(code)
-    if not file.is_cuda:
-        raise FormatError("it is an ELF file for a CPU")
-    found = [symbol for symbol in elf_symbols(code, file) if symbol.name]
-    return Symbols.of(
-        (symbol.name for symbol in found if symbol.bind == GLOBAL and symbol.is_defined),
-        (symbol.name for symbol in found if not symbol.is_defined),
-    )
-
-
-_READERS = {"PTX": symbols_of_ptx, "cubin": symbols_of_cubin}
-
-
 def symbols_of(kind: str, code: bytes) -> Symbols | None:
-    """Return the symbols of a single piece of code of *kind* (the name of a `Kind`), ``None`` if it cannot be read."""
-    reader = _READERS.get(kind)
-    if reader is not None:
-        with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
-            return reader(code)
+    """Return the symbols of a piece of code of *kind* (the name of a `Kind`), without weak definitions; ``None`` if it
+    cannot be read, as LTO-IR."""
+    with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
+        if kind == "PTX":
+            return symbols_of_ptx(code)
+        if kind == "cubin" and (file := read_elf(code)).is_cuda:
+            found = [symbol for symbol in elf_symbols(code, file) if symbol.name]
+            return Symbols.of(
+                (symbol.name for symbol in found if symbol.bind == GLOBAL and symbol.is_defined),
+                (symbol.name for symbol in found if not symbol.is_defined),
+            )
     return None
 
 
@@ -80,20 +86,15 @@ def defined_in(kind: str, code: bytes) -> frozenset[str]:
     with contextlib.suppress(FormatError):
         for piece in pieces(kind, code):
             if piece.code is not None and (symbols := symbols_of(piece.kind, piece.code)) is not None:
-                found |= set(symbols.defined)
+                found.update(symbols.defined)
     return frozenset(found)
 
 
 def host_functions(kind: str, code: bytes) -> frozenset[str]:
     """Return the functions for the CPU in an object or archive, which include a stub for each function for the GPU."""
-    files = []
     found: set[str] = set()
     with contextlib.suppress(FormatError):
-        if kind == "object":
-            files = [code]
-        elif kind == "archive":
-            files = [member for _, member in read_archive(code)]
-        for file in files:
+        for _, file in read_archive(code) if kind == "archive" else [("", code)]:
             if file.startswith(ELF_MAGIC):
                 symbols = elf_symbols(file, read_elf(file))
                 found |= {s.name for s in symbols if s.bind == GLOBAL and s.type == FUNCTION and s.is_defined}

@@ -108,11 +108,9 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
     for planned in plan.units:
         if planned.input.kind is not kinds.BITCODE:
             continue
-        from ..compile import bitcode
-
         try:
             with progress.step(f"compiling {os.path.basename(planned.input.name)}"):
-                yield bitcode.compiled(planned.input, plan.target, needed)
+                yield programs.compiled(planned.input, plan.target, needed)
         except CompileError as error:
             raise link_error(
                 plan,

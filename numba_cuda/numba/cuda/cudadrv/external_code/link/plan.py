@@ -58,7 +58,7 @@ class LinkPlan:
 
     def fingerprints(self) -> tuple[bytes, ...]:
         """Return the digests of all units, with the headers of CUDA C++ as they are now."""
-        from ..compile.dispatch import fingerprint
+        from ..compile.programs import fingerprint
 
         return tuple(fingerprint(planned.input, self.target) for planned in self.units)
 

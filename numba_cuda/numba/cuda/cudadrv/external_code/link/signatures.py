@@ -10,7 +10,7 @@ import contextlib
 import re
 
 from ..formats.bounds import FormatError
-from ..formats.cubin_tables import cubin_prototypes
+from ..formats.cubin import cubin_prototypes
 from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
 from .errors import link_error

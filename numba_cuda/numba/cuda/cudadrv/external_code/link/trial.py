@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cuda.core import LinkerOptions
 
 from ..child_process import ChildEndedError, ChildError, ChildProcess
-from ..compile.dispatch import compiled
+from ..compile.programs import compiled
 from ..inputs.kinds import LTO_IR
 from ..inputs.link_input import LinkInput
 from ..target import Target

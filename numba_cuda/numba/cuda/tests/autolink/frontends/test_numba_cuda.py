@@ -22,7 +22,7 @@ from numba.cuda import autolink, codegen, compiler, dispatcher
 from numba.cuda.autolink.frontends import numba_cuda
 
 def current():
-    return [getattr(*numba_cuda.locate(seam.path)) for seam in numba_cuda.SEAMS]
+    return [getattr(*numba_cuda.locate(path)) for path in numba_cuda.SEAMS]
 
 assert numba_cuda.active()
 replaced = current()
@@ -89,19 +89,22 @@ print("done")
 
 
 def test_device_functions_of_a_build_are_forgotten_after_it():
-    """Nested builds have their own, and what was compiled for the current GPU comes back."""
+    """Nested builds have their own, and what was compiled before comes back."""
     from numba.cuda.autolink.compilation import without_device
 
     @cuda.jit(device=True)
     def device_function(x):
         return x + 1
 
+    outside = device_function.overloads
     with without_device((9, 0, "a")):
         device_function.compile_device((types.float32,))
-    before = device_function.overloads
-    for cc in ((8, 0, ""), (9, 0, "")):
-        with without_device(cc), numba_cuda.isolated_device_functions():
-            device_function.compile_device((types.int32,))
-            assert len(device_function.overloads) == 1
-    assert device_function.overloads is before
+        before = device_function.overloads
+        for cc in ((8, 0, ""), (9, 0, "")):
+            with without_device(cc):
+                device_function.compile_device((types.int32,))
+                assert len(device_function.overloads) == 1
+        assert device_function.overloads is before
+    assert device_function.overloads is outside
+    assert not outside
     assert list(before) == [(types.float32,)]

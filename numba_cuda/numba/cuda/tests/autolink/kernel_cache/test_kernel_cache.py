@@ -251,7 +251,7 @@ def test_a_kernel_with_a_pointer_is_not_cached(program):
     for _ in range(2):
         run = program.run()
         assert run.status == "built"
-        assert "is not cached: kernel.add.pointer: a value of type ctypes.c_void_p cannot be told apart" in run.log
+        assert "is not cached: kernel.add.pointer: a value of type ctypes.c_void_p cannot be fingerprinted" in run.log
 
 
 def test_what_an_object_remembers_of_other_kernels_does_no_harm(program):

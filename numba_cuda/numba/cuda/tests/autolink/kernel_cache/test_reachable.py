@@ -148,9 +148,7 @@ def test_the_body_of_a_plain_function_counts():
 def test_a_value_that_cannot_be_told_apart_is_named():
     thing = Thing(stream=(each for each in ()))
     found = reached(make(thing=thing, other=None))
-    assert found.unknown == (
-        "function.thing.stream: a value of type builtins.generator cannot be told apart from others"
-    )
+    assert found.unknown == ("function.thing.stream: a value of type builtins.generator cannot be fingerprinted")
     assert reached(make(thing=Thing(size=3), other=None)).unknown is None
 
 

@@ -106,7 +106,7 @@ def test_an_object_that_cannot_be_referred_to_weakly_is_kept_alive():
 
     obj = Slotted()
     symbol_of(obj)
-    _, references = asking._memory._known[find_callee(obj).identity]
+    _, references = asking._memory[find_callee(obj).identity]
     assert references == [obj]
 
 

@@ -18,8 +18,8 @@ from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
-from numba.cuda.cudadrv.external_code.formats import cubin_resources
-from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_cubin, symbols_of_ptx
+from numba.cuda.cudadrv.external_code.formats.cubin import resources
+from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -186,8 +186,8 @@ def test_spills_are_counted():
 ptxas         .     8 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
 ptxas info    : Function properties for other
 ptxas         .     0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads"""
-    found = cubin_resources.resources(b"no cubin", "one", log)
-    assert found == cubin_resources.Resources(None, None, None, 12, 16)
+    spills = {"spill_stores": 12, "spill_loads": 16}
+    assert resources(b"no cubin", "one", log) == {"registers": None, "shared": None, "stack": None, **spills}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_symbols_of_every_readable_kind():
     )
     undefined = ("elsewhere",)
     assert symbols_of_ptx(ptx(source)) == Symbols(("also", "here"), undefined)
-    assert symbols_of_cubin(compiled(source, "cubin")) == Symbols(("also", "here"), undefined)
+    assert symbols_of("cubin", compiled(source, "cubin")) == Symbols(("also", "here"), undefined)
     ltoir = compiled(source, "ltoir")
     assert symbols_of_ltoir(ltoir, ["here", "nowhere"], "sm_90") == Symbols(("here",), undefined)
     assert symbols_of_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == Symbols(("also",), ())

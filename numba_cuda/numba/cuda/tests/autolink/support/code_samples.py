@@ -10,8 +10,7 @@ from pathlib import Path
 from autolink_support import adder, compiled, from_nvcc, have_nvcc
 from cuda import pathfinder
 from numba import cuda
-from numba.cuda.cudadrv.external_code.formats.archive import ARCHIVE_MAGIC
-from numba.cuda.cudadrv.external_code.formats.fatbin import FATBIN_MAGIC
+from numba.cuda.cudadrv.external_code.formats.pieces import ARCHIVE_MAGIC, FATBIN_MAGIC
 from numba.cuda.cudadrv.external_code.link.run import device_runtime
 
 LINKABLE = {

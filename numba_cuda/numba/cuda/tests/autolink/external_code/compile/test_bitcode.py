@@ -12,7 +12,8 @@ from numba import cuda, float32, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-from numba.cuda.cudadrv.external_code.compile.bitcode import compiled, defined
+from numba.cuda.cudadrv.external_code.compile.bitcode import defined
+from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 TARGETS = [autolink.Target((9, 0), lto=True), autolink.Target((9, 0)), autolink.Target((12, 0), lto=True)]

@@ -416,7 +416,7 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
     compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
-    unit = programs._units.of(tree.source, TARGET)
+    unit = programs.unit_of(tree.source, TARGET)
     known = unit.known()
     assert known is not None, unit._text.scan()
     assert compiled.headers
@@ -470,7 +470,7 @@ def test_warnings_are_given_by_a_cached_program_too(tree):
 
 def test_a_damaged_record_of_headers_is_rebuilt(tree, monkeypatch):
     tree.compiled()
-    unit = programs._units.of(tree.source, tree.target)
+    unit = programs.unit_of(tree.source, tree.target)
     for data in (b"", b"{}", b"[1, 2]", b'{"recorded": 1}'):
         reset_store()
         current_store().put(unit.base_key, data)

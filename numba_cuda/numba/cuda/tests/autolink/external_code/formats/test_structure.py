@@ -13,8 +13,8 @@ import pytest
 from autolink_support import adder, compiled, from_nvcc, have_nvcc
 from code_samples import LINKABLE, READS_WRITES, archive, fatbin, good
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.formats.archive import ARCHIVE_MAGIC
 from numba.cuda.cudadrv.external_code.formats.elf import read_elf
+from numba.cuda.cudadrv.external_code.formats.pieces import ARCHIVE_MAGIC
 from numba.cuda.cudadrv.external_code.formats.structure import _fault, structural_fault
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables of a cubin: whether they refer to symbols and sections that exist. If they do not, nvJitLink crashes."""
+"""The tables of a cubin: whether they fit together (if not, nvJitLink crashes), its prototypes, and what a kernel uses.
+
+NVIDIA's "CUDA Binary Utilities" describes the sections of a cubin only in part. The names here are those that
+``cuobjdump --dump-elf`` and ``readelf`` print.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from .bounds import FormatError, string_at
 from .elf import GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
@@ -15,25 +21,27 @@ _FIRST_RESERVED_SECTION = 0xFF00
 _NV_INFO, _NV_CALLGRAPH, _NV_PROTOTYPE = 0x70000000, 0x70000001, 0x70000002
 # In .nv.callgraph the highest numbers are not symbols: one stands for an indirect call, for example.
 _NO_SYMBOL = 0xFFFFFF00
-# The attributes of .nv.info that begin with a symbol: registers, frame size, minimum and maximum stack size.
-_ATTRIBUTES_OF_SYMBOLS = frozenset({0x2F, 0x11, 0x12, 0x23})
+# Attributes of .nv.info: EIATTR_REGCOUNT, and EIATTR_MIN_STACK_SIZE, which includes the functions that it calls.
+_REGISTERS, _STACK_SIZE = 0x2F, 0x12
+# Those that begin with a symbol: also frame size and maximum stack size.
+_ATTRIBUTES_OF_SYMBOLS = frozenset({_REGISTERS, 0x11, _STACK_SIZE, 0x23})
 _SIZED = 4  # EIFMT_SVAL: a length and that many bytes; every other format takes four bytes in all
 # Sections whose info field is not a section: that of machine code holds a symbol and registers, and so does that of
 # the notes on it for sm_100, whose second symbol table is a different one.
 _WITHOUT_SECTION = (".text", ".nv.capmerc", ".nv.merc.symtab")
 _PARAMETER = re.compile(r"([a-z])(\d*)")
-_SIZES: dict[str, Callable[[str], int | None]] = {
-    "v": lambda _: 0,
-    "i": lambda _: 4,
-    "l": lambda _: 8,
-    "b": lambda size: int(size) if size else None,
-}
+_SIZES = {"v": 0, "i": 4, "l": 8}
+# From compute capability 9.0 on, a section of shared memory begins with what the system reserves in each block.
+_RESERVED_SHARED = 1024
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
 def check_tables(code: bytes, file: Elf) -> None:
     """Check the symbols and relocations of a cubin, and the toolkit's notes on them. Raises `FormatError` if one refers
     to something that does not exist."""
     symbols = elf_symbols(code, file)
+    if file.sm is None:  # made by a future toolkit, whose tables may differ
+        return
     for symbol in symbols:
         if len(file.sections) <= symbol.section < _FIRST_RESERVED_SECTION:
             raise FormatError(
@@ -76,18 +84,46 @@ def cubin_prototypes(code: bytes) -> Iterator[tuple[str, bool, Prototype]]:
             _check_symbols(section, (number,), len(symbols))
             text, symbol = string_at(names, at, "a prototype"), symbols[number]
             if symbol.bind == GLOBAL and text.startswith("#"):
-                sizes = [_SIZES.get(letter, lambda _: None)(size) for letter, size in _PARAMETER.findall(text)]
-                returns, *parameters = [Parameter(size) for size in sizes] or [Parameter(None)]
-                yield (
-                    symbol.name,
-                    symbol.is_defined,
-                    Prototype(None if returns.size == 0 else returns, tuple(parameters)),
-                )
+                returns, *parameters = [_parameter(*found) for found in _PARAMETER.findall(text)] or [Parameter(None)]
+                prototype = Prototype(None if returns.size == 0 else returns, tuple(parameters))
+                yield symbol.name, symbol.is_defined, prototype
+
+
+def _parameter(letter: str, size: str) -> Parameter:
+    return Parameter(int(size) if letter == "b" and size else _SIZES.get(letter))
+
+
+def resources(cubin: bytes, entry_name: str, log: str = "") -> dict[str, Any]:
+    """Return what the kernel *entry_name* of *cubin* uses: ``registers`` per thread, static ``shared`` memory per block
+    and ``stack`` per thread in bytes, and the bytes that all functions of its link spill, ``spill_stores`` and
+    ``spill_loads``; ``None`` for what cannot be read. *log* is what the linker printed; no driver is needed."""
+    used: tuple[int | None, ...] = None, None, None
+    with contextlib.suppress(FormatError):  # cubins are not a documented format: a future one may differ
+        used = _resources(cubin, entry_name)
+    spills = [sum(map(int, sizes)) for sizes in zip(*_SPILLS.findall(log), strict=True)] or (None, None)
+    return dict(zip(("registers", "shared", "stack", "spill_stores", "spill_loads"), (*used, *spills), strict=True))
+
+
+def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | None]:
+    file = read_elf(cubin)
+    names = [symbol.name for symbol in elf_symbols(cubin, file)]
+    info = file.section(".nv.info")
+    if info is None or file.sm is None or entry_name not in names:
+        raise FormatError("the kernel or what the toolkit notes about it is missing")
+    number = struct.pack("<I", names.index(entry_name))
+    of_kernel = {
+        kind: int.from_bytes(value[4:], "little")
+        for kind, value in attributes(content(cubin, info))
+        if len(value) == 8 and value.startswith(number)
+    }
+    shared = file.section(f".nv.shared.{entry_name}")
+    reserved = _RESERVED_SHARED if file.sm >= 90 else 0
+    size = max(shared.size - reserved, 0) if shared is not None else 0
+    return of_kernel.get(_REGISTERS), size, of_kernel.get(_STACK_SIZE)
 
 
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and value of each attribute in the content of a ``.nv.info`` section that has a value with a size.
-    Raises `FormatError` if one does not lie within it."""
+    """Yield number and value of each attribute in the content of a ``.nv.info`` section that has a sized value."""
     at = 0
     while at + 4 <= len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)
