@@ -144,7 +144,7 @@ class KernelFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import json
 import operator
 import os
 import weakref
@@ -70,6 +71,22 @@ class KernelLibrary:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    @property
+    def made_by(self) -> dict[str, str]:
+        """The versions of the packages and libraries that built its kernels."""
+        return dict(self._file.made_by)
+
+    def describe(self, name: str) -> list[dict[str, Any]]:
+        """Return what is known of the code of a kernel: for each signature and architecture, the resources that it uses
+        and the report of its build, in the form of ``Report.to_json``."""
+        described = []
+        for signature in self._file.signatures(name):
+            for image in signature.images:
+                facts = {"signature": signature.text, **image._asdict(), "runs_on": str(image.runs_on)}
+                facts["report"] = json.loads(self._file.read(image.report) or b"null")
+                described.append({key: value for key, value in facts.items() if key not in ("code", "layout")})
+        return described
 
     def close(self) -> None:
         """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""

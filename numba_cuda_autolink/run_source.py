@@ -163,8 +163,9 @@ def _number(number: int, leaf: Leaf) -> Iterator[str]:
     yield f"    if {test}:"
     yield f"        {leaf.code}[{leaf.offset // leaf.size}] = {b} = {a}"
     yield "    else:"
-    yield f"        {b} = nobody"
     yield f"        put{number}({a}, config)"
+    # NumPy's numbers do not change; others might.
+    yield f"        {b} = {a} if type({a}).__module__ == 'numpy' else nobody"
 
 
 def _indented(parts: Sequence[str], spaces: int) -> str:

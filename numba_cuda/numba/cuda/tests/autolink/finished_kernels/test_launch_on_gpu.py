@@ -404,6 +404,23 @@ class TestStreams:
             cuda.synchronize()
             assert (r.get() == EXPECTED).all()
 
+    def test_an_array_interface_with_a_stream_is_waited_for(self, kernels):
+        cupy = pytest.importorskip("cupy")
+        r, x, y = cupy_arrays(cupy, 1 << 22)
+        producer, consumer = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+
+        class Produced:
+            def __init__(self, array):
+                self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": producer.ptr}
+
+        cuda.synchronize()
+        with producer:
+            for _ in range(50):
+                y *= 2
+        kernels.axpy[1 << 14, 256, consumer](r, 0.0, x, Produced(y))
+        consumer.synchronize()
+        assert (r.get() == 2.0**50).all()
+
     def test_a_graph_captures_launches(self, kernels):
         cupy = pytest.importorskip("cupy")
         r, x, y = cupy_arrays(cupy)

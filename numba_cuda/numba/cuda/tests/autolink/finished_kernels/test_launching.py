@@ -58,6 +58,13 @@ class TestTheLibrary:
         with pytest.raises(KeyError, match="has no kernel 3"):
             library()[3]
 
+    def test_what_a_kernel_is_made_of(self, library):
+        made = library(scale=[signature(registers=12, report=b'{"format": "x"}')])
+        (described,) = made.describe("scale")
+        assert described["signature"] == "(array(float32, 1d, C), float32)" and described["runs_on"] == "sm_90"
+        assert (described["registers"], described["report"]) == (12, {"format": "x"})
+        assert made.made_by == {"numba-cuda": "1.2.3"}
+
     def test_code_is_loaded_when_it_is_launched_first(self, library, fake):
         made = library(scale=[signature()], other=[signature()])
         for _ in range(3):
