@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numba.cuda import types
 from .c_abi import CABIError, CType, ctype, cxx_type, is_passed, numba_type_of, pointer_to
 
 _POINTERS = (types.CPointer, types.RawPointer)
+_MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
@@ -88,7 +90,11 @@ def _returnable(returns: Any) -> Any:
 def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(args, str):
         raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
-    for name, target in args.items() if isinstance(args, Mapping) else ((name, None) for name in args):
+    pairs = args.items() if isinstance(args, Mapping) else ((name, None) for name in args)
+    named = list(itertools.islice(pairs, _MOST_ARGUMENTS + 1))
+    if len(named) > _MOST_ARGUMENTS:
+        raise ValueError(f"Extern's args have more than {_MOST_ARGUMENTS} items, expected an iterable that ends")
+    for name, target in named:
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
         yield name, None if target is None else numba_type_of(target)

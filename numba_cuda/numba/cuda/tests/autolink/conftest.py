@@ -31,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--draws", type=int, help="how many random programs test_random_programs builds: 24, with --thorough 10,000"
     )
+    parser.addoption("--damaged", type=int, help="how many damaged inputs test_damage links: 6, with --thorough 20,000")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

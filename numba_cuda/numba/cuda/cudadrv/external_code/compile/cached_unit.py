@@ -22,7 +22,7 @@ from ..cache.key import CacheKey
 from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
-from .nvrtc import Compiled
+from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
@@ -46,7 +46,10 @@ class KnownHeaders(NamedTuple):
 
 
 class CachedUnit:
-    """A translation unit, and what is known of its headers."""
+    """A translation unit, and what is known of its headers.
+
+    ``found`` is the digest of its key, if only the last compile could find its headers, and they were read as they are.
+    """
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
@@ -62,9 +65,11 @@ class CachedUnit:
         self._known: KnownHeaders | None = None
         self._is_unclear = False
         self._why_not_cached = ""
+        self.found: bytes | None = None
 
     def known(self) -> KnownHeaders | None:
-        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers."""
+        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
+        `OSError` if one cannot be read, or is not a regular file."""
         with self._lock:
             if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
                 return None
@@ -72,34 +77,41 @@ class CachedUnit:
 
     def is_slow(self) -> bool:
         """Whether it is not compiled yet, and has many headers."""
-        known = self.known()
+        try:
+            known = self.known()
+        except OSError:  # which `fetched` reports
+            return False
         if known is None:
             return True
         store = current_store()
         return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not store.has(known.key)
 
     def fetched(self, compile_: Compile) -> Fetched:
-        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*."""
+        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*. Raise
+        `CompileError` if it does not compile."""
         start = time.perf_counter()
-        known = self.known()
+        try:
+            known = self.known()
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
         if known is None:
             return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
         key, manifest = known
         if current_store().settings.verify:  # only in the same places does a compile give the same bytes again
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
-
-        def compiled() -> bytes:
-            data = _packed(compile_(self.unit))
-            if manifest.refreshed() is None:
-                raise _HeaderEditedError(data)
-            return data
-
         try:
-            fetched = current_store().fetch(key, compiled)
+            fetched = current_store().fetch(key, lambda: self._compiled(compile_, manifest))
         except _HeaderEditedError as edited:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
+
+    def _compiled(self, compile_: Compile, manifest: HeaderManifest) -> bytes:
+        """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
+        data = _packed(compile_(self.unit))
+        if manifest.refreshed() is None:
+            raise _HeaderEditedError(data)
+        return data
 
     def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
@@ -178,10 +190,17 @@ class CachedUnit:
         compiled = jobs.compile_in_child(self.unit, traces=True)
         data = _packed(compiled)
         with self._lock:
-            if compiled.headers and self._find_headers(compiled.headers):
-                key, manifest = self._current()
-                if dataclasses.replace(manifest, recorded=began).is_settled:
-                    current_store().put(key, data)
+            if not compiled.headers or not self._find_headers(compiled.headers):
+                return data
+            key, manifest = self._current()
+        if not dataclasses.replace(manifest, recorded=began).is_settled:
+            # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
+            try:
+                data = self._compiled(compile_, manifest)
+            except _HeaderEditedError as edited:
+                return edited.data
+        current_store().put(key, data)
+        self.found = key.digest
         return data
 
 

@@ -45,6 +45,10 @@ class Program:
     seconds: float
 
 
+# The units whose headers were unknown, by the random digest that stood for them.
+_unknown: dict[bytes, CachedUnit] = {}
+
+
 class SourceError(Exception):
     """One of several sources does not compile: ``error`` is the `CompileError`, ``number`` that source's index."""
 
@@ -115,11 +119,26 @@ def fingerprint(link_input: LinkInput, target: Target) -> bytes:
     compiled. It is random for what can be compiled but not cached."""
     if link_input.kind is not kinds.CUDA:
         return bytes.fromhex(link_input.digest)
+    unit = unit_of(link_input, target)
     try:
-        known = unit_of(link_input, target).known()
+        known = unit.known()
     except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
-    return os.urandom(32) if known is None else known.key.digest
+    if known is not None:
+        return known.key.digest
+    unit.found = None
+    digest = os.urandom(32)
+    _unknown[digest] = unit
+    if len(_unknown) > _MOST_WATCHED:
+        _unknown.pop(next(iter(_unknown)))
+    return digest
+
+
+def fingerprint_after_compiling(digest: bytes) -> bytes:
+    """Return what `fingerprint` would have returned in place of *digest* if it had known what the compile since then
+    has found."""
+    unit = _unknown.pop(digest, None)
+    return digest if unit is None or unit.found is None else unit.found
 
 
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:

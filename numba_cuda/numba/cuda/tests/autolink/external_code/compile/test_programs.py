@@ -369,6 +369,18 @@ def test_a_header_that_only_a_compile_finds(tree):
     tree.compiled()
 
 
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
+def test_a_header_that_only_a_compile_finds_may_be_new(tree):
+    tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
+    before = programs.fingerprint(tree.source, TARGET)
+    assert before != programs.fingerprint(tree.source, TARGET)
+    assert programs.compiled(tree.source, TARGET).origin == "built"
+    assert programs.fingerprint_after_compiling(before) == programs.fingerprint(tree.source, TARGET)
+    assert tree.compiled().origin == "disk"
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
 @pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
 def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, kind):
     monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
