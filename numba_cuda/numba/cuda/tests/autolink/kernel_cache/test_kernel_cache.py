@@ -12,12 +12,7 @@ from pathlib import Path
 
 import pytest
 from cache_support import posix_only
-from kernel_cache_support import KERNEL, Program, run_script, start_servers
-
-
-@pytest.fixture(scope="module")
-def servers():
-    yield from start_servers()
+from kernel_cache_support import KERNEL, Program, run_script
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from kernel_cache_support import start_servers
 from program_features import FEATURES
-from random_programs import WARM_UP, Draw, Trial, draws
+from random_programs import Draw, Trial, draws
 
 # Each has a fixed seed and processes of its own, so that workers share them.
 _PARTS = 4
-
-
-@pytest.fixture(scope="module")
-def servers():
-    yield from start_servers(WARM_UP)
 
 
 def drawn(part, count):

@@ -62,26 +62,6 @@ def kernel(out):
 STATEMENTS
 """
 
-# Compiles a kernel before the first run, so that each run finds Numba, NVRTC and nvJitLink ready.
-WARM_UP = f"""
-import gc, tempfile
-from numba.cuda.cudadrv.external_code.cache.store import reset_store
-__file__ = "parts.py"
-{PARTS}
-@cuda.jit
-def warm_up(out):
-    out[0] = base(out[1])
-magic = codegen.JITCUDACodegen.magic_tuple
-codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), (9, 0, "a"))
-with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
-    os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = folder
-    kernel_of(warm_up, "void(int32[::1])", (9, 0, "a"))
-codegen.JITCUDACodegen.magic_tuple = magic
-reset_store()
-gc.collect()
-gc.freeze()
-"""
-
 _CACHE_IN = """
 os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = config.CACHE_DIR = {cache!r}
 """

@@ -588,7 +588,7 @@ print(json.dumps([[program.origin for program in programs], [program.code.hex() 
 def test_many_processes_build_twenty_programs_once_each(tree, thorough):
     processes = [
         subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True)
-        for _ in range(16 if thorough else 4)
+        for _ in range(16 if thorough else 2)
     ]
     answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert all(codes == answers[0][1] for _, codes in answers)

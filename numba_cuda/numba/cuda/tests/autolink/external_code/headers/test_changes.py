@@ -42,7 +42,8 @@ class Folder:
             )
         )
         program = programs.compiled(source, Target((9, 0), lto=True, **options))
-        assert program.code == compile_unit(TranslationUnit.of(source, Target((9, 0), lto=True, **options))).code
+        if program.origin != "built":
+            assert program.code == compile_unit(TranslationUnit.of(source, Target((9, 0), lto=True, **options))).code
         return program.origin
 
 
