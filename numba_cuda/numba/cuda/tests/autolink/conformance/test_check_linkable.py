@@ -517,10 +517,16 @@ def example(name):
         pytest.skip(f"{name} exits with a message about what it needs")
 
 
+@pytest.fixture
+def check(thorough):
+    """All of `check_linkable`, or in the short form with LTO and in this process."""
+    return check_linkable if thorough else functools.partial(quick, lto=True)
+
+
 class TestEveryExample:
-    def test_fft(self):
+    def test_fft(self, check):
         FFT = example("fft").FFT
-        check_linkable(FFT(128), "complex64[::1]", "complex64[::1]", others=[FFT(256)])
+        check(FFT(128), "complex64[::1]", "complex64[::1]", others=[FFT(256)])
 
     @pytest.mark.thorough
     def test_cub(self):
@@ -528,14 +534,14 @@ class TestEveryExample:
         check_linkable(cub.BlockSum(128), "int32", others=[cub.BlockSum(64)])
         quick(cub.BlockScan(128), "float64", lto=True)
 
-    def test_own_cu_file(self):
+    def test_own_cu_file(self, check):
         own = example("own_cu_file")
-        check_linkable(own.as_shot, "float32", others=[own.brighter])
+        check(own.as_shot, "float32", others=[own.brighter])
 
-    def test_memory(self):
+    def test_memory(self, check):
         memory = example("_memory").memory
-        check_linkable(memory.load, "complex64[::1]", "int64")
-        check_linkable(memory.store, "complex128[::1]", "int64", "complex128")
+        check(memory.load, "complex64[::1]", "int64")
+        check(memory.store, "complex128[::1]", "int64", "complex128")
 
     @pytest.mark.parametrize(
         "call",

@@ -33,7 +33,7 @@ def drawn(part, count):
 
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_a_kernel_is_never_stale(part, request, servers, tmp_path):
-    count = request.config.getoption("--draws") or (10_000 if request.config.getoption("--thorough") else 24)
+    count = request.config.getoption("--draws") or (10_000 if request.config.getoption("--thorough") else 12)
     trial = Trial(tmp_path, servers)
 
     @drawn(part, -(-count // _PARTS))

@@ -87,9 +87,10 @@ class Tree:
         """Return the program as a new process would find it; it is what the compiler makes now."""
         reset_store()
         program = programs.compiled(self.source, self.target)
-        unit = TranslationUnit.of(self.source, self.target)
-        with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
-            assert program.code == compile_unit(unit).code
+        if program.origin != "built":
+            unit = TranslationUnit.of(self.source, self.target)
+            with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
+                assert program.code == compile_unit(unit).code
         return program
 
 
@@ -405,11 +406,11 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 @pytest.mark.parametrize(
     "header",
     [
-        "cuda/std/complex",
+        "cuda/std/cstdint",
         "cuda_fp16.h",
         *(
             pytest.param(header, marks=pytest.mark.thorough)
-            for header in ("cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
+            for header in ("cuda/std/complex", "cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
         ),
     ],
 )
