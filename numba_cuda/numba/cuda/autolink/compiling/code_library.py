@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
@@ -124,11 +125,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """Return the facts for reports that were known before it was pickled, or None."""
         return None
 
-    def note_symbol(self, symbol: str, site: SymbolSite) -> None:
-        """Remember that *symbol* is referenced at *site*: the first site of each prototype."""
+    def note_symbol(self, symbol: str, site: SymbolSite, asked: Iterable[CallSite] = ()) -> None:
+        """Remember that *symbol* is referenced at *site*, which is the call of the objects *asked*: the first site of
+        each prototype."""
         known = self._symbols.setdefault(symbol, [])
-        if site.untyped not in (other.untyped for other in known):
-            known.append(site)
+        types = site.untyped, site.c_prototype
+        if types not in ((other.untyped, other.c_prototype) for other in known):
+            known.append(site._replace(asked=tuple(map(str, asked)) or site.asked))
 
     @property
     def modules(self) -> list[Any]:
@@ -174,7 +177,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         one symbol with different prototypes, which the linker would not notice.
         """
         for symbol, sites in self._symbols.items():
-            if len(sites) > 1:
+            if len({site.untyped for site in sites}) > 1:
                 raise LinkError(
                     f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
@@ -270,6 +273,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def prototypes(self) -> dict[str, str]:
         """The LLVM function types of the undefined functions that calls in Python reference: of the first such call."""
         return {symbol: sites[0].prototype for symbol, sites in self._undefined_sites().items()}
+
+    @property
+    def called_functions(self) -> tuple[CalledFunction, ...]:
+        """These functions, once for each set of types that calls pass and expect."""
+        return tuple(site.called(symbol) for symbol, sites in self._undefined_sites().items() for site in sites)
 
     @property
     def brings_external_code(self) -> bool:

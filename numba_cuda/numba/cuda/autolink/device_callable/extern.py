@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 
-from .c_abi import CABIError, CType, ctype, cxx_type, is_passed, numba_type_of, pointer_to
+from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
 
 _POINTERS = (types.CPointer, types.RawPointer)
 _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
@@ -123,9 +124,13 @@ class Prototype:
         """How C sees the result."""
         return ctype(self.returns)
 
+    @property
+    def c_prototype(self) -> CPrototype:
+        """The types that C sees."""
+        return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args))
+
     def __str__(self) -> str:
-        args = ", ".join(arg.c_type.cxx for arg in self.args)
-        return f'extern "C" __device__ {cxx_type(self.returns)} {self.symbol}({args})'
+        return f'extern "C" __device__ {self.c_prototype.declaration(self.symbol)}'
 
 
 def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:

@@ -217,11 +217,14 @@ _ALSO_NEEDED = (
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
     "numba.cuda.cudadrv.driver:_have_nvjitlink",
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
+    "numba.cuda.cuda_paths:_get_include_dir",
     "numba.cuda.dispatcher:_Kernel",
     "numba.cuda.dispatcher:CUDACache._load_overload",
+    "numba.cuda.dispatcher:CUDACache._guard_against_spurious_io_errors",
     "numba.cuda.dispatcher:CUDACache._save_overload",
     "numba.cuda.lowering:CUDALower.lower_call",
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
+    "numba.cuda.utils:numba_target_override",
 )
 
 # What undoes the replacements, in the order in which they were made.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
+from numba.cuda.utils import numba_target_override
 
 from ..compiling.code_library import LinkingCodeLibrary
 from .kernel_key import KernelFunction
@@ -42,6 +44,22 @@ class KernelCache(CUDACache):
         # they generated. What is saved is as it was before, as it will be where another process looks for it.
         self._lookup: tuple[Any, Reached | None] | None = None
         self._to_verify: Any = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel for the argument types *sig*, or ``None`` if it is not cached.
+
+        numba-cuda sets its compiler up before it looks, which takes longer than all the rest. Here a kernel that is
+        found needs no compiler. Setting it up imports modules and registers types, which what a kernel reaches and
+        what hooks answer may depend on. So a kernel that is not found is looked for again afterwards.
+        """
+        with numba_target_override(), self._guard_against_spurious_io_errors():
+            kernel = self._load_overload(sig, target_context)
+            if kernel is None and self._enabled and self._to_verify is None:
+                known = len(sys.modules)
+                target_context.refresh()
+                if len(sys.modules) != known:
+                    kernel = self._load_overload(sig, target_context)
+            return kernel
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         if not self._enabled:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cuda import pathfinder
 from numba.cuda import config
-from numba.cuda.cuda_paths import get_cuda_paths
+from numba.cuda.cuda_paths import _get_include_dir
 from numba.cuda.cudadrv import nvrtc
 
 from ..inputs.link_input import LinkInput
@@ -100,7 +100,7 @@ def fixed_include_paths() -> tuple[str, ...]:
     """Return the include directories of installed packages."""
     numba_cuda = os.path.dirname(os.path.dirname(os.path.abspath(nvrtc.__file__)))
     major = nvrtc._get_nvrtc_version()[0]
-    toolkit = get_cuda_paths()["include_dir"].info
+    toolkit = _get_include_dir().info  # get_cuda_paths() also loads libNVVM
     cccl = pathfinder.locate_nvidia_header_directory("cccl")
     paths = (
         os.path.join(numba_cuda, "include", str(major)),

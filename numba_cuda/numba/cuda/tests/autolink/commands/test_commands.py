@@ -13,7 +13,10 @@ import pytest
 from autolink_support import compiled, symbols
 from numba.cuda.autolink.commands import doctor_command
 from numba.cuda.autolink.commands.main_command import main
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.link import trial
+
+import numba_cuda_autolink
 
 KERNELS = """
 import types
@@ -125,6 +128,15 @@ def test_build_makes_one_fatbin_for_several_architectures(kernels, tmp_path):
     assert out.read_bytes().count(b"\x7fELF") == 2 or len(out.read_bytes()) > 1000  # compressed or not
 
 
+def test_build_writes_finished_kernels(kernels, tmp_path, capsys):
+    out = tmp_path / "built.kernels"
+    assert main(["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0a", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: {out.stat().st_size} bytes, kernel for sm_80, sm_90a\n"
+    library = numba_cuda_autolink.load(out)
+    assert list(library) == ["kernel"] and len(library.kernel.signatures) == 1
+    assert [path.name for path in tmp_path.glob("built*")] == ["built.kernels"]
+
+
 ERRORS = {
     "no kernel named": (2, ["explain", "FILE"], "write FILE.py:KERNEL"),
     "no such file": (1, ["explain", "missing.py:kernel"], "missing.py: no such file"),
@@ -209,18 +221,14 @@ def test_a_file_that_cannot_be_run_shows_where(tmp_path, capsys):
     assert "RuntimeError: not today" in printed
 
 
-def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path):
-    environment = {
-        **os.environ,
-        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
-        "NUMBA_CUDA_AUTOLINK_CACHE": "1",
-    }
+def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "1")
 
     def run(*arguments, code=0):
-        command = [sys.executable, "-m", "numba.cuda.autolink", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        return done.stdout
+        reset_store()  # as in a process of its own
+        assert main(arguments) == code
+        return capsys.readouterr().out
 
     out = str(tmp_path / "out.cubin")
     run("build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", out)
@@ -230,6 +238,7 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path):
     assert run("cache", "prune", "1G") == "0 entries removed\n"
     assert int(run("cache", "prune", "0").split()[0]) >= 3
     assert run("cache", "clear") == "0 entries removed\n"
+    reset_store()
 
 
 def test_closing_the_output_early_is_not_an_error():

@@ -9,12 +9,7 @@ import shutil
 import textwrap
 
 import pytest
-from kernel_cache_support import KERNEL, Program, start_servers
-
-
-@pytest.fixture(scope="module")
-def servers():
-    yield from start_servers()
+from kernel_cache_support import KERNEL, Program
 
 
 @pytest.fixture

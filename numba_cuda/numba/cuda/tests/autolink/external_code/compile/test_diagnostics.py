@@ -96,7 +96,7 @@ def test_a_library_s_header_is_to_be_copied_and_fixed(tmp_path):
 def test_headers_of_another_cuda_version_are_not_mixed_in(tmp_path, monkeypatch):
     """Without crt among the toolkit's headers, that of an nvcc in the environment is used, not the system's."""
     toolkit = SimpleNamespace(info=str(tmp_path / "toolkit"))
-    monkeypatch.setattr(translation_unit, "get_cuda_paths", lambda: {"include_dir": toolkit})
+    monkeypatch.setattr(translation_unit, "_get_include_dir", lambda: toolkit)
     locate = translation_unit.pathfinder.locate_nvidia_header_directory
     for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", False):
         nvcc = SimpleNamespace(abs_path=str(tmp_path / "nvcc"), found_via=found_via)

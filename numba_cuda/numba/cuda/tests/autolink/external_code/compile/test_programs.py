@@ -87,9 +87,10 @@ class Tree:
         """Return the program as a new process would find it; it is what the compiler makes now."""
         reset_store()
         program = programs.compiled(self.source, self.target)
-        unit = TranslationUnit.of(self.source, self.target)
-        with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
-            assert program.code == compile_unit(unit).code
+        if program.origin != "built":
+            unit = TranslationUnit.of(self.source, self.target)
+            with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
+                assert program.code == compile_unit(unit).code
         return program
 
 
@@ -417,11 +418,11 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 @pytest.mark.parametrize(
     "header",
     [
-        "cuda/std/complex",
+        "cuda/std/cstdint",
         "cuda_fp16.h",
         *(
             pytest.param(header, marks=pytest.mark.thorough)
-            for header in ("cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
+            for header in ("cuda/std/complex", "cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
         ),
     ],
 )
@@ -600,7 +601,7 @@ print(json.dumps([[program.origin for program in programs], [program.code.hex() 
 def test_many_processes_build_twenty_programs_once_each(tree, thorough):
     processes = [
         subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True)
-        for _ in range(16 if thorough else 4)
+        for _ in range(16 if thorough else 2)
     ]
     answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert all(codes == answers[0][1] for _, codes in answers)
