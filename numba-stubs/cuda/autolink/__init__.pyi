@@ -233,7 +233,8 @@ class LinkedKernel:
     inputs: tuple[Any, ...]
     prototypes: Mapping[str, str]
     signature: str
-    launch: Any
+    launch_facts: Any
+    called_functions: tuple[Any, ...]
     @property
     def report(self) -> Report: ...
     def save(self, path: str | PathLike[str]) -> None: ...
