@@ -123,8 +123,7 @@ facts["files"] = [importlib.import_module(name).__file__ for name in MODULES]
 
 
 def test_importing_numba_cuda_activates_and_every_module_comes_from_where_it_was_installed(environment, modules):
-    """Also where Python starts in the root of the repository, whose folders have the same names."""
-    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES + ALL_MODULES, cwd=PROJECT)
+    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES + ALL_MODULES)
     assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
     assert "numba.cuda.autolink" in facts["loaded"]
     assert [file for file in facts["files"] if not file.startswith(str(environment.autolink / FOLDER))] == []
@@ -134,6 +133,12 @@ def test_importing_numba_cuda_activates_and_every_module_comes_from_where_it_was
 def test_the_environment_variable_turns_this_project_off(environment, modules):
     facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
     assert facts == {"numba.cuda": str(environment.numba_cuda / FOLDER / "__init__.py"), "loaded": []}
+
+
+def test_python_can_start_in_the_repository_root(environment, modules):
+    facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, cwd=PROJECT)
+    assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
+    assert "numba.cuda.autolink" in facts["loaded"]
 
 
 def test_no_file_of_the_wheel_has_the_path_of_one_of_numba_cuda(names):
