@@ -122,7 +122,7 @@ facts["files"] = [importlib.import_module(name).__file__ for name in MODULES]
 """
 
 
-def test_importing_numba_cuda_activates_and_every_module_comes_from_where_it_was_installed(environment, modules):
+def test_importing_numba_cuda_activates(environment, modules):
     facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES + ALL_MODULES)
     assert facts["numba.cuda"] == str(environment.numba_cuda / FOLDER / "__init__.py")
     assert "numba.cuda.autolink" in facts["loaded"]
