@@ -119,6 +119,7 @@ _SYMBOLS = "When symbols do not match"
 _FITTING = "When code does not fit the kernel"
 _DAMAGED = "When code is damaged or mislabelled"
 _INSTALLED = "When a library is missing"
+_FINISHED = "When a finished kernel is saved or loaded"
 
 CASES = (
     Case(
@@ -463,5 +464,99 @@ CASES = (
         "Install the extra that matches the driver of your GPU.",
         setup=_write("scale.ptx", _PTX.encode),
         without_library="nvJitLink",
+    ),
+    Case(
+        _FINISHED,
+        "A kernel that only numba-cuda can launch",
+        "Exceptions of kernels (`debug=True`) are reported by numba-cuda's own launch. Other reasons are `extensions=`"
+        " and code that uses numba-cuda's runtime (NRT).",
+        """
+        def kernel(data):
+            data[0] += 1
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0), debug=True, opt=False).save("increment.kernels")
+        """,
+        "Build it without `debug=True`. `lineinfo=True` keeps source lines for profilers and compute-sanitizer.",
+    ),
+    Case(
+        _FINISHED,
+        "A parameter without a value",
+        "A literal is part of the code of a kernel, and a function has no value that could be passed.",
+        """
+        from numba.cuda import types
+
+
+        def kernel(data, n):
+            data[0] = n
+
+
+        autolink.build(kernel, types.void(types.float32[::1], types.literal(3)), cc=(9, 0)).save("set.kernels")
+        """,
+        "Make the value a global or closure variable of the kernel, or give the parameter the type `int64`.",
+    ),
+    Case(
+        _FINISHED,
+        "Two kernels of one name",
+        "Kernels are found by the name of their Python function. These two have one name, signature and architecture.",
+        """
+        def increment(amount):
+            def kernel(data):
+                data[0] += amount
+
+            return autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
+
+        autolink.save("increments.kernels", [increment(1), increment(2)])
+        """,
+        "Build one of them with `entry_name=`.",
+    ),
+    Case(
+        _FINISHED,
+        "A file that is not one of finished kernels",
+        "The file is something else. Here, it is a cubin.",
+        """
+        import numba_cuda_autolink
+
+        numba_cuda_autolink.load("scale.cubin")
+        """,
+        "Load a file that `save` wrote.",
+        setup=_write("scale.cubin", lambda: _compiled("cubin")),
+    ),
+    Case(
+        _FINISHED,
+        "A file that is damaged",
+        "All parts of a file have a checksum. Here, the file is shorter than it says.",
+        """
+        import numba_cuda_autolink
+
+
+        def kernel(data):
+            data[0] += 1
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).save("increment.kernels")
+        content = open("increment.kernels", "rb").read()
+        open("increment.kernels", "wb").write(content[:-1000])
+        numba_cuda_autolink.load("increment.kernels").kernel.signatures
+        """,
+        "Copy the file again, or save it again.",
+    ),
+    Case(
+        _FINISHED,
+        "A launch that no GPU can make",
+        "Grid and block are checked when a launch is configured, its arguments when it is called.",
+        """
+        import numba_cuda_autolink
+
+
+        def kernel(data):
+            data[0] += 1
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).save("increment.kernels")
+        numba_cuda_autolink.load("increment.kernels").kernel[1, 2048]
+        """,
+        "Use a smaller block.",
     ),
 )

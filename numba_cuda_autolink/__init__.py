@@ -13,6 +13,8 @@
 ``parameters``        what a kernel's parameters accept, and how they are passed
 ``architecture``      which code runs on which GPU
 ``launching``         kernels that are ready to be launched, and their launches
+``configuration``     how a kernel is launched: grid, block, stream, shared memory and options, checked
+``loaded_code``       the code of a kernel in one context
 ``signature_choice``  which signature of a kernel fits the arguments of a launch
 ``run_source``        the generated function that packs the arguments of one launch and launches it
 ``packing``           Python values as the bytes of a kernel's parameters
@@ -33,7 +35,11 @@ if TYPE_CHECKING:
     import os
     from typing import Any
 
+    from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
+    from .launching import Kernel
     from .library import KernelLibrary
+
+    __version__: str
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
@@ -42,7 +48,7 @@ _NAMES = {
     "library": ("KernelLibrary",),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted([*_WHERE, "load"])
+__all__ = ["ArgumentError", "FinishedKernelError", "Kernel", "KernelFileError", "KernelLibrary", "LaunchError", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> KernelLibrary:

@@ -113,7 +113,11 @@ def _torch(value: Any) -> View:
 
 
 def _numba(value: Any) -> View:
-    if not getattr(value.gpu_data, "is_alive", True):
+    try:
+        is_alive = getattr(getattr(value.gpu_data, "_finalizer", None), "alive", True)
+    except ReferenceError:
+        is_alive = False
+    if not is_alive:
         raise Misfit("an array whose memory was freed")
     pointer = value.device_ctypes_pointer.value or 0
     device = getattr(getattr(value.gpu_data, "context", None), "device", None)

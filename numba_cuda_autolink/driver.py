@@ -66,15 +66,16 @@ def refused(api: Any, what: str, code: int) -> DriverError:
     return DriverError(f"{what} failed: {text[0]} ({text[1]}){called_at()}{hint}", code)
 
 
-def current_context() -> int:
-    """Return the current context. Without one, the primary context of device 0 becomes current, as in the runtime."""
+def current_context() -> tuple[int, bool]:
+    """Return the current context, and whether it became current here: without one, the primary context of device 0
+    becomes current, as in CUDA's runtime."""
     api = bindings()
     context = int(called(api.cuCtxGetCurrent))
-    if not context:
-        created = called(api.cuDevicePrimaryCtxRetain, called(api.cuDeviceGet, 0))
-        called(api.cuCtxSetCurrent, created)
-        context = int(created)
-    return context
+    if context:
+        return context, False
+    created = called(api.cuDevicePrimaryCtxRetain, called(api.cuDeviceGet, 0))
+    called(api.cuCtxSetCurrent, created)
+    return int(created), True
 
 
 @functools.cache

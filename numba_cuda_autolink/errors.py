@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
+LAUNCH = "<launch>"  # the file name of generated code
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -30,7 +31,7 @@ def called_at() -> str:
     frame = sys._getframe(1)
     while frame is not None and frame.f_back is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_HERE, "<launch of")):
+        if not name.startswith((_HERE, LAUNCH)):
             break
         frame = frame.f_back
     return f"\n  called at: {frame.f_code.co_filename}:{frame.f_lineno}"

@@ -144,7 +144,7 @@ class KernelFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115
         try:
@@ -247,7 +247,7 @@ class KernelFile:
         if any(not isinstance(pair, list) or [type(number) for number in pair] != [int, int] for pair in pairs):
             raise KernelFileError("the layout of the parameters is not one")
         layout = tuple((offset, size) for offset, size in pairs)
-        in_order = all(a >= 0 and a + size <= b for (a, size), (b, _) in itertools.pairwise(layout))
+        in_order = all(a + size <= b for (a, size), (b, _) in itertools.pairwise([(0, 0), *layout]))
         largest = max((offset + size for offset, size in layout), default=0)
         if placed(parameters, layout) is None or not in_order or largest > 1 << 16:
             raise KernelFileError("the layout of the parameters does not fit them")

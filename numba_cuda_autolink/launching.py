@@ -3,105 +3,19 @@
 
 from __future__ import annotations
 
-import operator
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from .driver import Device, DriverError, bindings, called, current_context, device_count, device_of
-from .errors import ArgumentError, LaunchError, called_at
-from .parameters import Leaf, Parameter
-from .run_source import run_maker
+from .configuration import Configuration, refused_launch
+from .driver import DriverError, current_context, device_count, device_of
+from .errors import ArgumentError
+from .loaded_code import Code, ReadyCode, relaxed_capture
 from .signature_choice import argument_key, choose
-from .streams import stream_handle
 
-_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
-_MOST_THREADS = (1024, 1024, 64)
-_PORTABLE_CLUSTER = 8
 _MOST_KEPT = 256
-_WITHOUT_OPT_IN = 48 << 10  # bytes of shared memory that each kernel may use without asking
-
-
-class Loaded(NamedTuple):
-    """A kernel's code in one context. ``owner`` keeps it loaded."""
-
-    function: Any
-    leaves: tuple[Leaf, ...]
-    carveout: int | None
-    cooperative: bool
-    owner: Any
-
-
-class Code(Protocol):
-    """Where the code of a kernel and signature comes from: a file, or a compiler in this process."""
-
-    text: str
-    parameters: tuple[Parameter, ...]
-
-    def load(self, device: Device) -> Loaded:
-        """Load it into the current context, on *device*."""
-
-
-class Configuration(NamedTuple):
-    """How a kernel is launched: sizes in blocks and threads, bytes of dynamic shared memory, a stream, and options."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    stream: Any
-    shared: int
-    cooperative: bool = False
-    cluster: tuple[int, int, int] | None = None
-    programmatic: bool = False
-
-
-class _Ready:
-    """A kernel's code in one context with what launching it needs."""
-
-    def __init__(self, kernel: str, code: Code, device: Device):
-        self._kernel, self.device = kernel, device
-        self._loaded = loaded = code.load(device)
-        self.cooperative = loaded.cooperative
-        self._function = loaded.function
-        self.static_shared = self._attribute("SHARED_SIZE_BYTES")
-        self.most_threads = self._attribute("MAX_THREADS_PER_BLOCK")
-        self._allowed = _WITHOUT_OPT_IN - self.static_shared
-        if loaded.carveout is not None:
-            self._set("PREFERRED_SHARED_MEMORY_CARVEOUT", loaded.carveout)
-        size = max((leaf.offset + leaf.size for leaf in loaded.leaves), default=0)
-        self._make = run_maker(kernel, code.parameters, loaded.leaves, size)
-        self.idle: list[Any] = []  # runs that no thread uses
-        self._is_closed = False
-
-    def new_run(self) -> Any:
-        """Return a run that no other thread has."""
-        if self._is_closed:
-            raise LaunchError(f"{self._kernel} was closed with its library{called_at()}\n  what to do: load it again")
-        return self._make(self.device, self._function)
-
-    def close(self) -> None:
-        """Refuse launches from now on."""
-        self._is_closed = True
-        self.idle.clear()
-
-    def allow_shared(self, size: int) -> None:
-        """Ask the driver for *size* bytes of dynamic shared memory where that is more than what it allows by itself."""
-        if size > self._allowed:
-            self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
-            self._allowed = size
-
-    def allow_large_clusters(self) -> None:
-        """Allow clusters that not each GPU of this generation has room for."""
-        self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
-
-    def _attribute(self, name: str) -> int:
-        api = bindings()
-        attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        return int(called(api.cuFuncGetAttribute, attribute, self._function))
-
-    def _set(self, name: str, value: int) -> None:
-        api = bindings()
-        attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        called(api.cuFuncSetAttribute, self._function, attribute, value)
+_State = tuple[list[Any], Any, ReadyCode]
 
 
 class Overload:
@@ -110,20 +24,16 @@ class Overload:
     def __init__(self, kernel: str, code: Code):
         self.kernel, self.code = kernel, code
         self._lock = threading.Lock()
-        self._ready: dict[int, _Ready] = {}
+        self._ready: dict[int, ReadyCode] = {}
 
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return self.code.parameters
-
-    def ready(self, context: int) -> _Ready:
+    def ready(self, context: int) -> ReadyCode:
         """Return its code in the current context, loaded if it is not."""
         found = self._ready.get(context)
         if found is None:
             with self._lock:
                 found = self._ready.get(context)
                 if found is None:
-                    found = self._ready[context] = _Ready(self.kernel, self.code, device_of(context))
+                    found = self._ready[context] = ReadyCode(self.kernel, self.code, device_of(context))
         return found
 
     def close(self) -> None:
@@ -137,11 +47,9 @@ class Launch:
 
     def __init__(self, overload: Overload, configuration: Configuration):
         self._overload, self._configuration = overload, configuration
-        self._stream = stream_handle(configuration.stream)
-        self._prepared: dict[int, tuple[_Ready, Any]] = {}
-        self._ready: _Ready | None = None
-        self._idle: list[Any] = []
-        self._config: Any = None
+        self._states: dict[int, _State] = {}
+        # Runs that no thread uses, the driver's configuration, and the code: of the context that was current last.
+        self._state: Any = [], None, None
 
     def __call__(self, *args: Any) -> None:
         """Launch the kernel with *args*. Nothing is launched if one does not fit its parameter.
@@ -153,78 +61,46 @@ class Launch:
         LaunchError
             If the configuration does not fit the device, or the driver refuses the launch.
         """
+        idle, config, ready = self._state
         try:
-            run = self._idle.pop()
+            run = idle.pop()
         except IndexError:
-            run = self._started()
+            if ready is None:
+                idle, config, ready = self._adopt()[0]
+            run = ready.new_run()
         try:
-            run(self._config, self._stream, args)
+            run(config, args)
         except DriverError as error:
-            if not error.is_of_context or not self._adopt():
+            if not error.is_of_context or not self._adopt()[1]:
                 raise
-            self(*args)
-            return
-        self._idle.append(run)
+            return self(*args)
+        idle.append(run)
 
-    def _started(self) -> Any:
-        if self._ready is None:
-            self._adopt()
-        assert self._ready is not None
-        return self._ready.new_run()
-
-    def _adopt(self) -> bool:
-        """Take up the current context. Return whether it is another one than before."""
-        context = current_context()
-        if context not in self._prepared:
-            with _relaxed_capture():
+    def _adopt(self) -> tuple[_State, bool]:
+        """Take up the current context, or the primary one if there is none. Return its state, and whether that changed
+        anything."""
+        context, was_made = current_context()
+        state, before = self._states.get(context), self._state
+        if state is None:
+            with relaxed_capture():
                 ready = self._overload.ready(context)
-                self._prepared[context] = ready, self._config_for(ready)
-        ready, config = self._prepared[context]
-        changed = ready is not self._ready
-        self._ready, self._config, self._idle = ready, config, ready.idle
-        return changed
-
-    def _config_for(self, ready: _Ready) -> Any:
-        """Return the driver's launch configuration. Raise `LaunchError` if the device cannot launch it."""
-        api, how, kernel = bindings(), self._configuration, self._overload.kernel
-        threads, limit = how.block[0] * how.block[1] * how.block[2], ready.most_threads
-        if threads > limit:
-            raise _refused(
-                kernel, f"{threads} threads in a block", f"at most {limit}, by its registers and launch bounds"
-            )
-        room = ready.device.most_shared - ready.static_shared
-        if how.shared > room:
-            raise _refused(kernel, f"{how.shared} bytes of dynamic shared memory", f"at most {room} on this device")
-        if (how.cluster or how.programmatic) and ready.device.compute_capability < (9, 0):
-            raise _refused(kernel, "clusters and programmatic launch", "compute capability 9.0 or later")
-        ready.allow_shared(how.shared)
-        config = api.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = how.grid
-        config.blockDimX, config.blockDimY, config.blockDimZ = how.block
-        config.sharedMemBytes, config.hStream = how.shared, self._stream
-        attributes = []
-        if how.cooperative or ready.cooperative:
-            attributes.append(_attribute(api, "COOPERATIVE", "cooperative", 1))
-        if how.programmatic:
-            name = "programmaticStreamSerializationAllowed"
-            attributes.append(_attribute(api, "PROGRAMMATIC_STREAM_SERIALIZATION", name, 1))
-        if how.cluster is not None:
-            if how.cluster[0] * how.cluster[1] * how.cluster[2] > _PORTABLE_CLUSTER:
-                ready.allow_large_clusters()
-            attribute = _attribute(api, "CLUSTER_DIMENSION")
-            size = attribute.value.clusterDim
-            size.x, size.y, size.z = how.cluster
-            attributes.append(attribute)
-        config.attrs, config.numAttrs = attributes, len(attributes)
-        return config
+                config = self._configuration.for_driver(self._overload.kernel, ready)
+            state = self._states[context] = ready.idle, config, ready
+        self._state = state
+        return state, was_made or state is not before
 
 
 class _LaunchOnDevices(Launch):
     """A launch where there are several devices: each call looks at the current one."""
 
     def __call__(self, *args: Any) -> None:
-        self._adopt()
-        super().__call__(*args)
+        (idle, config, ready), _ = self._adopt()
+        try:
+            run = idle.pop()
+        except IndexError:
+            run = ready.new_run()
+        run(config, args)
+        idle.append(run)
 
 
 class _ChoosingLaunch:
@@ -250,8 +126,9 @@ class _ChoosingLaunch:
         self._launches[number](*args)
 
 
-def _launch(overload: Overload, configuration: Configuration) -> Launch:
-    return (_LaunchOnDevices if device_count() > 1 else Launch)(overload, configuration)
+def _launch(overload: Overload, configuration: Configuration) -> Callable[..., None]:
+    # Python calls a method faster than an object that has __call__.
+    return (_LaunchOnDevices if device_count() > 1 else Launch)(overload, configuration).__call__
 
 
 class Kernel:
@@ -290,13 +167,14 @@ class Kernel:
         except (KeyError, TypeError):
             pass
         if not isinstance(how, tuple) or not 2 <= len(how) <= 4:
-            raise _refused(self.name, f"[{how!r:.60}]", "[grid, block], [grid, block, stream] or [..., shared]")
+            raise refused_launch(self.name, f"[{how!r:.60}]", "[grid, block], [grid, block, stream] or [..., shared]")
         launch = self.configure(*how[:2], stream=how[2] if how[2:] else 0, shared=how[3] if how[3:] else 0)
         # Objects are not kept, so that streams are not kept alive.
         if not how[2:] or how[2] is None or isinstance(how[2], int):
             if len(self._launches) >= _MOST_KEPT:
                 self._launches.clear()
-            self._launches[how] = launch
+            with contextlib.suppress(TypeError):  # sizes may be lists
+                self._launches[how] = launch
         return launch
 
     def configure(
@@ -333,58 +211,11 @@ class Kernel:
         LaunchError
             If a number is not positive or exceeds the limits of CUDA, or *stream* is not a stream.
         """
-        blocks, threads = (
-            _sizes(self.name, "grid", grid, _MOST_BLOCKS),
-            _sizes(self.name, "block", block, _MOST_THREADS),
-        )
-        if threads[0] * threads[1] * threads[2] > _MOST_THREADS[0]:
-            raise _refused(self.name, f"a block of {threads}", f"at most {_MOST_THREADS[0]} threads")
-        if isinstance(shared, bool) or not isinstance(shared, int) or shared < 0:
-            raise _refused(self.name, f"{shared!r} as shared memory", "a number of bytes")
-        size = None if cluster is None else _sizes(self.name, "cluster", cluster, _MOST_BLOCKS)
-        if size and any(count % part for count, part in zip(blocks, size, strict=True)):
-            raise _refused(self.name, f"a grid of {blocks} in clusters of {size}", "a grid of whole clusters")
-        how = Configuration(blocks, threads, stream, shared, bool(cooperative), size, bool(programmatic))
+        options = {"cooperative": bool(cooperative), "cluster": cluster, "programmatic": bool(programmatic)}
+        how = Configuration.of(self.name, grid, block, stream, shared, **options)
         if len(self._overloads) == 1:
             return _launch(self._overloads[0], how)
-        return _ChoosingLaunch(self._overloads, how, self._chosen)
+        return _ChoosingLaunch(self._overloads, how, self._chosen).__call__
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{' and '.join(self.signatures)}>"
-
-
-def _sizes(kernel: str, what: str, size: Any, most: tuple[int, ...]) -> tuple[int, int, int]:
-    try:
-        numbers = tuple(map(operator.index, size if isinstance(size, (tuple, list)) else (size,)))
-    except TypeError:
-        numbers = ()
-    if not 1 <= len(numbers) <= 3:
-        raise _refused(kernel, f"{what} {size!r}", "a positive integer, or a tuple of up to three")
-    full = (*numbers, 1, 1)[:3]
-    if any(not 1 <= number <= limit for number, limit in zip(full, most, strict=True)):
-        raise _refused(kernel, f"{what} {size!r}", f"each at least 1 and at most {most}")
-    return full[0], full[1], full[2]
-
-
-def _refused(kernel: str, got: str, expected: str) -> LaunchError:
-    return LaunchError(f"{kernel} cannot be launched with {got}{called_at()}\n  expected: {expected}")
-
-
-def _attribute(api: Any, name: str, field: str = "", value: int = 0) -> Any:
-    attribute = api.CUlaunchAttribute()
-    attribute.id = getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
-    if field:
-        setattr(attribute.value, field, value)
-    return attribute
-
-
-class _relaxed_capture:
-    """While it lasts, this thread may load code although a stream is captured into a graph."""
-
-    def __enter__(self) -> None:
-        api = bindings()
-        relaxed = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        self._mode = called(api.cuThreadExchangeStreamCaptureMode, relaxed)
-
-    def __exit__(self, *_: Any) -> None:
-        called(bindings().cuThreadExchangeStreamCaptureMode, self._mode)

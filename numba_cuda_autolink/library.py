@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import json
 import operator
 import os
 import weakref
@@ -15,7 +16,8 @@ from .architecture import best
 from .driver import Device, bindings, called
 from .errors import KernelFileError, LaunchError, called_at
 from .kernel_file import Image, KernelFile, Signature
-from .launching import Kernel, Loaded
+from .launching import Kernel
+from .loaded_code import Loaded
 from .parameters import placed
 
 
@@ -70,6 +72,22 @@ class KernelLibrary:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
+    @property
+    def made_by(self) -> dict[str, str]:
+        """The versions of the packages and libraries that built its kernels."""
+        return dict(self._file.made_by)
+
+    def describe(self, name: str) -> list[dict[str, Any]]:
+        """Return what is known of the code of a kernel: for each signature and architecture, the resources that it uses
+        and the report of its build, in the form of ``Report.to_json``."""
+        described = []
+        for signature in self._file.signatures(name):
+            for image in signature.images:
+                facts = {"signature": signature.text, **image._asdict(), "runs_on": str(image.runs_on)}
+                facts["report"] = json.loads(self._file.read(image.report) or b"null")
+                described.append({key: value for key, value in facts.items() if key not in ("code", "layout")})
+        return described
+
     def close(self) -> None:
         """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""
         for kernel in self._kernels.values():
@@ -102,7 +120,7 @@ class _SavedCode:
             )
         image = self._images[number]
         module = _Module(self._file.read(image.code), image)
-        finalizer = weakref.finalize(module, _unload, module.handle, image, module.object_code)
+        finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
         self._unload.append(finalizer)
         for name in image.setup:
             imported(name, self._kernel)(module.object_code)
@@ -131,11 +149,11 @@ class _Module:
             self.handle = called(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
 
 
-def _unload(handle: Any, image: Image, object_code: Any) -> None:
+def _unload(api: Any, handle: Any, image: Image, object_code: Any) -> None:
     for name in image.teardown:
         imported(name, image.entry)(object_code)
     if object_code is None:  # cuda.core unloads its own
-        bindings().cuLibraryUnload(handle)
+        api.cuLibraryUnload(handle)
 
 
 def imported(name: str, kernel: str) -> Callable[[Any], None]:

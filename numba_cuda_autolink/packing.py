@@ -23,7 +23,7 @@ from .parameters import ElementType, Leaf, Parameter, item_size, type_name
 _VIEWS = "qQiIhHbBfd"  # formats that a memoryview writes
 _HALF = struct.Struct("<e")
 
-Writer = Callable[[Any, int], None]
+Writer = Callable[[Any, Any], None]  # of a value, for a launch configuration of the driver
 
 
 class Buffer:
@@ -96,7 +96,7 @@ def _writer(place: Place, rest: Iterator[Leaf], buffer: Buffer, device: Device) 
     convert = _CONVERSIONS[parameter.kind]
     dtype = parameter.dtype
 
-    def write(value: Any, stream: int) -> None:
+    def write(value: Any, config: Any) -> None:
         if isinstance(value, enum.Enum):
             value = value.value
         try:
@@ -118,19 +118,19 @@ def limits(code: str) -> tuple[int, int]:
 
 
 def _tuple(place: Place, items: list[Writer]) -> Writer:
-    def write(value: Any, stream: int) -> None:
+    def write(value: Any, config: Any) -> None:
         if not isinstance(value, tuple):
             raise place.misfit(_shown(value))
         if len(value) != len(items):
             raise place.misfit(f"a tuple of {len(value)}")
         for item, each in zip(items, value, strict=True):
-            item(each, stream)
+            item(each, config)
 
     return write
 
 
 def _none(place: Place) -> Writer:
-    def write(value: Any, stream: int) -> None:
+    def write(value: Any, config: Any) -> None:
         if value is not None:
             raise place.misfit(_shown(value))
 
@@ -189,15 +189,15 @@ _CONVERSIONS: dict[str, Callable[[Any, ElementType | None], tuple[Any, ...]]] = 
 def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer:
     dtype = place.parameter.dtype
 
-    def write(value: Any, stream: int) -> None:
+    def write(value: Any, config: Any) -> None:
         try:
-            address = int(value) if dtype is None and _is_address(value) else _view(value, stream).pointer
+            address = int(value) if dtype is None and _is_address(value) else _view(value, config).pointer
         except Misfit as error:
             raise place.misfit(error.got, error.remedy) from None
         buffer.write(leaf, address)
 
-    def _view(value: Any, stream: int) -> View:
-        view = view_of(value, stream, device)
+    def _view(value: Any, config: Any) -> View:
+        view = view_of(value, int(config.hStream), device)
         if dtype is not None and view.dtype != dtype:
             is_bytes = view.dtype is None or view.dtype in ("|u1", "|i1")
             if not is_bytes or view.size < item_size(dtype) or not view.is_contiguous("C", 1):
@@ -221,9 +221,9 @@ def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) ->
         if constant is not None:
             buffer.write(leaf, constant)
 
-    def write(value: Any, stream: int) -> None:
+    def write(value: Any, config: Any) -> None:
         try:
-            view = view_of(value, stream, device)
+            view = view_of(value, int(config.hStream), device)
             if view.dtype is None and view.size % itemsize == 0:  # bytes without a type
                 view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
             if view.dtype != dtype or len(view.shape) != ndim:

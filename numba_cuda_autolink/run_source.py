@@ -10,6 +10,7 @@ looked at in each launch: the shape of CuPy's arrays, everything of PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import textwrap
 import weakref
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 
 from .arguments import library_of
 from .driver import Device, bindings, device_count, refused
-from .errors import ArgumentError, called_at
+from .errors import LAUNCH, ArgumentError, called_at
 from .packing import Buffer, limits, writers
 from .parameters import Leaf, Parameter
 
@@ -25,7 +26,7 @@ _RUN = """\
 def new_run(buffer, put, device, function):
     extra = buffer.extra
     {setup}
-    def run(config, stream, arguments):
+    def run(config, arguments):
         {state}
         try:
             {unpack}
@@ -35,6 +36,7 @@ def new_run(buffer, put, device, function):
         error = launch(config, function, 0, extra)[0]
         if error is not success:
             raise refused(int(error))
+    run.buffer = buffer  # which extra is an address of
     return run
 """
 
@@ -50,13 +52,12 @@ if a{n} is None or w{n}() is not a{n} or {moved}:
     elif kind is t{n} and a{n}.dtype is g{n} and a{n}.shape == s{n} and a{n}.is_cuda and {same_torch}{on_torch} and (
             not a{n}.is_neg(){conjugate}) and (p := a{n}.data_ptr()):
         Q[{data}] = p
-    elif kind is d{n} and a{n}.dtype == e{n} and a{n}.shape == s{n} and a{n}.strides == x{n} and (
-            a{n}.gpu_data.is_alive{on_numba}):
+    elif kind is d{n} and a{n}.dtype == e{n} and a{n}.shape == s{n} and a{n}.strides == x{n}{on_numba}:
         Q[{data}] = a{n}.device_ctypes_pointer.value or 0
     else:
         w{n}, k{n}, s{n} = nobody, -1, None
         c{n} = t{n} = d{n} = None
-        put{n}(a{n}, stream)
+        put{n}(a{n}, config)
         library = library_of(kind)
         if library:
             s{n} = a{n}.shape
@@ -73,8 +74,8 @@ if a{n} is None or w{n}() is not a{n} or {moved}:
 
 
 def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Leaf], size: int) -> Any:
-    """Return a function of a device and a function handle of the driver, which returns a new ``run(config, stream,
-    arguments)``. Two threads must not use one run at a time."""
+    """Return a function of a device and a handle of the driver, which returns a new ``run(config, arguments)``.
+    Two threads must not use one run at a time."""
     api = bindings()
     names = {
         "launch": api.cuLaunchKernelEx,
@@ -85,13 +86,18 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
         "nobody": object,  # a call returns what is no argument
         "library_of": library_of,
     }
-    exec(compile(source(parameters, leaves, device_count() > 1), f"<launch of {kernel}>", "exec"), names)
+    exec(_compiled(source(parameters, leaves, device_count() > 1)), names)
 
     def new_run(device: Device, function: Any) -> Any:
         buffer = Buffer(size)
         return names["new_run"](buffer, writers(kernel, parameters, leaves, buffer, device), device, function)
 
     return new_run
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(text: str) -> Any:
+    return compile(text, LAUNCH, "exec")
 
 
 def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devices: bool) -> str:
@@ -111,7 +117,7 @@ def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devi
             state.append(f"b{number}")
             body.append("\n".join(_number(number, own[0])))
         else:
-            body.append(f"put{number}(a{number}, stream)")
+            body.append(f"put{number}(a{number}, config)")
     setup += [
         f'{code} = buffer.views["{code}"]' for code in sorted({leaf.code for leaf in leaves} - {"e"} | {"Q", "q"})
     ]
@@ -157,8 +163,9 @@ def _number(number: int, leaf: Leaf) -> Iterator[str]:
     yield f"    if {test}:"
     yield f"        {leaf.code}[{leaf.offset // leaf.size}] = {b} = {a}"
     yield "    else:"
-    yield f"        {b} = nobody"
-    yield f"        put{number}({a}, stream)"
+    yield f"        put{number}({a}, config)"
+    # NumPy's numbers do not change; others might.
+    yield f"        {b} = {a} if type({a}).__module__ == 'numpy' else nobody"
 
 
 def _indented(parts: Sequence[str], spaces: int) -> str:

@@ -43,7 +43,7 @@ def _cost(parameter: Parameter, arg: Any) -> int | None:
     kind, dtype = parameter.kind, parameter.dtype
     if kind == "array":
         try:
-            view = view_of(arg, 0, device_of(current_context()))
+            view = view_of(arg, 0, device_of(current_context()[0]))
         except Misfit:
             return None
         if view.dtype is not None and (view.dtype != dtype or len(view.shape) != parameter.ndim):

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, ove
 
 from numba.cuda import CUSource, _LinkableCode
 
+from numba_cuda_autolink import Kernel
+
 from . import cache as cache
 from . import testing as testing
 from .cache import CacheMismatchError as CacheMismatchError
@@ -43,6 +45,7 @@ __all__ = [
     "Target",
     "TrialError",
     "activate",
+    "bind",
     "build",
     "cache",
     "current_target",
@@ -50,7 +53,9 @@ __all__ = [
     "deactivate",
     "device_method",
     "report",
+    "save",
     "testing",
+    "write_header",
 ]
 
 # The hooks
@@ -228,9 +233,23 @@ class LinkedKernel:
     call_sites: tuple[Any, ...]
     inputs: tuple[Any, ...]
     prototypes: Mapping[str, str]
+    signature: str
+    launch: Any
     @property
     def report(self) -> Report: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
 
+@overload
+def build(
+    kernel: Any,
+    signature: Any,
+    *,
+    cc: list[Any],
+    output: Literal["cubin", "ptx", "ltoir"] = "cubin",
+    entry_name: str | None = None,
+    **jit_options: Any,
+) -> list[LinkedKernel]: ...
+@overload
 def build(
     kernel: Any,
     signature: Any,
@@ -240,6 +259,9 @@ def build(
     entry_name: str | None = None,
     **jit_options: Any,
 ) -> LinkedKernel: ...
+def save(path: str | PathLike[str], kernels: Iterable[LinkedKernel]) -> None: ...
+def write_header(path: str | PathLike[str], kernels: Iterable[LinkedKernel]) -> None: ...
+def bind(kernel: Any, *what: Any) -> Kernel: ...
 
 class Report:
     kernel: str

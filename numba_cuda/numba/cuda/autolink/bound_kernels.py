@@ -14,7 +14,8 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from numba_cuda_autolink.driver import Device, bindings, called
 from numba_cuda_autolink.errors import FinishedKernelError
-from numba_cuda_autolink.launching import Kernel, Loaded
+from numba_cuda_autolink.launching import Kernel
+from numba_cuda_autolink.loaded_code import Loaded
 from numba_cuda_autolink.parameters import placed
 
 from .finished_kernels import check_launchable, parameter_names

@@ -31,9 +31,9 @@ _TAKEN = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const const_cast constexpr
     continue decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto
     if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-    register reinterpret_cast restrict return short signed sizeof static static_assert static_cast struct switch template
-    this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t
-    while xor xor_eq linux unix i386 NULL
+    register reinterpret_cast restrict return short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile
+    wchar_t while xor xor_eq linux unix i386 NULL
 """
 _RESERVED = frozenset(_TAKEN.split())
 _WORDS_IN_LINE = 5
@@ -191,7 +191,7 @@ def write_header(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) 
 def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
     if not (name.isascii() and name.isidentifier()) or name in _RESERVED:
         raise FinishedKernelError(
-            f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name on the command line"
+            f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name of the command"
         )
     first = kernels[0]
     facts = first.launch

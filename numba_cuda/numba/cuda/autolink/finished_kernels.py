@@ -166,7 +166,7 @@ def check_launchable(name: str, kernel: Any) -> None:
     """Raise `FinishedKernelError` if numba-cuda's *kernel*, or its facts, needs numba-cuda's own launch."""
     if kernel.debug:
         raise FinishedKernelError(
-            f"{name} raises Python exceptions (debug=True), which only numba-cuda's own launch reports"
+            f"{name} raises exceptions (debug=True), which only numba-cuda reports"
             "\n  what to do: build it with debug=False; lineinfo=True keeps source lines"
         )
     if kernel.extensions:
@@ -185,7 +185,7 @@ def _importable(callback: Any) -> str:
             raise ImportError
     except (ImportError, AttributeError):
         raise FinishedKernelError(
-            f"its callback {callback!r} cannot be imported by a name\n"
+            f"a callback of its module cannot be imported by a name\n  callback: {callback!r}\n"
             "  what to do: make it a function at the top level of a module that the application has"
         ) from None
     return f"{module}:{name}"

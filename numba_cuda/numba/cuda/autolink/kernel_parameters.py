@@ -56,7 +56,6 @@ def _element_type(name: str, numba_type: Any) -> Any:
 
 def _refused(name: str, numba_type: Any, why: str) -> FinishedKernelError:
     return FinishedKernelError(
-        f"parameter {name!r} of type {numba_type} cannot be passed to a finished kernel: {why}\n"
-        "  what to do: give it an array, number, record, pointer or tuple type, or use its value as a global or closure"
-        " variable of the kernel"
+        f"parameter {name!r} cannot be passed: {why}\n  type: {numba_type}\n"
+        "  what to do: make it a global or closure variable of the kernel, or give it a type that has values"
     )

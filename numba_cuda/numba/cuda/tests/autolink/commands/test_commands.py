@@ -15,6 +15,8 @@ from numba.cuda.autolink.commands import doctor_command
 from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.link import trial
 
+import numba_cuda_autolink
+
 KERNELS = """
 import types
 from numba import cuda
@@ -133,6 +135,15 @@ def test_build_writes_a_header_alone_or_with_the_code(kernels, tmp_path, capsys)
     assert "static inline CUresult plus_launch(plus_kernel *kernel" in head.read_text()
     assert main([*command, "-o", str(out)]) == 0
     assert out.read_bytes().startswith(b"\x7fELF")
+
+
+def test_build_writes_finished_kernels(kernels, tmp_path, capsys):
+    out = tmp_path / "built.kernels"
+    assert main(["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0a", "-o", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: {out.stat().st_size} bytes, kernel for sm_80, sm_90a\n"
+    library = numba_cuda_autolink.load(out)
+    assert list(library) == ["kernel"] and len(library.kernel.signatures) == 1
+    assert [path.name for path in tmp_path.glob("built*")] == ["built.kernels"]
 
 
 ERRORS = {

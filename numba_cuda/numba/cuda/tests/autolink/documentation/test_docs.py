@@ -17,7 +17,15 @@ PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED)
 # .ci/run runs them in its documentation step.
 LONG = {
     f"{name}.md"
-    for name in ("ahead_of_time", "caching", "faq", "porting", "tutorial_kernel_authors", "tutorial_library_authors")
+    for name in (
+        "ahead_of_time",
+        "caching",
+        "faq",
+        "finished_kernels",
+        "porting",
+        "tutorial_kernel_authors",
+        "tutorial_library_authors",
+    )
 }
 
 

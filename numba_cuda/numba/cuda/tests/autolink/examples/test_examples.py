@@ -36,7 +36,9 @@ class TestRunAsAScript:
             timeout=600,
         )
 
-    @pytest.mark.parametrize("name", ["fft.py", "cub_block_sum.py", "cub_unique.py", "own_cu_file.py"])
+    @pytest.mark.parametrize(
+        "name", ["fft.py", "cub_block_sum.py", "cub_unique.py", "own_cu_file.py", "finished_graph.py"]
+    )
     def test_succeeds(self, name, thorough, tmp_path):
         """The short form links the first kernel, and simulates the first size, of examples that have many."""
         fewer = {"fft.py": "SIZES", "cub_block_sum.py": "CASES", "cub_unique.py": "CASES"}

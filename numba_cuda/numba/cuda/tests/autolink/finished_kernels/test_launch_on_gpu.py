@@ -333,6 +333,10 @@ class TestLibraries:
         for _ in range(3):
             launch(arrays[0], 2.0, *arrays[1:])
         assert (arrays[0].copy_to_host() == EXPECTED).all()
+        arrays[2].gpu_data.free()
+        with pytest.raises(ArgumentError, match="was freed"):
+            kernels.fill[1, 32](arrays[2], 2.0)
+        arrays[2] = cuda.to_device(np.ones(100, "f4"))
         half = arrays[0][:50]
         launch(half, 0.0, *arrays[1:])
         assert (arrays[0].copy_to_host() == [1] * 50 + list(EXPECTED[50:])).all()
@@ -399,6 +403,23 @@ class TestStreams:
             kernels.axpy[2, 64, stream](r, 2.0, x, y)
             cuda.synchronize()
             assert (r.get() == EXPECTED).all()
+
+    def test_an_array_interface_with_a_stream_is_waited_for(self, kernels):
+        cupy = pytest.importorskip("cupy")
+        r, x, y = cupy_arrays(cupy, 1 << 22)
+        producer, consumer = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+
+        class Produced:
+            def __init__(self, array):
+                self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "stream": producer.ptr}
+
+        cuda.synchronize()
+        with producer:
+            for _ in range(50):
+                y *= 2
+        kernels.axpy[1 << 14, 256, consumer](r, 0.0, x, Produced(y))
+        consumer.synchronize()
+        assert (r.get() == 2.0**50).all()
 
     def test_a_graph_captures_launches(self, kernels):
         cupy = pytest.importorskip("cupy")

@@ -11,6 +11,8 @@ import numpy as np
 from numba import cuda
 from numba.cuda import autolink, types
 
+import numba_cuda_autolink
+
 
 class Scale(autolink.DeviceCallable):
     def __init__(self, factor: float) -> None:
@@ -76,6 +78,13 @@ try:
     autolink.report(kernel, cc=[(9, 0), "10.0"]).show()
 except (autolink.LinkError, autolink.CallError) as error:
     print(error)
+built.save("one.kernels")
+autolink.write_header("one.h", [built])
+autolink.save(Path("all.kernels"), [built, *autolink.build(kernel, "void(float32[::1])", cc=[(8, 0), "9.0"])])
+autolink.bind(kernel, "void(float32[::1])")[1, 32](np.zeros(3))
+finished: numba_cuda_autolink.Kernel = numba_cuda_autolink.load("all.kernels").kernel
+finished.configure(4, (32, 2), cluster=2)(np.zeros(3))
+signatures: tuple[str, ...] = finished.signatures
 inputs = autolink.testing.ask(scale, "float32", cc=90)
 if inputs is not None:
     print(str(inputs[0].kind), len(inputs[0].code))

@@ -35,6 +35,7 @@ autolink.Extern(3)  # wrong: symbol
 autolink.Target(9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", cc=9.0)  # wrong: a float
 autolink.build(lambda x: None, "void(float32[::1])", output="elf")  # wrong: no such output
+autolink.save("all.kernels", [b""])  # wrong: not what build returns
 autolink.CUDASource(b"")  # wrong: bytes
 print(autolink.current_target().architecture)  # wrong: arch
 print(autolink.LinkEror)  # wrong: misspelled

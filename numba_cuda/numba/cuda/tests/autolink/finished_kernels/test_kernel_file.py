@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of finished kernels: what is written is read, lazily, and nothing else is."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import struct
+import sys
+
+import pytest
+from finished_kernels_support import NUMBER, VECTOR, image, signature, write
+
+from numba_cuda_autolink.kernel_file import KernelFile, KernelFileError, Signature
+from numba_cuda_autolink.parameters import Parameter, RecordType
+
+INNER = RecordType(4, (("d", 0, "<f4", ()),))
+RECORD = RecordType(24, (("a", 0, "|u1", ()), ("b", 8, "<f8", (2,)), ("c", 16, INNER, ())))
+TREE = (
+    VECTOR,
+    Parameter("array", "records", RECORD, 3, "A", True),
+    NUMBER,
+    Parameter("complex", "c", "<c16"),
+    Parameter("bool", "b", "|b1"),
+    Parameter("datetime", "d", "<M8[25us]"),
+    Parameter("record", "r", RECORD),
+    Parameter("pointer", "p"),
+    Parameter("none", "n"),
+    Parameter("tuple", "t", items=(Parameter("number", "0", "<i2"), Parameter("tuple", "1", items=()))),
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "saved.kernels"
+
+
+def test_what_is_written_is_read(path):
+    full = image(TREE, b"one", (9, 0, "a", "cubin"), shared=4096, registers=32, launch_bounds=128, cooperative=True)
+    images = (full._replace(carveout=50, setup=("a:b",), teardown=("c:d",), report=b'{"r": 1}'), image(TREE, b"two"))
+    write(path, first=[Signature("(many)", TREE, images), signature()], second=[signature(code=b"three")])
+    file = KernelFile(path)
+    assert file.names == ("first", "second")
+    assert file.made_by == {"numba-cuda": "1.2.3"}
+    many, other = file.signatures("first")
+    assert many.text == "(many)" and many.parameters == TREE
+    for read, written in zip(many.images, images, strict=True):
+        assert file.read(read.code) == written.code and file.read(read.report) == written.report
+        assert read._replace(code=b"", report=b"") == written._replace(code=b"", report=b"")
+    assert other.parameters == (VECTOR, NUMBER)
+    assert file.read(file.signatures("second")[0].images[0].code) == b"three"
+
+
+def test_the_same_kernels_make_the_same_bytes(path, tmp_path):
+    for each in (path, tmp_path / "again"):
+        write(each, a=[signature(code=b"c" * 100)], b=[signature(code=b"c" * 100)])
+    content = path.read_bytes()
+    assert content == (tmp_path / "again").read_bytes()
+    assert content.count(b"c" * 100) == 1  # equal code is written once
+
+
+def test_opening_reads_no_kernel(path, monkeypatch):
+    codes = [bytes(3000) + number.to_bytes(2, "big") for number in range(1000)]
+    write(path, **{f"kernel{number}": [signature(code=code)] for number, code in enumerate(codes)})
+    read = []
+    original = KernelFile.read
+    monkeypatch.setattr(KernelFile, "read", lambda self, block: read.append(block.size) or original(self, block))
+    file = KernelFile(path)
+    assert len(file.names) == 1000 and read == []
+    (found,) = file.signatures("kernel999")
+    assert len(read) == 1 and read[0] < 1000
+    assert file.read(found.images[0].code) == codes[999]
+
+
+def test_writing_replaces_the_file_as_a_whole(path, monkeypatch):
+    write(path, old=[signature()])
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write(path, new=[signature()])
+    assert KernelFile(path).names == ("old",)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_it_is_readable_as_other_files_are(path):
+    write(path, kernel=[signature()])
+    (path.parent / "other").write_bytes(b"")
+    assert path.stat().st_mode == (path.parent / "other").stat().st_mode
+
+
+def with_index(content: bytes, index: bytes) -> bytes:
+    """Return *content* with another index, and the right checksum."""
+    magic, version, count, size, _ = struct.unpack("<16sIIQ32s", content[:64])
+    rest = content[64 + size :]
+    digest = hashlib.sha256(index + rest[: 48 * count]).digest()
+    return struct.pack("<16sIIQ32s", magic, version, count, len(index), digest) + index + rest
+
+
+def described_by(number):
+    """Return a change after which kernel ``k`` is described by block *number*."""
+    return lambda content: with_index(content, json.dumps({"made_by": {}, "kernels": {"k": number}}).encode())
+
+
+def opened(path) -> list[object]:
+    """Read all that *path* holds."""
+    file = KernelFile(path)
+    found: list[object] = []
+    for name in file.names:
+        for each in file.signatures(name):
+            found += [each, *(file.read(block) for image in each.images for block in (image.code, image.report))]
+    return found
+
+
+DAMAGE = {
+    "empty": (lambda content: b"", "is not a file of finished kernels|is damaged"),
+    "text": (lambda content: b"hello, world", "is not a file of finished kernels\n  it begins with: b'hello, world'"),
+    "a cubin": (lambda content: b"\x7fELF" + bytes(100), "is not a file of finished kernels"),
+    "a part of the header": (lambda content: content[:40], "it has 40 bytes, fewer than its header"),
+    "a part of the index": (lambda content: content[:80], "its index takes"),
+    "a part of the blocks": (lambda content: content[:-1], "ends at byte"),
+    "a later version": (lambda content: content[:16] + b"\x02" + content[17:], "has version 2 of the format"),
+    "an index that is too long": (lambda content: content[:24] + b"\xff" * 8 + content[32:], "its index takes"),
+    "a changed index": (lambda content: content[:70] + b"!" + content[71:], "its index has another checksum"),
+    "a changed block": (lambda content: content.replace(b"code", b"cold"), "have another checksum"),
+    "no kernels": (lambda content: with_index(content, b'{"made_by": {}}'), "'kernels' is None"),
+    "a block that is not there": (described_by(99), "there is no block 99"),
+    "a block that is no number": (described_by([1]), r"there is no block \[1\]"),
+    "a description that is code": (described_by(0), "it is not JSON"),
+    "another description": (described_by(1), "it has no signatures"),
+    "a deep index": (lambda content: with_index(content, b"[" * 100_000), r"it is not JSON .*RecursionError"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_file_is_an_error(path, name):
+    change, message = DAMAGE[name]
+    write(path, kernel=[signature()])
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(KernelFileError, match=message) as caught:
+        opened(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_random_bytes_are_an_error_or_change_nothing(path, thorough):
+    write(path, kernel=[signature(), signature(NUMBER, code=b"other")])
+    content, expected, draw = path.read_bytes(), opened(path), random.Random(15)
+    for _ in range(5000 if thorough else 300):
+        damaged = bytearray(content)
+        for _ in range(draw.choice((1, 2, 8))):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        path.write_bytes(damaged[: draw.choice((len(damaged), draw.randrange(len(damaged) + 1)))])
+        with contextlib.suppress(KernelFileError):
+            assert opened(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "object"}, "no parameter of kind 'object'"),
+        ({"kind": None}, "'kind' is None"),
+        ({"name": 3}, "'name' is 3"),
+        ({"dtype": "<q9"}, "no number of type '<q9'"),
+        ({"dtype": "f"}, "no element type 'f'"),
+        ({"kind": "array", "ndim": -1, "layout": "C", "readonly": False}, "no array of -1 dimensions"),
+        ({"kind": "array", "ndim": True, "layout": "C", "readonly": False}, "'ndim' is True"),
+        ({"kind": "record", "dtype": {"itemsize": 8, "fields": [["a"]]}}, r"a field of a record is \['a'\]"),
+        ({"kind": "bool", "dtype": "<f4"}, "no bool of type '<f4'"),
+        ({"kind": "tuple", "items": 3}, "'items' is 3"),
+    ],
+)
+def test_a_parameter_that_is_none_is_an_error(path, monkeypatch, change, message):
+    from numba_cuda_autolink import kernel_file
+
+    original = kernel_file.to_json
+    monkeypatch.setattr(kernel_file, "to_json", lambda parameter: {**original(parameter), **change})
+    write(path, kernel=[signature(NUMBER)])
+    with pytest.raises(KernelFileError, match=message):
+        opened(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"layout": ((0, 8), (8, 8))}, "the layout of the parameters does not fit"),
+        ({"layout": ((1 << 20, 4),)}, "the layout of the parameters does not fit"),
+        ({"layout": ((-4, 4),)}, "the layout of the parameters does not fit"),
+        ({"entry": "two words"}, "the entry name is 'two words'"),
+        ({"runs_on": (9, 0, "z", "cubin")}, "the architecture is"),
+        ({"runs_on": (9, 0, "", "fatbin")}, "the architecture is"),
+        ({"cooperative": 1}, "'cooperative' is 1"),
+        ({"registers": "many"}, "'registers' is 'many'"),
+        ({"setup": (3,)}, "a callback is not a name"),
+    ],
+)
+def test_an_image_that_is_none_is_an_error(path, change, message):
+    parameters = (NUMBER,)
+    write(path, kernel=[Signature("(float32)", parameters, (image(parameters)._replace(**change),))])
+    with pytest.raises(KernelFileError, match=message):
+        opened(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_fifo_is_not_waited_for(path):
+    os.mkfifo(path)
+    with pytest.raises(KernelFileError, match="is not a regular file"):
+        KernelFile(path)
+
+
+def test_a_directory_and_no_file_are_errors_of_the_system(tmp_path):
+    for path in (tmp_path, tmp_path / "missing.kernels"):
+        with pytest.raises(OSError, match=str(path) if sys.platform != "win32" else ""):
+            KernelFile(path)
+
+
+def test_a_closed_file_is_an_error(path):
+    write(path, kernel=[signature()])
+    file = KernelFile(path)
+    file.close()
+    with pytest.raises(KernelFileError, match="was closed"):
+        file.signatures("kernel")
