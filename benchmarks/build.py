@@ -294,6 +294,88 @@ def program_hits(bench):
     print(f"    {disk[0]:.2f} ms, including loading NVRTC); memory hit: {median(memory):.0f} us (<= 100)")
 
 
+CHECKS = r"""
+import dataclasses, json, time
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction, prototype_of_llvm
+from numba.cuda.cudadrv.external_code.compile.prototype_check import with_assertions
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+from numba.cuda.cudadrv.external_code.link import run, trial
+
+SMALL = 'extern "C" __device__ int block_sum(int x) { return x; }'
+CUB = (
+    "#include <cub/block/block_reduce.cuh>\n"
+    'extern "C" __device__ int block_sum(int x) {'
+    " using R = cub::BlockReduce<int, 128>; __shared__ R::TempStorage s; return R(s).Sum(x); }"
+)
+called = CalledFunction("block_sum", prototype_of_llvm("i32 (i32)"))
+
+
+def seconds(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+measured = {}
+for name, code, rounds in (("small", SMALL, 100), ("CUB", CUB, 10)):
+    unit = TranslationUnit.of(from_item(autolink.CUDASource(code)), autolink.Target((9, 0), lto=True))
+    checked = with_assertions(unit, [called])
+    pairs = [(seconds(lambda: compile_unit(unit)), seconds(lambda: compile_unit(checked))) for _ in range(rounds)]
+    measured[name] = [min(times) for times in zip(*pairs)]
+
+
+class BlockSum(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("block_sum", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return cuda.LTOIR(self.code, name="block_sum.ltoir")
+
+
+def build(code, number):
+    block_sum = BlockSum()
+    block_sum.code = code
+
+    def kernel(x):
+        x[0] = block_sum(x[1]) + number
+
+    return seconds(lambda: autolink.build(kernel, "void(int32[::1])", cc=(9, 0)))
+
+
+target = autolink.Target((9, 0), lto=True)
+codes = [compile_unit(TranslationUnit.of(from_item(autolink.CUDASource(text)), target)).code for text in (SMALL, CUB)]
+build(codes[0], 0)  # what a process does once, such as importing the linker
+trial._helper.close()
+started = []
+start = trial.ChildProcess
+trial.ChildProcess = lambda script: started.append(script) or start(script)
+first = build(codes[1], 1)
+here = min(build(codes[1], number) for number in range(2, 7))
+measured["helper"] = [first, here, len(started)]
+print(json.dumps(measured))
+"""
+
+
+def checks(bench):
+    """Measure what the checks of external code cost: assertions in CUDA C++, and the process that links first."""
+    bench.clear_caches()
+    measured = bench.run_text("checks.py", CHECKS, "autolink")
+    for name in ("small", "CUB"):
+        plain, checked = measured[name]
+        extra = f"+{(checked - plain) * 1e3:.1f} ms, {(checked / plain - 1) * 100:.1f} %"
+        print(
+            f"assertions on types, {name} source: {plain:.4f} s without, {checked:.4f} s with ({extra}; <= 2 % of CUB)"
+        )
+    first, here, processes = measured["helper"]
+    print(
+        f"first kernel with LTO-IR from outside: {first:.3f} s, later ones {here:.3f} s: {first - here:.3f} s for"
+        f" {processes} process (<= 0.4 s, 5 % of a first nvmath-python kernel)"
+    )
+
+
 def nvmath_kernels(bench, rounds):
     examples = str(Path(__file__).resolve().parent.parent / "examples")
     times = {}
@@ -323,6 +405,7 @@ def main():
             " (<= 10 KB)"
         )
         program_hits(bench)
+        checks(bench)
         import_with_many_entries(bench, arguments.rounds, arguments.entries)
         try:
             import nvmath.device  # noqa: F401

@@ -31,6 +31,7 @@ class Case:
 
 
 _SCALE = 'extern "C" __device__ float scale(float x) { return 2 * x; }'
+_SETMAXNREG = _SCALE.replace("return", 'asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); return')
 _PTX = """\
 .version 8.0
 .target sm_80
@@ -330,12 +331,34 @@ CASES = (
     ),
     Case(
         _SYMBOLS,
+        "A function of CUDA C++ with other types than its call",
+        "NVRTC compares each function that a kernel calls with the types that the call passes and expects.",
+        FRAME.replace(
+            "return ...",
+            """return autolink.CUDASource(
+            'extern "C" __device__ float scale(double x) { return 2 * x; }', name="scale.cu"
+        )""",
+        ),
+        "Use `autolink.cxx_type(x)` for the types in the source, or convert the argument:"
+        ' `Extern(..., args={"x": "float64"})`.',
+    ),
+    Case(
+        _SYMBOLS,
         "A function whose signature differs from its call",
-        "PTX shows how many bytes the parameters of a function take. If the call passes a different number, the"
-        " function would read bytes that the call does not pass. (LTO-IR and machine code do not show this.)",
+        "PTX and machine code show how many bytes the parameters of a function take. If the call passes a different"
+        " number, the function would read bytes that the call does not pass. (LTO-IR does not show this.)",
         FRAME.replace("...", '"scale.ptx"').replace("float32", "float64"),
         "Define one function for each type, with the type in its name.",
         setup=_write("scale.ptx", _PTX.encode),
+    ),
+    _returning(
+        _FITTING,
+        "An instruction of another architecture",
+        "The code is of the right kind, but ptxas finds an instruction in it that the architecture does not have."
+        " The PTX that the linker generated is saved.",
+        '"scale.ltoir"',
+        "Build for the architecture that has it, or choose the code by `autolink.current_target()`.",
+        setup=_write("scale.ltoir", lambda: _compiled("ltoir", _SETMAXNREG)),
     ),
     _returning(
         _FITTING,

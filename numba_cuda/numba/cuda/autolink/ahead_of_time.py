@@ -15,6 +15,7 @@ from numba.cuda import dispatcher
 from numba.cuda.core import config, sigutils
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
@@ -54,6 +55,8 @@ class LinkedKernel:
         The types of its arguments, as text.
     launch:
         What a launch must know besides the code.
+    called_functions:
+        These functions once for each set of types that calls pass and expect, as C sees them.
     report:
         A `Report` of the build, made when it is first read.
     """
@@ -68,6 +71,7 @@ class LinkedKernel:
     signature: str = field(repr=False)
     launch: LaunchFacts = field(repr=False, compare=False)
     _facts: BuildFacts = field(repr=False, compare=False)
+    called_functions: tuple[CalledFunction, ...] = field(default=(), repr=False, compare=False)
 
     @functools.cached_property
     def report(self) -> Report:
@@ -188,9 +192,10 @@ def _build(
     types = f"({', '.join(map(str, argtypes))})"
     sites = tuple(call.site for call in library.call_sites)
     capability = ComputeCapability(*parts)
-    name, called = library._entry_name, library.prototypes
+    name, prototypes = library._entry_name, library.prototypes
+    called = library.called_functions
     launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
-    return LinkedKernel(code, name, capability, output, sites, plan.inputs, called, types, launch, facts)
+    return LinkedKernel(code, name, capability, output, sites, plan.inputs, prototypes, types, launch, facts, called)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -19,15 +19,26 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 if TYPE_CHECKING:
     from numba.cuda import types
+    from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 
 
 @dataclass
 class Compilation:
-    """An outermost compilation: its target, and the objects with linkable code that typing has resolved so far, by
-    their Numba types and their ``id()``."""
+    """An outermost compilation: its target; the objects with linkable code that typing has resolved so far, by their
+    Numba types and their ``id()``; and the C functions, with their types, that the call calls that is being lowered."""
 
     target: Target
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
+    prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:
+        """Give the list of the C functions that are called inside the ``with`` block, apart from those outside."""
+        outer, self.prototypes = self.prototypes, []
+        try:
+            yield self.prototypes
+        finally:
+            self.prototypes = outer
 
 
 class _State(threading.local):

@@ -333,6 +333,12 @@ def _by(*names: str) -> Callable[[Any], Any]:
     return lambda value: [getattr(value, name) for name in names]
 
 
+def _member(value: enum.Enum) -> list[Any]:
+    """A member of an enumeration may have attributes of its own."""
+    own = {name: each for name, each in vars(value).items() if not (name.startswith("_") and name.endswith("_"))}
+    return [type(value), value.name, value.value, own]
+
+
 _C_POINTERS = (
     *(ctypes._Pointer, ctypes.CFUNCTYPE(None).__mro__[1], ctypes.py_object),
     *(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_wchar_p),
@@ -343,7 +349,7 @@ _WITHOUT_IDENTITY = frozenset(
 )
 # The first row that fits a value's class encodes it: a label, and everything in which values of the class can differ.
 _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
-    (enum.Enum, "enum", _by("__class__", "name", "value")),
+    (enum.Enum, "enum", _member),
     (tuple, "tuple", _sequence),
     (list, "list", _sequence),
     (frozenset, "frozenset", _unordered),

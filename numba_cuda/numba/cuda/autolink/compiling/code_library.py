@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
@@ -124,11 +125,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """Return the facts for reports that were known before it was pickled, or None."""
         return None
 
-    def note_symbol(self, symbol: str, site: SymbolSite) -> None:
-        """Remember that *symbol* is referenced at *site*: the first site of each prototype."""
+    def note_symbol(self, symbol: str, site: SymbolSite, asked: Iterable[CallSite] = ()) -> None:
+        """Remember that *symbol* is referenced at *site*, which is the call of the objects *asked*: the first site of
+        each prototype."""
         known = self._symbols.setdefault(symbol, [])
-        if site.untyped not in (other.untyped for other in known):
-            known.append(site)
+        types = site.untyped, site.c_prototype
+        if types not in ((other.untyped, other.c_prototype) for other in known):
+            known.append(site._replace(asked=tuple(map(str, asked)) or site.asked))
 
     @property
     def modules(self) -> list[Any]:
@@ -174,7 +177,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         one symbol with different prototypes, which the linker would not notice.
         """
         for symbol, sites in self._symbols.items():
-            if len(sites) > 1:
+            if len({site.untyped for site in sites}) > 1:
                 raise LinkError(
                     f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
@@ -219,11 +222,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
+
             before = plan.fingerprints()
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
-            self._linked[cc] = before
+            self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
 
@@ -268,6 +273,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def prototypes(self) -> dict[str, str]:
         """The LLVM function types of the undefined functions that calls in Python reference: of the first such call."""
         return {symbol: sites[0].prototype for symbol, sites in self._undefined_sites().items()}
+
+    @property
+    def called_functions(self) -> tuple[CalledFunction, ...]:
+        """These functions, once for each set of types that calls pass and expect."""
+        return tuple(site.called(symbol) for symbol, sites in self._undefined_sites().items() for site in sites)
 
     @property
     def brings_external_code(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -12,6 +13,7 @@ from numba.cuda import types
 from numba.cuda.compiler import CUDANativeLowering
 from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
@@ -61,24 +63,29 @@ class LinkingLower(CUDALower):
             return super().lower()
 
     def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
-        """Lower one call, and note which symbols it declares."""
+        """Lower one call, and note which symbols it declares and calls."""
         signature = self.fndesc.calltypes[expr]
+        in_progress = compilation()
+        if in_progress is None or not isinstance(self.library, LinkingCodeLibrary):
+            return super().lower_call(resty, expr)
         known = len(self.module.globals)
+        asked = []
         outer, _lowering.call = _lowering.call, (self.typeof(expr.func.name), expr.loc)
         try:
-            if compilation() is not None and isinstance(self.library, LinkingCodeLibrary):
-                for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
-                    self.library.add_call(_ask(site, expr.loc))
-            result = super().lower_call(resty, expr)
+            for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
+                asked.append(_ask(site, expr.loc))
+                self.library.add_call(asked[-1])
+            with in_progress.noting_prototypes() as prototypes:
+                result = super().lower_call(resty, expr)
         finally:
             _lowering.call = outer
-        newest = itertools.islice(reversed(self.module.globals.values()), len(self.module.globals) - known)
-        for value in reversed(tuple(newest)):
-            if isinstance(value, llvm.Function) and value.is_declaration:
-                arguments = ", ".join(map(str, signature.args))
-                place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
-                called = SymbolSite(str(value.function_type), f"the call with ({arguments}) at {place}")
-                self.library.note_symbol(value.name, called)
+        added = len(self.module.globals) - known
+        if added or prototypes:
+            arguments = ", ".join(map(str, signature.args))
+            place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
+            call = f"the call with ({arguments}) at {place}"
+            for symbol, prototype, c_prototype in self._symbols(added, prototypes):
+                self.library.note_symbol(symbol, SymbolSite(prototype, call, c_prototype), asked)
         return result
 
     def lower_function_body(self) -> Any:
@@ -87,6 +94,20 @@ class LinkingLower(CUDALower):
         if isinstance(self.library, LinkingCodeLibrary) and self.library.call_sites:
             _align_arrays(self.builder)
         return entry_block_tail
+
+    def _symbols(
+        self, added: int, prototypes: Sequence[tuple[str, CPrototype]]
+    ) -> Iterator[tuple[str, str, CPrototype | None]]:
+        """Yield the functions that a call references, with their LLVM types and, if known, those that C sees: those
+        with *prototypes*, and the other declarations among the *added* newest globals of the module."""
+        with_types = {symbol for symbol, _ in prototypes}
+        newest = tuple(itertools.islice(reversed(self.module.globals.values()), added))
+        for value in reversed(newest):
+            if isinstance(value, llvm.Function) and value.is_declaration and value.name not in with_types:
+                yield value.name, str(value.function_type), None
+        for symbol, c_prototype in prototypes:
+            if symbol in self.module.globals:
+                yield symbol, str(self.module.globals[symbol].function_type), c_prototype
 
 
 class _Lowering(threading.local):

@@ -6,7 +6,6 @@
 ``records``                what the checks find, and the result: a record, or an error that lists what failed
 ``subject``                an object that a kernel can call and that returns code, for the other checks
 ``symbols``                the symbols that the call references, and those that the code defines
-``cxx_prototypes``         the types of functions in CUDA C++ source, compared with those of the call
 ``reproducibility``        asks the object again, in this process and in another one
 ``reproducibility_child``  the other process
 ``comparison``             whether code and link key are the same again, and differ from those of other objects

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.formats.ptx import Prototype, ptx_symbols
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -45,7 +46,7 @@ class Subject:
     """An object that a kernel can call and that returns code.
 
     ``site`` is the call as the compiler found it; ``symbols`` are the symbols that it references, with their prototypes
-    where PTX shows them; ``function_types`` are those of the call in LLVM; ``answers`` are the code for each target.
+    where PTX shows them; ``called`` are the same with the types that C sees; ``answers`` are the code for each target.
     """
 
     findings: Findings
@@ -54,7 +55,7 @@ class Subject:
     targets: tuple[Target, ...]
     site: CallSite
     symbols: Mapping[str, Prototype | None]
-    function_types: Mapping[str, str]
+    called: tuple[CalledFunction, ...]
     answers: Mapping[Target, tuple[LinkInput, ...]]
 
     def build_error(self, target: Target, calls: int = 1) -> str:
@@ -100,7 +101,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     ptx = ptx_of_ltoir(built.code, (), targets[0].arch) or b""
     declared = prototypes_in(ptx)
     symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
-    return Subject(findings, obj, args, targets, site, symbols, built.prototypes, answers)
+    return Subject(findings, obj, args, targets, site, symbols, built.called_functions, answers)
 
 
 def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:

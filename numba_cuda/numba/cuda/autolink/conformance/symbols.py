@@ -10,16 +10,17 @@ from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.compile import diagnostics, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.prototype_check import PrototypeError
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.pieces import pieces
 from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
 from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.parts import defined_among
 from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.target import Target
 
-from .cxx_prototypes import mismatches
 from .records import FailedError, LinkedCode, SkippedError
 from .subject import Subject, prototypes_in
 
@@ -77,12 +78,16 @@ def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Pr
         "give the definition and the call the same number, types and order of parameters:"
         " autolink.cxx_type(x) is the C++ type of a parameter whose Numba type is x"
     )
+    for source in (item for item in subject.answers[target] if item.kind is kinds.CUDA):
+        try:
+            programs.compiled(source, dataclasses.replace(target, lto=True), called=subject.called)
+        except PrototypeError as error:
+            if wrong := defined_among(source, error.wrong, target):
+                got, expected = ([each.declaration for each in some] for some in (wrong, [w.called for w in wrong]))
+                raise FailedError("\n".join(got), "\n".join(expected), todo) from None
     for symbol, called in subject.symbols.items():
         if called is not None and defined.get(symbol, called) != called:
             raise FailedError(f"the definition of {symbol} {defined[symbol]}", f"as in the call, which {called}", todo)
-    sources = [item for item in subject.answers[target] if item.kind is kinds.CUDA]
-    if wrong := [each for item in sources for each in mismatches(item, subject.function_types, target)]:
-        raise FailedError("\n".join(wrong), "the types that the call passes", todo)
 
 
 def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Target) -> _Definitions:

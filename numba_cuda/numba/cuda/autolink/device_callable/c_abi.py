@@ -14,24 +14,11 @@ from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
 
 
 class CABIError(TypeError):
     """A value cannot be passed to C or returned from it. The message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class CType:
-    """How C sees a value.
-
-    ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
-    or 16-bit number, which C++ defines as a struct), ``"pointer"`` or ``"void"``; ``size`` and ``align`` are in bytes.
-    """
-
-    cxx: str
-    kind: str
-    size: int
-    align: int
 
 
 _VOID = CType("void", "void", 0, 1)
@@ -54,9 +41,14 @@ _SCALARS: dict[Any, CType] = {
 }
 
 
+_BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
+
+
 def pointer_to(cxx: str) -> CType:
     """Return the C type of a pointer to the C++ type *cxx*."""
-    return CType(f"{cxx}*", "pointer", 8, 8)
+    name = cxx.removeprefix("const ")
+    pointee = pointer_to(name.removesuffix("*")) if name.endswith("*") else _BY_NAME.get(name)
+    return CType(f"{cxx}*", "pointer", 8, 8, pointee)
 
 
 def cxx_type(numba_type: Any) -> str:

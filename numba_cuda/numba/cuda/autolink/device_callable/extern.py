@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 
-from .c_abi import CABIError, CType, ctype, cxx_type, is_passed, numba_type_of, pointer_to
+from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
 
 _POINTERS = (types.CPointer, types.RawPointer)
+_MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
@@ -88,7 +91,11 @@ def _returnable(returns: Any) -> Any:
 def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(args, str):
         raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
-    for name, target in args.items() if isinstance(args, Mapping) else ((name, None) for name in args):
+    pairs = args.items() if isinstance(args, Mapping) else ((name, None) for name in args)
+    named = list(itertools.islice(pairs, _MOST_ARGUMENTS + 1))
+    if len(named) > _MOST_ARGUMENTS:
+        raise ValueError(f"Extern's args have more than {_MOST_ARGUMENTS} items, expected an iterable that ends")
+    for name, target in named:
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
         yield name, None if target is None else numba_type_of(target)
@@ -117,9 +124,13 @@ class Prototype:
         """How C sees the result."""
         return ctype(self.returns)
 
+    @property
+    def c_prototype(self) -> CPrototype:
+        """The types that C sees."""
+        return CPrototype(self.return_ctype, tuple(arg.c_type for arg in self.args))
+
     def __str__(self) -> str:
-        args = ", ".join(arg.c_type.cxx for arg in self.args)
-        return f'extern "C" __device__ {cxx_type(self.returns)} {self.symbol}({args})'
+        return f'extern "C" __device__ {self.c_prototype.declaration(self.symbol)}'
 
 
 def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any) -> Prototype:

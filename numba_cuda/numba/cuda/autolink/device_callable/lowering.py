@@ -22,6 +22,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.core.errors import LoweringError
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
+from ..compilation import compilation
 from .attributes import attribute
 from .c_abi import CType, memory_layout
 from .extern import Passed, Prototype
@@ -51,6 +52,9 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     c_function = callee.prototype(context.typing_context, argtypes)
     if c_function.cooperative:
         context.active_code_library.use_cooperative = True
+    in_progress = compilation()
+    if in_progress is not None:
+        in_progress.prototypes.append((c_function.symbol, c_function.c_prototype))
     function = _declared(builder, c_function, loc)
     passed = []
     for arg, llvm_type in zip(c_function.args, function.type.pointee.args, strict=True):

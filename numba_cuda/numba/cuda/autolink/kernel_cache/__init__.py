@@ -6,6 +6,7 @@
 ``kernel_key``        the key of a kernel in the cache
 ``reachable``         the objects and values that a kernel reaches by name
 ``bodies``            functions that are compiled into a kernel, and are not reached by name
+``registered``        what is registered with Numba, which a kernel may use without naming it
 ``references``        finds the same objects again in another process
 ``stored_kernel``     a kernel as bytes, and whether all that it was made of is unchanged
 ``library``           code libraries that are pickled with what they link

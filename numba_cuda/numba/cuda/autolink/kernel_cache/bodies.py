@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bodies: Python functions that are compiled into a kernel although it does not reach them by name.
 
-Those are the bodies of overloads and intrinsics, and plain functions that these call. Each is found again through the
-global of a module in which it is defined, whose fingerprint counts.
+Those are the bodies of overloads and intrinsics, and plain functions that these call. What is registered with Numba
+counts in the kernel's key; each other one is found again through the global of a module in which it is defined, whose
+fingerprint counts.
 """
 
 from __future__ import annotations
 
-import sys
 import types as pytypes
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from ..python_code import codes, origin_of
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .reachable import Reached
 from .references import NotCacheableError, global_of, is_numba_cuda_file
+from .registered import registered_codes
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,12 @@ def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> t
     compiled = {id(function): function for each in called for function in each.functions.values()} | generators
     for function in reached_functions:
         compiled.pop(id(function), None)
+    # What an overload or an intrinsic returns depends on its own code and the types of the arguments alone.
+    known = registered_codes()
     bodies = [
-        _body(function, generators)
+        _body(function)
         for function in compiled.values()
-        if origin_of(function.__globals__.get("__name__")) is None
+        if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None
     ]
     files = {function.__code__.co_filename for function in (*reached_functions, *generators.values())}
     for filename, line in (place for each in called for place in each.inlined.items()):
@@ -58,16 +61,14 @@ def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> t
     return tuple(dict.fromkeys(bodies))
 
 
-def _body(function: pytypes.FunctionType, generators: dict[int, Any]) -> Body:
+def _body(function: pytypes.FunctionType) -> Body:
     module = function.__globals__.get("__name__", "")
     label = f"{module}.{function.__qualname__}, which is compiled into the kernel,"
-    name, *nested = function.__qualname__.split(".<locals>.")
+    name = function.__qualname__.partition(".<locals>.")[0]
     found = _function(global_of(module, name))
-    is_intrinsic = hasattr(getattr(sys.modules.get(module), name, None), "_defn")
     if found is None or function.__code__ not in codes(found.__code__):
         raise NotCacheableError(f"{label} is not defined by a global of its module")
-    # What an overload or an intrinsic returns depends on its own code and the types of the arguments alone.
-    if function.__closure__ and (len(nested) != 1 or not (id(found) in generators or is_intrinsic)):
+    if function.__closure__:
         raise NotCacheableError(f"{label} has closure variables that another process cannot find")
     try:
         return Body(module, name, fingerprint(found))

@@ -25,6 +25,7 @@ from ..compiling.code_library import LinkingCodeLibrary
 from .kernel_key import KernelFunction
 from .reachable import Reached
 from .references import NotCacheableError, is_numba_cuda_file
+from .registered import registered
 from .stored_kernel import dump_kernel, load_kernel
 
 
@@ -79,7 +80,7 @@ class KernelCache(CUDACache):
 
     def _reach(self) -> Reached | None:
         try:
-            return Reached(self._py_func, self._link)
+            return Reached(self._py_func, self._link, registered())
         except Exception as error:  # raised by an object that is looked at: the kernel runs all the same
             self._log_not_cached(error)
             return None

@@ -45,7 +45,7 @@ class PicklableLibrary(LinkingCodeLibrary):
             "with_callbacks": tuple(entry for entry in self._entries if _has_callbacks(entry, target)),
             "target": target,
             "facts": pickle.dumps(facts),  # unpickled only for a report
-            "symbols": dict(self._symbols),
+            "symbols": {symbol: [SymbolSite(*site[:2]) for site in sites] for symbol, sites in self._symbols.items()},
         }
 
 

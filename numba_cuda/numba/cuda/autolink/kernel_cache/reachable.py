@@ -30,9 +30,12 @@ _MOST_THINGS = 1000
 
 
 class Reached:
-    """Everything that a kernel reaches, given its Python function and what it names with ``link=``."""
+    """Everything that a kernel reaches, given its Python function and what it names with ``link=``; and what counts
+    although nothing names it, because it is *registered* with Numba."""
 
-    def __init__(self, function: Callable[..., Any], link: Iterable[Any] = ()):
+    def __init__(
+        self, function: Callable[..., Any], link: Iterable[Any] = (), registered: Iterable[tuple[str, Any]] = ()
+    ):
         # Every object that is reached and is more than a value, in order, each once.
         self.things: list[Any] = []
         # For each name by which something is reached ("kernel.fft.storage_size"), what it is: short values as they are,
@@ -57,6 +60,8 @@ class Reached:
             self._linked(f"link[{number}]", item)
         while self._work:
             self._work.popleft()()
+        for label, value in registered:
+            self._add(label, value)
 
     def number(self, thing: Any) -> int | None:
         """Return the place of *thing* in ``things``; ``None`` if it is not reached."""

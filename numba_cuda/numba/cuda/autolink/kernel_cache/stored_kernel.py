@@ -20,7 +20,7 @@ from ..compilation import asking
 from ..compiling.code_library import LinkingCodeLibrary
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
-from ..value_fingerprint import fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint
 from .bodies import Body, bodies_of
 from .reachable import Reached
 from .references import KernelPickler, KernelUnpickler, NotCacheableError, code_label, is_numba_cuda_global
@@ -110,17 +110,28 @@ def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
 
 
 def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> Fact:
+    if subject != "content" and (key := _key(site, target, is_new=subject is None)) is not None:
+        return Fact(str(site), "key", fingerprint(key, _meaning(site, target)))
+    if subject == "key":
+        return Fact(str(site), "key")  # it has no key now
+    content = _content(with_answer(site, target).answer.inputs(), target)
+    return Fact(str(site), "content", fingerprint(content, _meaning(site, target)))
+
+
+def _key(site: CallSite, target: Target, *, is_new: bool) -> bytes | None:
+    """Return the digest of the link key and of the code of the hook, if they stand for the content of the answer."""
     link_key = site.callee.link_key
-    key, code = b"", None
-    if link_key is not None:
-        with asking(target):
-            code = with_answer(site, target).answer.code if subject is None else site.callee.code_digest()
-            key = fingerprint(link_key(*site.argtypes), code)
-    if subject is None:
-        by_key = link_key is not None and code is not None and with_answer(site, target).answer.in_memory
-        subject = "key" if by_key else "content"
-    content = b"" if subject == "key" else _content(with_answer(site, target).answer.inputs(), target)
-    return Fact(str(site), subject, fingerprint(key, content, _meaning(site, target)))
+    if link_key is None:
+        return None
+    with asking(target):
+        value = link_key(*site.argtypes)
+    if value is None or (is_new and not with_answer(site, target).answer.in_memory):
+        return None
+    code = with_answer(site, target).answer.code if is_new else site.callee.code_digest()
+    try:
+        return None if code is None else fingerprint(value, code)
+    except UnknownValueError:
+        return None
 
 
 def _meaning(site: CallSite, target: Target) -> Any:

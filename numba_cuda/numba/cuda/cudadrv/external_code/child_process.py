@@ -103,6 +103,11 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         except ChildEndedError as error:
             raise ChildStartError(f"no child process can be started: {sys.executable}: {error}") from error
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it answers no more requests."""
+        return self._ended is not None or self._process.poll() is not None
+
     def request(self, content: Content, blobs: Sequence[bytes] = (), *, timeout: float | None = None) -> Reply:
         """Have the script answer; *timeout* is in seconds. Raises `RequestError` if the script raised an exception,
         `ChildEndedError` if the child died or ran out of time, in this request or in an earlier one."""

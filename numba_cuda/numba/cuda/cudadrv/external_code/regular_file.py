@@ -41,6 +41,16 @@ def read_regular_file(path: str | os.PathLike[str], largest: int = LARGEST_FILE)
     return content
 
 
+def refuse_special_file(path: str | os.PathLike[str]) -> None:
+    """Raise `OSError` if *path* is neither a regular file nor a directory, so that to open it may take for ever."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        _check(status, path)
+
+
 def _check(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:

@@ -33,6 +33,7 @@ INTERNAL = {
     "FailedError",
     "FormatError",
     "NotCacheableError",
+    "PrototypeError",
     "RequestError",
     "SkippedError",
     "SourceError",

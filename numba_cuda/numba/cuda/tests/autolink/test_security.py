@@ -51,6 +51,10 @@ SENTENCES = {
     ),
     "Their headers and tables are checked first, and what shows a fault is refused; that makes damage harmless in most"
     " cases, not malice.": ("external_code/formats/test_structure.py::test_the_error_names_the_fault",),
+    "Code that was not linked on this machine before is linked in another process first, whose crash is an error.": (
+        "external_code/link/test_survival.py::test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here",
+        "external_code/link/test_survival.py::test_a_crash_or_a_hang_is_an_error_that_names_the_input",
+    ),
     "Link only code that you would also run.": ADVICE,
     "The cache directory (`NUMBA_CUDA_AUTOLINK_CACHE_DIR`; by default a folder of the user's own) holds machine code"
     " and compiled kernels.": (f"{STORE}::test_the_directory", f"{STORE}::test_settings"),

@@ -30,6 +30,14 @@ class Color(enum.Enum):
     BLUE = 2
 
 
+def member(weight):
+    class Shape(enum.Enum):
+        ROUND = 1
+
+    Shape.ROUND.weight = weight
+    return Shape.ROUND
+
+
 class Point:
     unit = "m"
 
@@ -119,6 +127,7 @@ DIFFERENT = [
     ({1: 2}, {2: 1}),
     ({1, 2}, {1, 3}),
     (Color.RED, Color.BLUE),
+    (member(1), member(2)),
     (np.zeros(3), np.zeros(4)),
     (np.zeros(3), np.zeros(3, np.float32)),
     (np.zeros((2, 3)), np.zeros((3, 2))),

@@ -5,6 +5,8 @@
 ``translation_unit``  everything that determines what NVRTC compiles a source to
 ``nvrtc``             call NVRTC, here or as the script of a child process
 ``jobs``              compile translation units concurrently, in child processes
+``c_prototypes``      the C types with which Python calls functions
+``prototype_check``   assertions in a translation unit that its functions have these types
 ``cached_unit``       a translation unit in the cache: its headers, its key and its program
 ``programs``          the cache of programs: compile an input of either kind
 ``bitcode``           compile LLVM bitcode, and cache it

@@ -3,6 +3,9 @@
 
 A program's key is its translation unit, NVRTC, and the content of every header. Which headers those are is recorded
 under the same key without them. While their files are unchanged, only the files' states are read.
+
+Whether its functions have the types with which Python calls them is not part of the program's key, so that kernels that
+call different functions of one source share the program.
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ from ..cache.key import CacheKey
 from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
-from .nvrtc import Compiled
+from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
     from ..headers.scan import SourceText
+    from .c_prototypes import CalledFunction
 
 # Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
@@ -36,6 +40,7 @@ _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", 
 _MANY_HEADERS = 1 << 20
 
 Compile = Callable[[TranslationUnit], Compiled]
+Called = Sequence["CalledFunction"]
 
 
 class KnownHeaders(NamedTuple):
@@ -46,7 +51,10 @@ class KnownHeaders(NamedTuple):
 
 
 class CachedUnit:
-    """A translation unit, and what is known of its headers."""
+    """A translation unit, and what is known of its headers.
+
+    ``found`` is the digest of its key, if only the last compile could find its headers, and they were read as they are.
+    """
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
@@ -62,44 +70,86 @@ class CachedUnit:
         self._known: KnownHeaders | None = None
         self._is_unclear = False
         self._why_not_cached = ""
+        self.found: bytes | None = None
 
     def known(self) -> KnownHeaders | None:
-        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers."""
+        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
+        `OSError` if one cannot be read, or is not a regular file."""
         with self._lock:
             if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
                 return None
             return self._current()
 
-    def is_slow(self) -> bool:
-        """Whether it is not compiled yet, and has many headers."""
-        known = self.known()
+    def is_slow(self, called: Called = ()) -> bool:
+        """Whether it is to be compiled, and has many headers."""
+        try:
+            known = self.known()
+        except OSError:  # which `fetched` reports
+            return False
         if known is None:
             return True
         store = current_store()
-        return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not store.has(known.key)
+        keys = [known.key, *(_checked_key(known.key, each) for each in called)]
+        return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
 
-    def fetched(self, compile_: Compile) -> Fetched:
-        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*."""
+    def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
+        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
+
+        The functions *called* must have the types of the calls. Where that was not checked when the program was
+        compiled, it is compiled once more. What was checked is stored next to the program.
+
+        Raises
+        ------
+        CompileError
+            If the code does not compile, or a function has other types (`PrototypeError`).
+        """
         start = time.perf_counter()
-        known = self.known()
+        try:
+            known = self.known()
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
         if known is None:
-            return Fetched(self._compiled_and_recorded(compile_), "built", time.perf_counter() - start)
-        key, manifest = known
-        if current_store().settings.verify:  # only in the same places does a compile give the same bytes again
+            return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
+        program, manifest = known
+        store, key = current_store(), program
+        if store.settings.verify:  # only in the same places does a compile give the same bytes again
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
         def compiled() -> bytes:
-            data = _packed(compile_(self.unit))
-            if manifest.refreshed() is None:
-                raise _HeaderEditedError(data)
-            return data
+            return self._compiled(compile_, called, manifest)
 
         try:
-            fetched = current_store().fetch(key, compiled)
+            fetched = store.fetch(key, compiled)
+            unchecked = [_checked_key(program, each) for each in called]
+            if fetched.origin != "built":
+                unchecked = [key for key in unchecked if store.get(key) is None]
+                if unchecked:
+                    fetched = Fetched(compiled(), "built", 0)
+            for key in unchecked:
+                store.put(key, b"")
         except _HeaderEditedError as edited:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
+
+    def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
+        """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
+        data = _packed(self._checked(compile_, called))
+        if manifest.refreshed() is None:
+            raise _HeaderEditedError(data)
+        return data
+
+    def _checked(self, compile_: Compile, called: Called) -> Compiled:
+        """Compile the unit, and check the types of the functions *called*."""
+        if not called:
+            return compile_(self.unit)
+        from .prototype_check import raise_understood, with_assertions
+
+        try:
+            return compile_(with_assertions(self.unit, called))
+        except CompileError as error:
+            raise_understood(error, self.unit.name, called)
+        return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
 
     def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
@@ -168,20 +218,29 @@ class CachedUnit:
         defined = tuple(unit.option("define_macro") or ())
         return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
 
-    def _compiled_and_recorded(self, compile_: Compile) -> bytes:
+    def _compiled_and_recorded(self, compile_: Compile, called: Called) -> bytes:
         """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
         if not self._is_cacheable or self._is_unclear or not _reports_headers():
-            return _packed(compile_(self.unit))
+            return _packed(self._checked(compile_, called))
         began = time.time_ns()
         from . import jobs
 
-        compiled = jobs.compile_in_child(self.unit, traces=True)
+        compiled = self._checked(functools.partial(jobs.compile_in_child, traces=True), called)
         data = _packed(compiled)
         with self._lock:
-            if compiled.headers and self._find_headers(compiled.headers):
-                key, manifest = self._current()
-                if dataclasses.replace(manifest, recorded=began).is_settled:
-                    current_store().put(key, data)
+            if not compiled.headers or not self._find_headers(compiled.headers):
+                return data
+            key, manifest = self._current()
+        if not dataclasses.replace(manifest, recorded=began).is_settled:
+            # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
+            try:
+                data = self._compiled(compile_, called, manifest)
+            except _HeaderEditedError as edited:
+                return edited.data
+        current_store().put(key, data)
+        for each in called:
+            current_store().put(_checked_key(key, each), b"")
+        self.found = key.digest
         return data
 
 
@@ -205,3 +264,9 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
 
 def _reports_headers() -> bool:
     return (nvrtc_version() or (0, 0)) >= (13, 0)
+
+
+def _checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
+    """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
+    parts = (("program", program.digest), ("function", called.symbol), ("types", called.types))
+    return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)

@@ -17,7 +17,8 @@ from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..target import Target
-from .cached_unit import CachedUnit, Compile, unpacked
+from .c_prototypes import CalledFunction
+from .cached_unit import CachedUnit, Called, Compile, unpacked
 from .nvrtc import CompileError
 from .translation_unit import (
     TranslationUnit,
@@ -45,6 +46,10 @@ class Program:
     seconds: float
 
 
+# The units whose headers were unknown, by the random digest that stood for them.
+_unknown: dict[bytes, CachedUnit] = {}
+
+
 class SourceError(Exception):
     """One of several sources does not compile: ``error`` is the `CompileError`, ``number`` that source's index."""
 
@@ -54,25 +59,32 @@ class SourceError(Exception):
         super().__init__(str(error))
 
 
-def compiled(link_input: LinkInput, target: Target, referenced: Collection[str] | None = None) -> Program:
+def compiled(
+    link_input: LinkInput, target: Target, referenced: Collection[str] | None = None, called: Called = ()
+) -> Program:
     """Return *link_input*, CUDA C++ or bitcode, compiled for *target*, from a cache or now. Of bitcode, only the
     *referenced* functions and what they need, or all of it for ``None``. NVRTC's warnings become a Python warning.
-    Raises `CompileError` if it does not compile."""
+    Raises `CompileError` if it does not compile, or (`PrototypeError`) one of the functions *called* has other types
+    than the call."""
     if link_input.kind is kinds.BITCODE:
         from . import bitcode
 
         kind, fetched = bitcode.compiled(link_input, target, referenced)
         return Program(fetched.data, kind, fetched.origin, fetched.seconds)
     unit = unit_of(link_input, target)
-    return _program(unit, unit.fetched(compile_unit))
+    return _program(unit, unit.fetched(compile_unit, called))
 
 
-def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
+def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[Called] | None = None) -> list[Program]:
     """Return each of *sources*, CUDA C++, compiled for *target*; slow ones that are in no cache are compiled
-    concurrently. Raises `SourceError` for the first that does not compile."""
-    units = [unit_of(source, target) for source in sources]
+    concurrently. *called* are the functions in each of them whose types are checked. Raises `SourceError` for the first
+    that does not compile."""
+    units = [
+        _Checked(unit_of(source, target), tuple(functions))
+        for source, functions in zip(sources, called or [()] * len(sources), strict=True)
+    ]
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
-    futures: dict[CachedUnit, Future[Fetched]] = {}
+    futures: dict[_Checked, Future[Fetched]] = {}
     if len(slow) > 1:
         from concurrent.futures import ThreadPoolExecutor
 
@@ -83,9 +95,9 @@ def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
             futures = {u: pool.submit(_fetched, units.index(u), u, compile_in_free_process) for u in slow}
     try:
         return [
-            _program(unit, futures[unit].result())
+            _program(unit.unit, futures[unit].result())
             if unit in futures
-            else _program(unit, _fetched(number, unit, compile_unit, len(units) - number - 1))
+            else _program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1))
             for number, unit in enumerate(units)
         ]
     finally:
@@ -93,10 +105,21 @@ def all_compiled(sources: Sequence[LinkInput], target: Target) -> list[Program]:
             pool.shutdown(cancel_futures=True)
 
 
-def _fetched(number: int, unit: CachedUnit, compile_: Compile, remaining: int = 0) -> Fetched:
+@dataclass(frozen=True)
+class _Checked:
+    """A unit, and the functions of it whose types are checked."""
+
+    unit: CachedUnit
+    called: tuple[CalledFunction, ...]
+
+    def is_slow(self) -> bool:
+        return self.unit.is_slow(self.called)
+
+
+def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> Fetched:
     try:
-        with progress.step(f"compiling {os.path.basename(unit.unit.name)}", remaining):
-            return unit.fetched(compile_)
+        with progress.step(f"compiling {os.path.basename(unit.unit.unit.name)}", remaining):
+            return unit.unit.fetched(compile_, unit.called)
     except CompileError as error:
         raise SourceError(number, error) from error
 
@@ -115,11 +138,26 @@ def fingerprint(link_input: LinkInput, target: Target) -> bytes:
     compiled. It is random for what can be compiled but not cached."""
     if link_input.kind is not kinds.CUDA:
         return bytes.fromhex(link_input.digest)
+    unit = unit_of(link_input, target)
     try:
-        known = unit_of(link_input, target).known()
+        known = unit.known()
     except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
-    return os.urandom(32) if known is None else known.key.digest
+    if known is not None:
+        return known.key.digest
+    unit.found = None
+    digest = os.urandom(32)
+    _unknown[digest] = unit
+    if len(_unknown) > _MOST_WATCHED:
+        _unknown.pop(next(iter(_unknown)))
+    return digest
+
+
+def fingerprint_after_compiling(digest: bytes) -> bytes:
+    """Return what `fingerprint` would have returned in place of *digest* if it had known what the compile since then
+    has found."""
+    unit = _unknown.pop(digest, None)
+    return digest if unit is None or unit.found is None else unit.found
 
 
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..regular_file import open_regular
+from ..regular_file import open_regular, refuse_special_file
 from .directives import ANGLED, EVERY, Directives, without_comments
 from .file_state import Header, is_settled, state_of
 from .macros import Macros, UnknownTextError
@@ -152,6 +152,7 @@ class _Scan:
         if self._is_file(path):
             self._read(path)
             return True
+        refuse_special_file(path)  # which NVRTC would wait for
         self.found.absent.setdefault(base, {})[name] = None
         return False
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ _RESERVED_OPTIONS = {
     "include_path": "use include_paths=",
     "define_macro": "use defines=",
 }
+
+
+# Of include paths or macros: an iterable with more of them may never end.
+_MOST = 10_000
 
 
 @dataclass(frozen=True)
@@ -92,17 +97,24 @@ class CUDASource(CUSource):
         if isinstance(include_paths, (str, os.PathLike)):
             include_paths = (include_paths,)
         self.compile_options = CompileOptions(
-            tuple(os.path.abspath(os.fspath(path)) for path in include_paths),
+            tuple(os.path.abspath(os.fspath(path)) for path in _ending("include_paths", include_paths)),
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
         )
 
 
+def _ending(argument: str, items: Iterable[Any]) -> list[Any]:
+    found = list(itertools.islice(items, _MOST + 1))
+    if len(found) > _MOST:
+        raise ValueError(f"CUDASource's {argument} have more than {_MOST} items, expected an iterable that ends")
+    return found
+
+
 def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     if isinstance(defines, str):
         defines = (defines,)
-    items = defines.items() if isinstance(defines, Mapping) else defines
+    items = defines.items() if isinstance(defines, Mapping) else _ending("defines", defines)
     pairs = [(item, True) if isinstance(item, str) else item for item in items]
     return tuple((name, _macro_text(True if value is None else value)) for name, value in pairs)
 

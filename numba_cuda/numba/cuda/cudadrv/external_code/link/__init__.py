@@ -13,6 +13,7 @@
 ``errors``          the error of a link
 ``explain``         what nvJitLink's log means
 ``missing_symbol``  the error for a symbol that nothing defines
+``unsupported``     the error for an instruction that the target's architecture does not have
 ``trial``           links in a child process, for inputs that may crash the linker
 ``survival``        inputs that were linked on this machine before
 ``trial_child``     the script that the child process runs

@@ -18,7 +18,7 @@ from ..inputs import kinds
 from . import probes
 from .errors import LinkError, link_error
 from .parts import LinkJob, Part
-from .trial import run_trials
+from .trial import TrialError, run_trials
 
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
 _TWICE = re.compile(r"Multiple definition of '([^']+)'")
@@ -30,6 +30,14 @@ class Duplicate(NamedTuple):
     symbol: str
     first: Part
     second: Part
+
+
+def check_readable_duplicates(job: LinkJob) -> None:
+    """Look for a symbol that two parts define among the names that can be read, without a link. Raises `LinkError` if
+    there is one."""
+    _, duplicate = _readable(job.provided)
+    if duplicate is not None:
+        raise duplicate_error(job, duplicate)
 
 
 def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
@@ -48,7 +56,10 @@ def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkEr
 def duplicate_of(symbol: str, parts: Sequence[Part], arch: str) -> Duplicate | None:
     """Return the first two LTO-IR modules among *parts* that define *symbol*, ``None`` if fewer than two do."""
     modules = [part for part in parts if part.kind is kinds.LTO_IR]
-    definers = [part for part in modules if probes.defined_in_ltoir(part.code, [symbol], arch)]
+    try:
+        definers = [modules[number] for number in probes.definers_in_ltoir(modules, symbol, arch)]
+    except TrialError:
+        return None
     return Duplicate(symbol, *definers[:2]) if len(definers) > 1 else None
 
 
@@ -60,12 +71,9 @@ def find_duplicate(
     *called* are the symbols that calls in Python reference; where names cannot be read, only these are looked for.
     If *isolated*, LTO-IR is linked in another process, which a part needs that has not survived a link.
     """
-    defined: dict[str, Part] = {}
-    for part in parts:
-        for symbol in sorted(symbols.defined_in(part.kind.name, part.code)):
-            if symbol in defined:
-                return Duplicate(symbol, defined[symbol], part)
-            defined[symbol] = part
+    defined, duplicate = _readable(parts)
+    if duplicate is not None:
+        return duplicate
     compressed = [part for part in parts if has_compressed_piece(part.kind.name, part.code)]
     if compressed and len(parts) > 1:
         with contextlib.suppress(Exception):  # if no child process can find out, the linker decides
@@ -78,8 +86,24 @@ def find_duplicate(
     found = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
     if found is None or found not in defined:
         return None
-    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [found], arch, isolated=isolated))
+    if isolated:
+        with contextlib.suppress(TrialError):
+            for number in probes.definers_in_ltoir(modules, found, arch):
+                return Duplicate(found, modules[number], defined[found])
+        return None
+    module = next(part for part in modules if probes.defined_in_ltoir(part.code, [found], arch, isolated=False))
     return Duplicate(found, module, defined[found])
+
+
+def _readable(parts: Sequence[Part]) -> tuple[dict[str, Part], Duplicate | None]:
+    """Return which part defines each symbol that can be read, and the first that two of *parts* define."""
+    defined: dict[str, Part] = {}
+    for part in parts:
+        for symbol in sorted(symbols.defined_in(part.kind.name, part.code)):
+            if symbol in defined:
+                return defined, Duplicate(symbol, defined[symbol], part)
+            defined[symbol] = part
+    return defined, None
 
 
 def _in_compressed(

@@ -16,6 +16,7 @@ from .errors import LinkError, link_error
 from .missing_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
 from .parts import LinkJob, Part, listed
 from .trial import TrialError, run_trials, worst
+from .unsupported import unsupported_in, unsupported_in_link
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
 _PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
@@ -37,6 +38,8 @@ def explained(job: LinkJob, log: str) -> LinkError:
         used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
         why = f"too much {memory} memory: {used} KiB of {most} KiB"
         return link_error(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}", log=log)
+    if (unsupported := unsupported_in(log)) is not None:
+        return unsupported_in_link(job, unsupported, log)
     symbol = probes.multiply_defined(log)
     if symbol is not None and (duplicate := duplicate_of(symbol, job.parts, job.plan.target.arch)) is not None:
         return duplicate_error(job, duplicate, log)

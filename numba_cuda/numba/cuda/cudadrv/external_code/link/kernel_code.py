@@ -8,21 +8,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..compile.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from ..inputs.link_input import LinkInput
 
 _POINTER = re.compile(r"[%\w.\"]+\*+")
 
 
 class SymbolSite(NamedTuple):
-    """A call that references a symbol: its LLVM prototype, and which call it is, for messages."""
+    """A call that references a symbol.
+
+    Attributes
+    ----------
+    prototype:
+        Its LLVM prototype.
+    call:
+        Which call it is, for messages.
+    c_prototype:
+        The types that C sees; ``None`` if only LLVM's are known.
+    asked:
+        The calls of objects that it is, as the origins of link inputs.
+    """
 
     prototype: str
     call: str
+    c_prototype: CPrototype | None = None
+    asked: tuple[str, ...] = ()
 
     @property
     def untyped(self) -> str:
         """The prototype without the types that its pointers point to, in which calls of one function may differ."""
         return _POINTER.sub("i8*", self.prototype)
+
+    def called(self, symbol: str) -> CalledFunction:
+        """Return what it expects of the function *symbol*."""
+        return CalledFunction(symbol, self.c_prototype or prototype_of_llvm(self.prototype), self.call)
 
 
 @dataclass(frozen=True)

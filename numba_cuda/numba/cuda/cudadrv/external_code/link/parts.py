@@ -9,15 +9,20 @@ from dataclasses import dataclass, field
 
 from .. import progress
 from ..compile import diagnostics, programs
+from ..compile.c_prototypes import CalledFunction
 from ..compile.nvrtc import CompileError
 from ..compile.programs import Program, SourceError
+from ..compile.prototype_check import PrototypeError, WrongFunction
+from ..formats.symbols import defined_in
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
+from ..target import Target
 from .errors import LinkError, link_error
 from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
+from .unsupported import unsupported_in, unsupported_in_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +84,8 @@ def listed(parts: Sequence[Part]) -> str:
 
 
 def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
-    from_sources = iter(_from_sources(plan, [unit for unit in plan.units if unit.input.kind is kinds.CUDA]))
+    sources = [unit for unit in plan.units if unit.input.kind is kinds.CUDA]
+    from_sources = iter(_from_sources(plan, sources, kernel_code))
     from_bitcode = _from_bitcode(plan, kernel_code)
     for number, planned in enumerate(plan.units, 1):
         kind, code, compiled = planned.input.kind, planned.input.code, None
@@ -91,14 +97,61 @@ def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
         yield Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
 
 
-def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput]) -> list[Program]:
-    try:
-        return programs.all_compiled([planned.input for planned in sources], plan.target)
-    except SourceError as error:
-        planned = sources[error.number]
-        if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
-            raise error.error.__cause__ from None  # what numba-cuda raises for link=
-        raise _does_not_compile(plan, planned, error.error) from error.error
+def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: KernelCode) -> list[Program]:
+    """Compile *sources*, and check the types of the functions that the kernel calls."""
+    called = _called_in(sources, kernel_code)
+    while True:
+        try:
+            return programs.all_compiled([each.input for each in sources], plan.target, called)
+        except SourceError as error:
+            planned = sources[error.number]
+            if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
+                raise error.error.__cause__ from None  # what numba-cuda raises for link=
+            if not isinstance(error.error, PrototypeError):
+                raise _does_not_compile(plan, planned, kernel_code, error.error) from error.error
+            if defined := defined_among(planned.input, error.error.wrong, plan.target):
+                raise _wrong_types(plan, planned, error.error, defined) from error.error
+            ignored = {each.called for each in error.error.wrong}
+            called = [
+                tuple(each for each in of_it if number != error.number or each not in ignored)
+                for number, of_it in enumerate(called)
+            ]
+
+
+def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
+    """Return those of the *wrong* functions that *source* defines: others it only declares, or they are C++ functions
+    that have the name of another input's C function."""
+    from .probes import defined_in_ltoir
+
+    program = programs.compiled(source, target)
+    if program.kind is kinds.LTO_IR:
+        return [each for each in wrong if defined_in_ltoir(program.code, [each.called.symbol], target.arch)]
+    names = defined_in(program.kind.name, program.code)
+    return [each for each in wrong if each.called.symbol in names]
+
+
+def _called_in(sources: Sequence[PlannedInput], kernel_code: KernelCode) -> list[tuple[CalledFunction, ...]]:
+    """Return for each of *sources* the functions in it that calls in Python reference: calls of objects that
+    returned the source; and if an object returned none, those whose names are in its text.
+
+    Sources given as ``link=`` are as numba-cuda takes them: with whatever types.
+    """
+    found: list[dict[CalledFunction, None]] = [{} for _ in sources]
+    checked = [number for number, each in enumerate(sources) if each.origins != (NAMED_EXPLICITLY,)]
+    returned: dict[str, list[int]] = {}
+    for number in checked:
+        for origin in sources[number].origins:
+            returned.setdefault(origin, []).append(number)
+    for symbol, sites in kernel_code.sites.items():
+        for site in sites:
+            by_call = {number for call in site.asked for number in returned.get(call, ())}
+            for number in by_call or [number for number in checked if _mentions(sources[number], symbol)]:
+                found[number].setdefault(site.called(symbol))
+    return [tuple(functions) for functions in found]
+
+
+def _mentions(source: PlannedInput, symbol: str) -> bool:
+    return symbol.encode() in source.input.code or any(symbol in text for _, text in source.input.options.defines)
 
 
 def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
@@ -121,7 +174,9 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
             ) from error
 
 
-def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError) -> LinkError:
+def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: KernelCode, error: CompileError) -> LinkError:
+    if (found := unsupported_in(error.log)) is not None:
+        return unsupported_in_source(plan, planned, kernel_code, found, error.log)
     path = diagnostics.saved(planned.input.code, planned.input.name)
     return link_error(
         plan,
@@ -131,4 +186,27 @@ def _does_not_compile(plan: LinkPlan, planned: PlannedInput, error: CompileError
         log=error.log,
         source_path=path,
         shown=diagnostics.errors_in(error.log),
+    )
+
+
+def _wrong_types(
+    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
+) -> LinkError:
+    functions = [
+        line
+        for each in wrong
+        for line in (
+            f"got: {each.called.declaration} for {each.called.call}",
+            f"expected: {each.declaration}, as it is defined",
+        )
+    ]
+    return link_error(
+        plan,
+        f"{wrong[0].called.symbol!r} is called with other types than it has",
+        f"defined by: {planned}",
+        *functions,
+        "what to do: give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or"
+        " let the call convert them (Extern's args and returns)",
+        log=error.log,
+        shown="",
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ _RUNTIMES = frozenset({COOPERATIVE_LAUNCH, NRT, DEVICE_RUNTIME})
 
 @dataclass(frozen=True)
 class PlannedInput:
-    """A link input and its origins: call sites, or ``link=``. Equal content is planned once. *members* are the sources
+    """A link input and its origins: call sites, or ``link=``. Equal code is planned once. *members* are the sources
     that a translation unit was put together from."""
 
     input: LinkInput
@@ -74,15 +75,22 @@ class LinkPlan:
     @classmethod
     def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
         """Plan a link of what is *provided*: pairs of an origin and an input, in order of use."""
-        origins: dict[LinkInput, dict[str, None]] = {}
+        origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
         for origin, link_input in provided:
-            origins.setdefault(link_input, {})[origin] = None
+            origins.setdefault((link_input, _name_in_code(link_input)), {})[origin] = None
             _add_once(setup, link_input.setup_callback)
             _add_once(teardown, link_input.teardown_callback)
-        inputs = tuple(PlannedInput(link_input, tuple(named)) for link_input, named in origins.items())
+        inputs = tuple(PlannedInput(link_input, tuple(named)) for (link_input, _), named in origins.items())
         return cls(kernel, target, inputs, tuple(setup), tuple(teardown))
+
+
+def _name_in_code(link_input: LinkInput) -> str:
+    """Return the name of a source if equal sources of other names may compile to other code: it is in the code, or it
+    is a path, beside which headers are looked up."""
+    counts = link_input.kind is kinds.CUDA and (b"__FILE__" in link_input.code or os.path.isfile(link_input.name))
+    return link_input.name if counts else ""
 
 
 def _add_once(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], None] | None) -> None:

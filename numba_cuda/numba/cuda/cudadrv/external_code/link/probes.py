@@ -15,7 +15,7 @@ from ..formats.ptx import ptx_symbols
 from ..formats.symbols import Symbols
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
-from .trial import Outcome, TrialError, link_here, link_in_helper, options_for
+from .trial import Linkable, Outcome, TrialError, link_here, link_in_helper, options_for, run_trials
 
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 _STOP = ("numba_cuda_autolink_stop",)
@@ -39,6 +39,15 @@ def defined_in_ltoir(code: bytes, symbols: Iterable[str], arch: str, *, isolated
     """Return one of *symbols* that an LTO-IR module defines, or ``None``."""
     names = tuple(sorted(symbols))
     return duplicate_in_ltoir((definitions_of(names, arch), code), arch, isolated=isolated) if names else None
+
+
+def definers_in_ltoir(modules: Sequence[Linkable], symbol: str, arch: str) -> list[int]:
+    """Return which of the LTO-IR *modules* define *symbol*, by their indices: each is linked with another definition,
+    in one child process. Raises `TrialError` if nothing could be tried."""
+    probes = [LinkInput(LTO_IR, definitions_of(names, arch), name="probe") for names in ((symbol,), _STOP, _STOP)]
+    trials = [[0, number, 1, 2] for number in range(3, 3 + len(modules))]
+    outcomes = run_trials([*probes, *modules], trials, arch)
+    return [number for number, outcome in enumerate(outcomes) if multiply_defined(outcome.log) == symbol]
 
 
 def definitions_of(names: tuple[str, ...], arch: str) -> bytes:

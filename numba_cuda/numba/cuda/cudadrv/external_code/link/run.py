@@ -17,7 +17,7 @@ from ..child_process import ChildStartError
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, from_item
-from .duplicates import duplicate_error, find_duplicate
+from .duplicates import check_readable_duplicates, duplicate_error, find_duplicate
 from .errors import LinkError, link_error
 from .fit import misfit
 from .kernel_code import KernelCode
@@ -111,6 +111,7 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
     check_signatures(job)
+    check_readable_duplicates(job)
     doubts, arch = doubted(job), job.plan.target.arch
     try:
         tried = link_in_helper(job.parts, options, output) if doubts else None

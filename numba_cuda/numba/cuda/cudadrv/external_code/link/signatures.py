@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 
+from ..compile.c_prototypes import split_types
 from ..formats.bounds import FormatError
 from ..formats.cubin import cubin_prototypes
 from ..formats.pieces import pieces
@@ -75,19 +76,6 @@ def prototype_of_llvm(function_type: str) -> Prototype:
     returns, _, rest = function_type.partition(" (")
     result = _parameter(returns)
     return Prototype(None if result.size == 0 else result, tuple(map(_parameter, split_types(rest.rpartition(")")[0]))))
-
-
-def split_types(parameters: str) -> list[str]:
-    """Return the parameters, which are separated by the commas outside of brackets."""
-    found, depth, current = [], 0, ""
-    for character in parameters:
-        depth += (character in "({[<") - (character in ")}]>")
-        if character == "," and depth == 0:
-            found.append(current.strip())
-            current = ""
-        else:
-            current += character
-    return [*found, current.strip()] if current.strip() else found
 
 
 def _parameter(llvm_type: str) -> Parameter:

@@ -157,16 +157,16 @@ class _Helper:
         self._child: ChildProcess | None = None
 
     def run(self, inputs: Sequence[Linkable], links: Iterable[_Link], timeout: float) -> list[Outcome]:
+        names = [(_type(item), item.name) for item in inputs]
+        codes = [item.code for item in inputs]
         outcomes: list[Outcome] = []
         sent_to: ChildProcess | None = None
         with self._lock:
             try:
                 for link in links:
-                    child = self._child = self._child or ChildProcess(trial_child.__file__)
+                    child = self._running()
                     if child is not sent_to:
-                        names = [(_type(item), item.name) for item in inputs]
-                        child.request({"inputs": names}, [item.code for item in inputs], timeout=TIMEOUT)
-                        sent_to = child
+                        child = sent_to = self._sent({"inputs": names}, codes)
                     outcomes.append(self._try(child, link, timeout))
                 if not outcomes[-1].ok:  # after ptxas failed once in a process, nvJitLink may let pass what is wrong
                     self.close()
@@ -174,6 +174,22 @@ class _Helper:
                 self.close()
                 raise TrialError(f"{error}") from error
         return outcomes
+
+    def _sent(self, inputs: dict[str, object], codes: Sequence[bytes]) -> ChildProcess:
+        """Send the inputs to the child, and return it; to another one if it died while it was idle."""
+        child = self._running()
+        try:
+            child.request(inputs, codes, timeout=TIMEOUT)
+        except ChildEndedError:
+            child = self._running()
+            child.request(inputs, codes, timeout=TIMEOUT)
+        return child
+
+    def _running(self) -> ChildProcess:
+        if self._child is None or self._child.has_ended:
+            self.close()
+            self._child = ChildProcess(trial_child.__file__)
+        return self._child
 
     def _try(self, child: ChildProcess, link: _Link, timeout: float) -> Outcome:
         try:

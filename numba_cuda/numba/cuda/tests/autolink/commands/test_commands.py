@@ -13,6 +13,7 @@ import pytest
 from autolink_support import compiled, symbols
 from numba.cuda.autolink.commands import doctor_command
 from numba.cuda.autolink.commands.main_command import main
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.link import trial
 
 import numba_cuda_autolink
@@ -241,18 +242,14 @@ def test_a_file_that_cannot_be_run_shows_where(tmp_path, capsys):
     assert "RuntimeError: not today" in printed
 
 
-def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path):
-    environment = {
-        **os.environ,
-        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(tmp_path / "cache"),
-        "NUMBA_CUDA_AUTOLINK_CACHE": "1",
-    }
+def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "1")
 
     def run(*arguments, code=0):
-        command = [sys.executable, "-m", "numba.cuda.autolink", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        return done.stdout
+        reset_store()  # as in a process of its own
+        assert main(arguments) == code
+        return capsys.readouterr().out
 
     out = str(tmp_path / "out.cubin")
     run("build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", out)
@@ -262,6 +259,7 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path):
     assert run("cache", "prune", "1G") == "0 entries removed\n"
     assert int(run("cache", "prune", "0").split()[0]) >= 3
     assert run("cache", "clear") == "0 entries removed\n"
+    reset_store()
 
 
 def test_closing_the_output_early_is_not_an_error():

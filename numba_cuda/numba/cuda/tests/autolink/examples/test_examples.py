@@ -36,21 +36,27 @@ class TestRunAsAScript:
             timeout=600,
         )
 
+    # .ci/run runs the thorough ones too, in its step of the documentation.
     @pytest.mark.parametrize(
-        "name", ["fft.py", "cub_block_sum.py", "cub_unique.py", "own_cu_file.py", "finished_graph.py"]
+        "name",
+        [
+            "fft.py",
+            pytest.param("cub_block_sum.py", marks=pytest.mark.thorough),
+            pytest.param("cub_unique.py", marks=pytest.mark.thorough),
+            "own_cu_file.py",
+            "finished_graph.py",
+        ],
     )
     def test_succeeds(self, name, thorough, tmp_path):
-        """The short form links the first kernel, and simulates the first size, of examples that have many."""
-        fewer = {"fft.py": "SIZES", "cub_block_sum.py": "CASES", "cub_unique.py": "CASES"}
+        """The short form links the first kernel, and simulates the first size, of the FFT."""
         script = name
-        if name in fewer and not thorough:
+        if name == "fft.py" and not thorough:
             script = tmp_path / name
-            example = name.removesuffix(".py")
             script.write_text(
                 f"import sys; sys.path[0] = {str(EXAMPLES)!r}\n"
-                f"import itertools, {example}, _run\n"
-                f"if _run.simulated(): {example}.{fewer[name]} = {example}.{fewer[name]}[:1]\n"
-                f"_run.run({example}.launch, lambda: itertools.islice({example}.link(), 1))\n"
+                "import itertools, fft, _run\n"
+                "if _run.simulated(): fft.SIZES = fft.SIZES[:1]\n"
+                "_run.run(fft.launch, lambda: itertools.islice(fft.link(), 1))\n"
             )
         done = self.run(script)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -114,7 +120,7 @@ def blocks_on_the_cpu(request, fft_example, tmp_path_factory, thorough):
         for size in (SIZES if thorough else (2, 64, 4096))
         for elements in elements_for(size)
         for rows in {1, min(3, 1024 * elements // size)}
-        for direction in DIRECTIONS
+        for direction in (DIRECTIONS if thorough else DIRECTIONS[request.param is np.float64 :][:1])
     ]
     folder = tmp_path_factory.mktemp("fft")
     source = f'#include "{SUPPORT / "block_fft_on_cpu.cpp"}"\n' + "".join(
@@ -201,8 +207,7 @@ def build_fft(fft_example, fft):
 
 
 class TestOurFFTLinked:
-    @pytest.mark.parametrize("size", [2, 8, 128, 4096])
-    @pytest.mark.parametrize("precision", PRECISIONS)
+    @pytest.mark.parametrize("size, precision", [(2, np.float32), (128, np.float64), (4096, np.float32)])
     def test_into_one_function(self, fft_example, run_example, size, precision):
         fft = fft_example.FFT(size, precision, DIRECTIONS[size % 3 % 2])
         kernel = build_fft(fft_example, fft)

@@ -88,7 +88,9 @@ def linked_for(environment, import_line, call, *ccs, **options):
     return [kind for (kind,) in facts]
 
 
-def test_the_template(environment, tmp_path, thorough):
+# .ci/run runs it too, in its step of the documentation.
+@pytest.mark.thorough
+def test_the_template(environment, tmp_path):
     copy = shutil.copytree(TEMPLATE, tmp_path / "template")
     wheel = built(copy, tmp_path / "dist")
     names = zipfile.ZipFile(wheel).namelist()
@@ -119,7 +121,7 @@ def test_the_template(environment, tmp_path, thorough):
     own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
     done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    if not thorough or toolkit.nvjitlink_version() < (12, 9):
+    if toolkit.nvjitlink_version() < (12, 9):
         return  # the benchmark shows what the wheel is for, which takes a linker that is new enough
     benchmark = [sys.executable, BENCHMARKS / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
     done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)

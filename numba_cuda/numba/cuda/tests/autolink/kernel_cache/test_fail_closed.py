@@ -9,12 +9,7 @@ import shutil
 import textwrap
 
 import pytest
-from kernel_cache_support import KERNEL, Program, start_servers
-
-
-@pytest.fixture(scope="module")
-def servers():
-    yield from start_servers()
+from kernel_cache_support import KERNEL, Program
 
 
 @pytest.fixture
@@ -67,24 +62,38 @@ def test_a_body_in_another_module_counts(program, text):
         assert [program.run().status for _ in expected] == expected
 
 
-def test_a_body_that_cannot_be_found_again_is_not_cached(program):
-    program.write(
-        """
-        from numba.cuda.extending import overload
-        def more(x): pass
-        def declare(amount):
-            @overload(more, target="cuda")
-            def ol_more(x): return lambda x: x + amount
-        declare(1)
-        add = Add(3)
-        """,
-        KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])"),
+OVERLOADED = """
+    from numba.cuda.extending import overload
+    def more(x): pass
+    def declare(amounts):
+        @overload(more, target="cuda")
+        def ol_more(x):
+            amount = next(iter(amounts))
+            return lambda x: x + amount
+    declare(AMOUNTS)
+    add = Add(3)
+"""
+WITH_MORE = KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])")
+
+
+def test_what_an_overload_closes_over_counts(program):
+    for amounts in "[1]", "[2]":
+        program.write(OVERLOADED.replace("AMOUNTS", amounts), WITH_MORE)
+        assert [program.run().status for _ in range(2)] == ["built", "loaded"]
+
+
+def test_an_overload_that_cannot_be_told_apart_is_not_cached(program):
+    program.write(OVERLOADED.replace("AMOUNTS", "(each for each in (1, 2))"), WITH_MORE)
+    run = program.run()
+    assert run.status == "built"
+    assert (
+        "is not cached: functions registered with Numba for parts.more: a value of type builtins.generator" in run.log
     )
-    for _ in range(2):
-        run = program.run()
-        assert run.status == "built"
-        assert "is not cached: parts.declare.<locals>.ol_more" in run.log
-        assert "has closure variables that another process cannot find" in run.log
+
+
+def test_an_object_without_a_link_key_for_a_call_is_loaded(program):
+    program.write("class Keyed(Add):\n    def __numba_cuda_link_key__(self, x): return None\nadd = Keyed(3)")
+    assert [program.run().status for _ in range(2)] == ["built", "loaded"]
 
 
 HOOKED = """

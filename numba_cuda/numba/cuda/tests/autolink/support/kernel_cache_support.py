@@ -20,19 +20,21 @@ from typing import Any
 
 from cache_support import fresh
 
-# One process that has imported numba.cuda forks for each run, so that a run does not take seconds.
+# One process that has imported numba.cuda, and built a kernel, forks for each run, so that a run does not take seconds.
 SERVER = r'''
-import contextlib, hashlib, importlib, io, json, os, sys, traceback, warnings
+import contextlib, gc, hashlib, importlib, io, json, os, sys, tempfile, traceback, warnings
 
 import numba_cuda
 from numba import cuda
 from numba.cuda import autolink, codegen, config, dispatcher, types
 from numba.cuda.autolink import compilation as target
+from numba.cuda.autolink.kernel_cache import dispatcher_cache, stored_kernel
 from numba.cuda.core import sigutils
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code.link import run as link_run
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
 from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
 ran = []
 
@@ -104,10 +106,25 @@ def answer(request):
         return traceback.format_exc()
 
 
+def warm_up(prelude):
+    """Build a kernel, so that each run finds Numba, NVRTC and nvJitLink ready."""
+    names = {"__file__": "parts.py", "__name__": "warm_up"}
+    exec(prelude + "add = Add(7)\ndef kernel(x): x[0] = add(x[1])", names)
+    magic = codegen.JITCUDACodegen.magic_tuple
+    codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), (9, 0, "a"))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = folder
+        kernel_of(cuda.jit(names["kernel"]), "void(int32[::1])", (9, 0, "a"))
+    codegen.JITCUDACodegen.magic_tuple = magic
+    reset_store()
+    gc.collect()
+    gc.freeze()
+
+
 if __name__ == "__main__":
     cuda.jit(lambda: None).targetctx.refresh()
-    toolkit.nvrtc_version()
-    exec(sys.argv[1])
+    with contextlib.redirect_stderr(io.StringIO()):
+        warm_up(sys.argv[1])
     out = sys.stdout
     for line in sys.stdin:
         reader, writer = os.pipe()
@@ -211,14 +228,14 @@ class Program:
         return sorted(path for path in (self.folder / "numba").rglob("*") if path.is_file())
 
 
-def start_servers(first: str = "") -> Iterator[list[Any]]:
-    """Two, which order sets differently and take turns; ended when the generator is. Each runs the code *first*."""
+def start_servers() -> Iterator[list[Any]]:
+    """Two, which order sets differently and take turns; ended when the generator is."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CUDA_AUTOLINK_LOG": "cache"}
     for name in ("NUMBA_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_CACHE"):
         environment.pop(name, None)
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", SERVER, first],
+            [sys.executable, "-c", SERVER, PRELUDE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

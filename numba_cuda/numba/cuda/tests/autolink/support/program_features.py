@@ -451,6 +451,80 @@ class Frozen$n:
 """,
     ),
     _value(
+        "a method of an object",
+        "1",
+        "2",
+        value="Thing$n()",
+        amount="self.value.amount()",
+        before="""
+class Thing$n:
+    def amount(self):
+        return $v
+""",
+    ),
+    _value(
+        "a class attribute of an object",
+        "1",
+        "2",
+        value="Thing$n()",
+        amount="self.value.amount",
+        before="""
+class Thing$n:
+    amount = $v
+""",
+    ),
+    _value(
+        "a base class of an object",
+        "1",
+        "2",
+        value="Thing$n()",
+        amount="self.value.amount()",
+        before="""
+class Base$n:
+    def amount(self):
+        return $v
+class Thing$n(Base$n):
+    pass
+""",
+    ),
+    _value(
+        "an attribute of a member of an enumeration",
+        "1",
+        "2",
+        value="Color$n.RED",
+        amount="self.value.amount",
+        before="""
+class Color$n(enum.Enum):
+    RED = 1
+Color$n.RED.amount = $v
+""",
+    ),
+    _value(
+        "a method of an enumeration",
+        "1",
+        "2",
+        value="Color$n.RED",
+        amount="self.value.amount()",
+        before="""
+class Color$n(enum.Enum):
+    RED = 1
+    def amount(self):
+        return $v
+""",
+    ),
+    _value(
+        "an attribute of a function",
+        "1",
+        "2",
+        value="function$n",
+        amount="self.value.amount",
+        before="""
+def function$n():
+    pass
+function$n.amount = $v
+""",
+    ),
+    _value(
         "a flag",
         "Flags$n.A",
         "Flags$n.A | Flags$n.B",
@@ -749,7 +823,59 @@ def declare$n(amount):
         return lambda x: x + amount
 declare$n($v)
 """,
+    ),
+    _code(
+        "a function in the closure of an overload",
+        """
+def add$n(x):
+    return x
+def declare$n(amount):
+    @overload(add$n, target="cuda")
+    def other(x):
+        added = amount()
+        return lambda x: x + added
+declare$n(lambda: $v)
+""",
+    ),
+    _code(
+        "a generator in the closure of an overload",
+        """
+def add$n(x):
+    return x
+def declare$n(amounts):
+    @overload(add$n, target="cuda")
+    def other(x):
+        added = next(amounts)
+        return lambda x: x + added
+declare$n(each for each in ($v, 7))
+""",
         is_cached=False,
+    ),
+    _code(
+        "which of two overloads comes first",
+        """
+def add$n(x):
+    return x
+def one$n(x):
+    return lambda x: x + 1
+def two$n(x):
+    return lambda x: x + 2
+for each in $v:
+    overload(add$n, target="cuda")(each)
+""",
+        "(one$n, two$n)",
+        "(two$n, one$n)",
+    ),
+    _code(
+        "an overload of what Python defines",
+        """
+@overload(math.gcd, target="cuda")
+def _gcd$n(x, y):
+    if isinstance(y, types.UniTuple) and y.count == $n % 1000 + 2:
+        return lambda x, y: x + $v
+""",
+        expression="math.gcd(x, ($n % 1000 + 2) * (1,))",
+        is_registered=True,
     ),
     _code(
         "an overloaded method",
@@ -914,6 +1040,130 @@ class Sized$n(autolink.DeviceCallable):
 sized$n = Sized$n()
 """,
         expression="x + sized$n.size",
+    ),
+)
+
+# A Numba type of the user's, whose values are 32-bit integers, and a function that makes one.
+_TYPE = """
+from llvmlite import ir
+from numba.cuda.core.imputils import lower_constant
+from numba.cuda.extending import core_models, lower_builtin, lower_cast, register_model, type_callable, typeof_impl
+class Type$n(types.Type):
+    amount = AMOUNT
+    def __init__(self):
+        super().__init__("Type$n")
+type$n = Type$n()
+@register_model(Type$n)
+class Model$n(core_models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, ir.IntType(BITS))
+@lower_cast(Type$n, types.int32)
+def _cast$n(context, builder, source, target, value):
+    return builder.add(value, context.get_constant(types.int32, ADDED))
+"""
+_CAST = """
+@intrinsic
+def add$n(context, x):
+    def generate(context, builder, signature, arguments):
+        return context.cast(builder, arguments[0], type$n, types.int32)
+    return types.int32(types.int32), generate
+"""
+
+
+def _type(name: str, parts: str, *variants: str, expression: str = "add$n(x)", **settings: str) -> Feature:
+    """What is registered with Numba for a type."""
+    registered = _TYPE
+    for setting in ("AMOUNT", "BITS", "ADDED"):
+        registered = registered.replace(setting, settings.get(setting.lower(), "32"))
+    return _code(name, registered + parts, *variants, expression=expression)
+
+
+_OBJECT = """
+class Object$n:
+    pass
+object$n = Object$n()
+@typeof_impl.register(Object$n)
+def _typeof$n(value, context):
+    return TYPE
+@lower_constant(Type$n)
+def _constant$n(context, builder, numba_type, value):
+    return ir.IntType(32)(CONSTANT)
+@intrinsic
+def _value$n(context, x):
+    def generate(context, builder, signature, arguments):
+        return arguments[0]
+    return types.int32(x), generate
+def size$n(value):
+    pass
+@overload(size$n, target="cuda")
+def _size$n(value):
+    amount = value.amount
+    return lambda value: _value$n(value) + amount
+"""
+
+REGISTERED = (
+    _type("the lowering of a cast", _CAST, added="$v"),
+    _type(
+        "a data model",
+        """
+@intrinsic
+def add$n(context, x):
+    def generate(context, builder, signature, arguments):
+        return builder.add(arguments[0], context.get_constant(types.int32, context.get_value_type(type$n).width))
+    return types.int32(types.int32), generate
+""",
+        "32",
+        "64",
+        bits="$v",
+    ),
+    _type(
+        "the lowering of a function",
+        """
+def add$n(x):
+    return x
+@type_callable(add$n)
+def _typed$n(context):
+    return lambda x: types.int32
+@lower_builtin(add$n, types.int32)
+@lower_builtin(add$n, types.int64)
+def _lowered$n(context, builder, signature, arguments):
+    return context.get_constant(types.int32, $v)
+""",
+    ),
+    _type(
+        "the type of a function's result",
+        """
+def add$n(x):
+    return x
+@type_callable(add$n)
+def _typed$n(context):
+    return lambda x: types.$v
+@lower_builtin(add$n, types.int32)
+@lower_builtin(add$n, types.int64)
+def _lowered$n(context, builder, signature, arguments):
+    return context.get_constant(signature.return_type, 200)
+""",
+        "uint8",
+        "int8",
+    ),
+    _type(
+        "the type of an object",
+        _OBJECT.replace("CONSTANT", "1").replace("TYPE", "$v")
+        + "class Other$n(Type$n):\n    amount = 9\nregister_model(Other$n)(Model$n)\nother$n = Other$n()\n",
+        "type$n",
+        "other$n",
+        expression="x + size$n(object$n)",
+    ),
+    _type(
+        "the constant of an object",
+        _OBJECT.replace("CONSTANT", "$v").replace("TYPE", "type$n"),
+        expression="x + size$n(object$n)",
+    ),
+    _type(
+        "an attribute of a type",
+        _OBJECT.replace("CONSTANT", "1").replace("TYPE", "type$n"),
+        expression="x + size$n(object$n)",
+        amount="$v",
     ),
 )
 
@@ -1131,6 +1381,38 @@ class Hooked$n(autolink.DeviceCallable):
     def __numba_cuda_link__(self, x):
         c_type = {"int32": "int", "int16": "short"}["$v"]
         return autolink.CUDASource('extern "C" __device__ int f$n(%s x) { return x + 1; }' % c_type)
+hooked$n = Hooked$n()
+""",
+    ),
+    Feature(
+        "which argument a call passes",
+        ('["x"]', '["y"]'),
+        "hooked$n(x, x + 7)",
+        """
+class Hooked$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x, y):
+        return autolink.Extern("f$n", returns=types.int32, args=$v)
+    def __numba_cuda_link__(self, x, y):
+        return autolink.CUDASource(code("f$n", 1))
+    def __numba_cuda_link_key__(self, x, y):
+        return "same"
+hooked$n = Hooked$n()
+""",
+    ),
+    Feature(
+        "the order of the arguments of a call",
+        ('{"x": "int32", "y": None}', '{"y": "int32", "x": None}'),
+        "hooked$n(x, x + 7)",
+        """
+class Hooked$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x, y):
+        return autolink.Extern("f$n", returns=types.int32, args=$v)
+    def __numba_cuda_link__(self, x, y):
+        c_type = {"int32": "int", "int64": "long long"}
+        first, second = (c_type[str({"x": x, "y": y}.get(name)) if kind is None else kind] for name, kind in $v.items())
+        return autolink.CUDASource(
+            'extern "C" __device__ int f$n(%s x, %s y) { return x - 3 * y; }' % (first, second)
+        )
 hooked$n = Hooked$n()
 """,
     ),
@@ -1394,4 +1676,4 @@ OPTIONS = (
     _option("launch bounds", "launch_bounds=64", "launch_bounds=128"),
 )
 
-FEATURES: tuple[Feature, ...] = (*VALUES, *NAMES, *PYTHON, *HOOKS, *SOURCES, *FILES, *OPTIONS)
+FEATURES: tuple[Feature, ...] = (*VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *FILES, *OPTIONS)

@@ -6,7 +6,7 @@ expression to the kernel itself. It has two or more variants, which differ in on
 on. A change moves some features of a program to another variant.
 
 In the texts of a feature, ``$n`` is its own number, by which a program tells its features apart, and ``$v`` is the
-variant.
+variant. The number is in the name of each file of a feature, and in that of its C function.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 import random
 import shutil
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hypothesis import strategies
-from kernel_cache_support import Program, Run
+from kernel_cache_support import Program, Run, start_servers
 
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 
@@ -62,24 +63,30 @@ def kernel(out):
 STATEMENTS
 """
 
-# Compiles a kernel before the first run, so that each run finds Numba, NVRTC and nvJitLink ready.
-WARM_UP = f"""
-import gc, tempfile
+# Lets NVRTC and nvJitLink be quick, then builds and loads a program, so that each run finds all modules imported.
+_WARM_UP = """
+import gc, pathlib, tempfile
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-__file__ = "parts.py"
-{PARTS}
-@cuda.jit
-def warm_up(out):
-    out[0] = base(out[1])
-magic = codegen.JITCUDACodegen.magic_tuple
-codegen.JITCUDACodegen.magic_tuple = lambda self: ((13, 0), (9, 0, "a"))
-with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
-    os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = folder
-    kernel_of(warm_up, "void(int32[::1])", (9, 0, "a"))
-codegen.JITCUDACodegen.magic_tuple = magic
+sys.path.insert(0, {support!r})
+import quick_tools
+if {quick!r}:
+    quick_tools.install(pathlib.Path({results!r}), pathlib.Path({program!r}), ran)
+state = list(sys.path), sys.stderr, codegen.JITCUDACodegen.magic_tuple, set(sys.modules)
+with tempfile.TemporaryDirectory() as folder:
+    for name, text in {files!r}.items():
+        pathlib.Path(folder, name).write_text(text)
+    for _ in range(2):
+        found = answer(dict(folder=folder, names=["kernel"], signature={signature!r}, cc=(9, 0, "a"), before=""))
+        for name in set(sys.modules) - state[-1]:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
+                del sys.modules[name]
+sys.path[:], sys.stderr, codegen.JITCUDACodegen.magic_tuple, _ = state
+sys.path.remove({support!r})
 reset_store()
 gc.collect()
 gc.freeze()
+gc.disable()
+assert "loaded" in str(found), found
 """
 
 _CACHE_IN = """
@@ -91,7 +98,8 @@ _CHANGE_IN_PROCESS = """
 importlib.invalidate_caches()
 earlier = importlib.import_module("kernels")
 ran.clear()
-print("the earlier version:", kernel_of(earlier.kernel, {signature!r}, (9, 0, "a"))[1], file=sys.stderr)
+_, status, made = kernel_of(earlier.kernel, {signature!r}, (9, 0, "a"))
+print({earlier!r}, status, hashlib.sha256(made).hexdigest(), file=sys.stderr)
 for name, module in list(sys.modules.items()):
     if str(getattr(module, "__file__", "")).startswith({folder!r}):
         del sys.modules[name]
@@ -117,6 +125,7 @@ for name, text in files.items():
 """
 
 SIGNATURE = "void(int32[::1])"
+_EARLIER = "the earlier version:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +161,14 @@ class Feature:
     is_cached: bool | None = True
     is_registered: bool = False
 
-    def text(self, template: str, number: int, variant: int) -> str:
-        """Return *template* with the feature's *number* and its *variant* filled in."""
-        return template.replace("$v", self.variants[variant]).replace("$n", str(number))
+    @property
+    def number(self) -> int:
+        """Its own number, which is the same in all programs."""
+        return zlib.crc32(self.name.encode()) % 1_000_000
+
+    def text(self, template: str, variant: int) -> str:
+        """Return *template* with the feature's number and its *variant* filled in."""
+        return template.replace("$v", self.variants[variant]).replace("$n", str(self.number))
 
 
 @dataclass(frozen=True)
@@ -169,19 +183,30 @@ class Draw:
         The variant of each.
     has_times:
         Whether files get the times at which they are written. Otherwise all have the same one, as in an image.
+    in_one_process:
+        Whether it changes while a process runs. Otherwise it changes between two processes.
+    is_repeated:
+        Whether it is built in another process first, so that it is loaded before it changes.
     """
 
     features: tuple[Feature, ...]
     before: tuple[int, ...]
     after: tuple[int, ...]
     has_times: bool = True
+    in_one_process: bool = False
+    is_repeated: bool = False
 
     def __repr__(self) -> str:
         shown = zip(self.features, self.before, self.after, strict=True)
         features = ", ".join(
             f.name if b == a else f"{f.name} ({f.variants[b]} -> {f.variants[a]})" for f, b, a in shown
         )
-        return features if self.has_times else f"{features}; all files have one time"
+        ways = {
+            "all files have one time": not self.has_times,
+            "it changes while a process runs": self.in_one_process,
+            "it is loaded before it changes": self.is_repeated,
+        }
+        return "; ".join([features, *(way for way, is_so in ways.items() if is_so)])
 
     @property
     def changed(self) -> tuple[Feature, ...]:
@@ -195,20 +220,15 @@ class Draw:
         each = [feature.is_cached for feature in self.features]
         return False if False in each else None if None in each else True
 
-    @property
-    def needs_new_process(self) -> bool:
-        """Whether the change has no effect in the same process."""
-        return any(feature.is_registered for feature in self.changed)
-
     def files(self, variants: tuple[int, ...]) -> dict[str, str]:
         """Return the files of the program with *variants*: texts by name."""
         parts, modules, statements, others = PARTS, "", "", {}
-        for number, (feature, variant) in enumerate(zip(self.features, variants, strict=True)):
-            parts += feature.text(feature.parts, number, variant)
-            modules += feature.text(feature.modules, number, variant)
-            statements += feature.text(f"    out[{number + 2}] = {feature.expression}\n", number, variant)
+        for place, (feature, variant) in enumerate(zip(self.features, variants, strict=True), 2):
+            parts += feature.text(feature.parts, variant)
+            modules += feature.text(feature.modules, variant)
+            statements += feature.text(f"    out[{place}] = {feature.expression}\n", variant)
             for name, text in feature.files.items():
-                others[feature.text(name, number, variant)] = feature.text(text, number, variant)
+                others[feature.text(name, variant)] = feature.text(text, variant)
         kernels = _KERNELS.replace("MODULES", modules).replace("STATEMENTS", statements)
         return {"parts.py": parts, "kernels.py": kernels, **others}
 
@@ -224,7 +244,7 @@ class Draw:
 
 
 def draws(features: tuple[Feature, ...]) -> strategies.SearchStrategy[Draw]:
-    """Programs of up to six *features* in any order, of which one or two change.
+    """Programs of up to four *features* in any order, of which one or two change.
 
     One number decides which they are, so that all are drawn equally often: Hypothesis prefers simple values. It makes a
     program that fails smaller.
@@ -233,46 +253,54 @@ def draws(features: tuple[Feature, ...]) -> strategies.SearchStrategy[Draw]:
     @strategies.composite
     def one(draw: Any) -> Draw:
         chance = random.Random(draw(strategies.integers(0, 2**64 - 1)))
-        chosen = chance.sample(range(len(features)), 6)
+        chosen = chance.sample(range(len(features)), 4)
         counts = [len(features[number].variants) for number in chosen]
         before = [chance.randrange(count) for count in counts]
         after = [(old + chance.randrange(1, count)) % count for old, count in zip(before, counts, strict=True)]
         changed = 2 if draw(strategies.booleans()) else 1
         after[changed:] = before[changed:]
-        size = changed + draw(strategies.integers(0, 4))
+        size = changed + draw(strategies.integers(0, 2))
         order = sorted(range(size), key=[chance.random() for _ in chosen].__getitem__)
+        in_one_process = not any(features[number].is_registered for number in chosen[:changed])
         return Draw(
             tuple(features[chosen[place]] for place in order),
             tuple(before[place] for place in order),
             tuple(after[place] for place in order),
-            chance.random() < 0.5,
+            has_times=chance.random() < 0.5,
+            in_one_process=in_one_process and chance.random() < 0.5,
+            is_repeated=chance.random() < 0.25,
         )
 
     return one()
 
 
 @dataclass(frozen=True)
-class Built:
-    """A program that was built with a cache of its own.
+class Workplace:
+    """A folder for programs and their caches, and the processes that run them."""
 
-    Attributes
-    ----------
-    files:
-        The program.
-    run:
-        What its build gave.
-    cache:
-        The folder of the cache.
-    """
-
-    files: Mapping[str, str]
-    run: Run
-    cache: Path
+    folder: Path
+    servers: list[Any]
 
     @property
-    def is_saved(self) -> bool:
-        """Whether the kernel is in the cache."""
-        return "kernel 'kernel' is not cached: " not in self.run.log
+    def program(self) -> Path:
+        """The folder of the program that is built now."""
+        return self.folder / "program"
+
+    @classmethod
+    def opened(cls, folder: Path, warm_up: Draw, *, quick: bool = True) -> Iterator[Workplace]:
+        """Yield one in *folder*, whose processes have built *warm_up*. If it is not *quick*, NVRTC and nvJitLink run as
+        they do for users."""
+        (folder / "nvrtc").mkdir()
+        first = _WARM_UP.format(
+            support=str(Path(__file__).parent),
+            quick=quick,
+            results=str(folder / "nvrtc"),
+            program=str(folder / "program"),
+            files=warm_up.files(warm_up.before),
+            signature=SIGNATURE,
+        )
+        for servers in start_servers(first):
+            yield cls(folder, servers)
 
 
 class Trial:
@@ -286,64 +314,71 @@ class Trial:
         How many changes made another kernel.
     """
 
-    def __init__(self, folder: Path, servers: list[Any], before: str = ""):
+    def __init__(self, workplace: Workplace, before: str = ""):
         self.saved = self.unsaved = self.changed = 0
-        self._program = Program(folder / "program", servers)
-        self._caches = folder / "caches"
+        self._folder = workplace.program
+        self._program = Program(workplace.program, workplace.servers)
+        self._caches = workplace.folder / "caches"
         self._before = before
 
     def faults(self, draw: Draw) -> Iterator[str]:
-        """Yield what is wrong with the change of *draw* and the reverse change, in words.
-
-        The change is made between two processes, the reverse change in one process.
-        """
+        """Yield what is wrong with the change of *draw*, in words."""
         shutil.rmtree(self._caches, ignore_errors=True)
-        self._has_times = draw.has_times
-        before = self._build("before", draw.files(draw.before))
-        after = self._build("after", draw.files(draw.after))
-        self.changed += not _same(before.run, after.run)
-        for each in before, after:
-            self.saved += each.is_saved
-            self.unsaved += not each.is_saved
-            if draw.is_cached not in (None, each.is_saved):
-                reason = [line for line in each.run.log.splitlines() if "kernel 'kernel' is not cached: " in line]
-                yield f"the kernel {'is' if each.is_saved else 'is not'} cached {reason}"
-        self._write(after.files)
-        found = self._run(self._copy(before.cache, "two processes"))
-        if not _same(found, after.run):
-            yield f"a new process after the change: the kernel is stale ({found.status})"
-        self._write(after.files)
-        found = self._run(self._copy(after.cache, "one process"), self._change(before.files))
-        if not draw.needs_new_process and not _same(found, before.run):
-            yield f"the same process after the reverse change: the kernel is stale ({found.status})"
-        if after.is_saved and "the earlier version: loaded\n" not in found.log:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        before, after = (_Writing(self._folder, draw.files(each), draw.has_times) for each in (draw.before, draw.after))
+        before.run()
+        if draw.is_repeated or not draw.in_one_process:
+            first = self._run("warm")
+            yield from self._fault_of_saving(draw, first)
+            earlier = first.cubin
+        if draw.in_one_process:
+            found = self._run("warm", after)
+            _, status, earlier = next(line for line in found.log.splitlines() if line.startswith(_EARLIER)).rsplit(
+                " ", 2
+            )
+        else:
+            status = self._run("warm").status if draw.is_repeated else ""
+            after.run()
+            found = self._run("warm")
+        if draw.is_repeated and _is_saved(first) and status != "loaded":
             yield f"a new process without a change: the kernel was rebuilt\n{found.log}"
+        shutil.rmtree(self._folder)
+        after.run()
+        fresh = self._run("fresh")
+        yield from self._fault_of_saving(draw, fresh)
+        self.changed += fresh.cubin != earlier
+        if (found.cubin, found.cooperative) != (fresh.cubin, fresh.cooperative):
+            yield f"the kernel is stale ({found.status})\n{found.log}"
 
-    def _build(self, name: str, files: Mapping[str, str]) -> Built:
-        """Build a program with an empty cache."""
-        self._write(files)
-        return Built(files, self._run(self._caches / name), self._caches / name)
+    def _fault_of_saving(self, draw: Draw, run: Run) -> Iterator[str]:
+        is_saved = _is_saved(run)
+        self.saved += is_saved
+        self.unsaved += not is_saved
+        if draw.is_cached not in (None, is_saved):
+            reason = [line for line in run.log.splitlines() if "is not cached: " in line]
+            yield f"the kernel {'is' if is_saved else 'is not'} cached {reason}"
 
-    def _write(self, files: Mapping[str, str]) -> None:
-        shutil.rmtree(self._program.folder, ignore_errors=True)
-        exec(self._writing(files), {})
+    def _run(self, cache: str, change: _Writing | None = None) -> Run:
+        before = _CACHE_IN.format(cache=str(self._caches / cache)) + self._before
+        if change is not None:
+            before += _CHANGE_IN_PROCESS.format(
+                signature=SIGNATURE, folder=str(self._folder), write=change.code, earlier=_EARLIER
+            )
+        (run,) = self._program.runs("kernel", signature=SIGNATURE, before=before)
+        return run  # type: ignore[no-any-return]
 
-    def _writing(self, files: Mapping[str, str]) -> str:
-        times = None if self._has_times else (1e9, 1e9)
-        return _WRITE.format(folder=str(self._program.folder), files=dict(files), link=LINK_TO, times=times)
 
-    def _change(self, files: Mapping[str, str]) -> str:
-        return _CHANGE_IN_PROCESS.format(
-            signature=SIGNATURE, folder=str(self._program.folder), write=self._writing(files)
+class _Writing:
+    """Makes *files* the files of the program in *folder*."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str], has_times: bool):
+        self.code = _WRITE.format(
+            folder=str(folder), files=dict(files), link=LINK_TO, times=None if has_times else (1e9, 1e9)
         )
 
-    def _run(self, cache: Path, change: str = "") -> Run:
-        before = _CACHE_IN.format(cache=str(cache)) + self._before + change
-        return self._program.run(signature=SIGNATURE, before=before)
-
-    def _copy(self, cache: Path, name: str) -> Path:
-        return Path(shutil.copytree(cache, self._caches / name))
+    def run(self) -> None:
+        exec(self.code, {})
 
 
-def _same(found: Run, expected: Run) -> bool:
-    return (found.cubin, found.cooperative) == (expected.cubin, expected.cooperative)
+def _is_saved(run: Run) -> bool:
+    return "kernel 'kernel' is not cached: " not in run.log

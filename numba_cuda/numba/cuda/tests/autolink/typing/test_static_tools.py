@@ -26,12 +26,24 @@ def marked_lines() -> set[tuple[str, int]]:
     return {("wrong.py", number) for number, line in enumerate(lines, 1) if "# wrong: " in line}
 
 
-@pytest.fixture
-def project(tmp_path) -> Path:
+# Other names of numba are of unknown types, as they are without these stubs.
+PARTIAL = """
+import numba
+from numba import cuda, njit, prange
+from numba.cuda import grid, shared, types
+x = cuda.local.array(4, types.float32)
+reveal_type(cuda.grid)
+reveal_type(njit)
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
     """A user's folder: far from this repository's settings."""
+    folder = tmp_path_factory.mktemp("project")
     for name in ("right.py", "wrong.py"):
-        shutil.copy(FOLDER / name, tmp_path)
-    return tmp_path
+        shutil.copy(FOLDER / name, folder)
+    return folder
 
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -41,16 +53,24 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_mypy_finds_the_wrong_lines_and_no_others(project):
+@pytest.fixture(scope="module")
+def checked_by_mypy(project) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mypy")
-    done = run("mypy", "--config-file=", "--check-untyped-defs", "right.py", "wrong.py", cwd=project)
+    (project / "partial.py").write_text(PARTIAL)
+    files = ["right.py", "wrong.py", "partial.py"]
+    return run("mypy", "--config-file=", "--check-untyped-defs", *files, cwd=project)
+
+
+def test_mypy_finds_the_wrong_lines_and_no_others(checked_by_mypy):
+    done = checked_by_mypy
     reported = re.findall(r"^(\w+\.py):(\d+): error: ", done.stdout, re.MULTILINE)
     assert {(name, int(line)) for name, line in reported} == marked_lines(), done.stdout + done.stderr
 
 
 def test_pyright_finds_the_wrong_lines_and_no_others(project):
     pytest.importorskip("basedpyright")
-    (project / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}')
+    settings = {"typeCheckingMode": "standard", "include": ["right.py", "wrong.py"]}
+    (project / "pyrightconfig.json").write_text(json.dumps(settings))
     done = run("basedpyright", "--outputjson", "--pythonpath", sys.executable, cwd=project)
     found = json.loads(done.stdout)["generalDiagnostics"]
     reported = {(Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in found}
@@ -94,13 +114,7 @@ def test_the_stubs_agree_with_the_code(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_stubs_are_partial_and_leave_the_rest_of_numba_alone(project):
-    """Other names of numba are of unknown types, as they are without these stubs."""
-    pytest.importorskip("mypy")
+def test_the_stubs_are_partial_and_leave_the_rest_of_numba_alone(checked_by_mypy):
     assert (PROJECT / "numba-stubs" / "py.typed").read_text() == "partial\n"
-    (project / "right.py").write_text(
-        "import numba\nfrom numba import njit, prange\nfrom numba.cuda import grid, shared, types\n"
-        "from numba import cuda\nx = cuda.local.array(4, types.float32)\nreveal_type(cuda.grid)\nreveal_type(njit)\n"
-    )
-    done = run("mypy", "--config-file=", "right.py", cwd=project)
-    assert re.findall(r"right\.py:\d+: (.*)", done.stdout) == ['note: Revealed type is "Any"'] * 2, done.stdout
+    done = checked_by_mypy
+    assert re.findall(r"partial\.py:\d+: (.*)", done.stdout) == ['note: Revealed type is "Any"'] * 2, done.stdout

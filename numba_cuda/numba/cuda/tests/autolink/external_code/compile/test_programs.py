@@ -87,9 +87,10 @@ class Tree:
         """Return the program as a new process would find it; it is what the compiler makes now."""
         reset_store()
         program = programs.compiled(self.source, self.target)
-        unit = TranslationUnit.of(self.source, self.target)
-        with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
-            assert program.code == compile_unit(unit).code
+        if program.origin != "built":
+            unit = TranslationUnit.of(self.source, self.target)
+            with working_directory(self.compiled_in):  # which NVRTC writes into LTO-IR
+                assert program.code == compile_unit(unit).code
         return program
 
 
@@ -369,6 +370,18 @@ def test_a_header_that_only_a_compile_finds(tree):
     tree.compiled()
 
 
+@pytest.mark.skipif(not TRACES, reason="this NVRTC does not report headers: such programs are not cached")
+def test_a_header_that_only_a_compile_finds_may_be_new(tree):
+    tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
+    before = programs.fingerprint(tree.source, TARGET)
+    assert before != programs.fingerprint(tree.source, TARGET)
+    assert programs.compiled(tree.source, TARGET).origin == "built"
+    assert programs.fingerprint_after_compiling(before) == programs.fingerprint(tree.source, TARGET)
+    assert tree.compiled().origin == "disk"
+    change(3, "THREE 3", "THREE 4")(tree)
+    assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
+
+
 @pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
 def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, kind):
     monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
@@ -405,11 +418,11 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 @pytest.mark.parametrize(
     "header",
     [
-        "cuda/std/complex",
+        "cuda/std/cstdint",
         "cuda_fp16.h",
         *(
             pytest.param(header, marks=pytest.mark.thorough)
-            for header in ("cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
+            for header in ("cuda/std/complex", "cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
         ),
     ],
 )
@@ -588,7 +601,7 @@ print(json.dumps([[program.origin for program in programs], [program.code.hex() 
 def test_many_processes_build_twenty_programs_once_each(tree, thorough):
     processes = [
         subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True)
-        for _ in range(16 if thorough else 4)
+        for _ in range(16 if thorough else 2)
     ]
     answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert all(codes == answers[0][1] for _, codes in answers)

@@ -12,9 +12,12 @@ from numba.cuda import autolink
 from numba.cuda.autolink.testing import try_link
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code import regular_file
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.regular_file import read_regular_file
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
 
 SURROGATE = "\udc80"
 
@@ -131,6 +134,40 @@ def test_an_iterable_without_end_is_refused_at_the_call():
 
     with pytest.raises(TypingError, match="with more than 100000 items, expected an iterable that ends"):
         build(kernel)
+
+
+@pytest.mark.parametrize("argument, items", {"include_paths": "a", "defines": "A"}.items())
+def test_include_paths_and_macros_end(argument, items):
+    with pytest.raises(ValueError, match=f"{argument} have more than 10000 items, expected an iterable that ends"):
+        autolink.CUDASource("", **{argument: itertools.repeat(items)})
+
+
+def test_the_arguments_of_a_function_end():
+    with pytest.raises(ValueError, match="args have more than 10000 items, expected an iterable that ends"):
+        autolink.Extern("f", args=itertools.repeat("x"))
+
+
+HEADERS = {
+    "named": '#include "odd.h"\n',
+    "named by a macro": '#define NAME "odd.h"\n#include NAME\n',
+    "probed": '#if __has_include("odd.h")\n#endif\n',
+}
+
+
+@pytest.mark.parametrize("text", HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize("make, what", [(fifo, "FIFO"), (lambda path: path.symlink_to("/dev/zero"), "device")])
+def test_a_header_that_is_no_regular_file_is_an_error(text, make, what, tmp_path):
+    make(tmp_path / "odd.h")
+    source = from_item(autolink.CUDASource(text + adder("f"), include_paths=[tmp_path]))
+    with pytest.raises(CompileError, match=f"odd.h: it is a {what}, expected a regular file"):
+        compiled(source, Target((9, 0)))
+
+
+def test_an_include_path_that_is_no_folder_has_no_headers(tmp_path):
+    fifo(tmp_path / "include")
+    text = '#if __has_include("a.h")\n#error\n#endif\n' + adder("f")
+    source = autolink.CUDASource(text, include_paths=[tmp_path / "include"])
+    assert compiled(from_item(source), Target((9, 0))).code
 
 
 def test_try_link_takes_no_fifo_either(tmp_path):

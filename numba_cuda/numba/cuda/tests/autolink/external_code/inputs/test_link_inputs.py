@@ -96,21 +96,17 @@ PAIRS = [
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_kinds_mix(first, second):
-    one = Linked("one", LINKABLE[first](code_of_kind(first, adder("one"))))
-    two = Linked("two", LINKABLE[second](code_of_kind(second, adder("two", 2))))
+    # What nvcc makes of add_one is shared with other tests.
+    symbols = ("other", "add_one") if first == "source" else ("add_one", "other")
+    one, two = (
+        Linked(symbol, LINKABLE[kind](code_of_kind(kind, adder(symbol))))
+        for symbol, kind in zip(symbols, (first, second), strict=True)
+    )
     linked = build(kernel_calling(one.function, two.function))
     assert [str(planned.input.kind.linkable.__name__) for planned in linked.inputs] == [
         LINKABLE[first].__name__,
         LINKABLE[second].__name__,
     ]
-
-
-@needs_nvcc
-def test_of_an_archive_the_needed_member_links():
-    archive = from_nvcc((adder("needed"), adder("not_needed")), "archive")
-    linked = build(kernel_calling(Linked("needed", cuda.Archive(archive)).function))
-    assert "needed" in symbols(linked.code)
-    assert "not_needed" not in symbols(linked.code)
 
 
 def test_a_source_file_finds_the_headers_beside_it(tmp_path):
@@ -225,9 +221,15 @@ def test_a_missing_symbol_is_named_with_the_call_that_wanted_it(lto):
     assert 'extern "C"' in text
 
 
+# Each kind with itself and with source; all other pairs are in the whole form.
+TWICE = [
+    pytest.param(first, second, marks=[] if first in (second, "source") else [pytest.mark.thorough])
+    for first, second in itertools.product(("source", "ltoir", "ptx", "cubin"), repeat=2)
+]
+
+
 @pytest.mark.parametrize("lto", [True, False])
-@pytest.mark.parametrize("first", ["source", "ltoir", "ptx", "cubin"])
-@pytest.mark.parametrize("second", ["source", "ltoir", "ptx", "cubin"])
+@pytest.mark.parametrize(("first", "second"), TWICE)
 def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
     def code(kind, symbol, amount):
         helper = f'extern "C" __device__ __noinline__ int helper(int x) {{ return x + {amount}; }}\n'

@@ -91,11 +91,6 @@ class TestDeviceRuntime:
         assert names(linked)[-2:] == ["child.cu", "libcudadevrt.a"]
         assert any("child" in symbol for symbol in symbols(linked.code))
 
-    def test_is_linked_with_a_kernel_that_synchronises_the_grid(self, lto):
-        kernel = cuda.jit(neighbours, lto=lto)
-        linked = build(kernel, "void(int32[::1], int32[::1])")
-        assert "libcudadevrt.a" in names(linked)
-
     @needs_device_runtime
     def test_a_second_build_links_nothing_again(self, lto, monkeypatch):
         kernel = cuda.jit(filled, lto=lto)
@@ -107,6 +102,12 @@ class TestDeviceRuntime:
         monkeypatch.setattr(run, "device_runtime", lambda: None)
         with pytest.raises(LinkError, match=r"'__cudaCDP2\w+' is called but nothing that is linked defines it"):
             build(cuda.jit(filled, lto=lto), "void(int32[::1], int32)")
+
+
+@pytest.mark.parametrize("lto", [True, pytest.param(False, marks=pytest.mark.thorough)])
+def test_the_device_runtime_is_linked_with_a_kernel_that_synchronises_the_grid(lto):
+    linked = build(cuda.jit(neighbours, lto=lto), "void(int32[::1], int32[::1])")
+    assert "libcudadevrt.a" in names(linked)
 
 
 @needs_device_runtime
@@ -125,6 +126,11 @@ def test_a_missing_function_of_the_user_whose_name_resembles_its_functions():
 
 
 def test_objects_that_use_the_device_runtime_are_linkable():
+    check_linkable(fill, "int32[::1]", "int32", lto=True, other_process=False)
+
+
+@pytest.mark.thorough
+def test_objects_that_use_cooperative_groups_are_linkable():
     check_linkable(sync)
 
 

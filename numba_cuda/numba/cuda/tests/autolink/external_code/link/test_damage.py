@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Damaged code of every kind: an error or a working link, never a crash of this process, and never a hang."""
+"""Damaged code of every kind: an error or a working link, never a crash of this process, and never a hang.
+
+``--damaged N`` sets how many inputs are damaged; with ``-n 14 --dist worksteal``, 14 processes share them. A crash or a
+hang ends the process: pytest-xdist names the test, in whose temporary folder the input is.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import random
 import re
 import struct
@@ -15,7 +20,9 @@ from numba.cuda.cudadrv.external_code.formats.elf import read_elf
 from numba.cuda.cudadrv.external_code.link import trial
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
-SHORT, WHOLE = 1, 3300  # draws for each kind of code
+# How many inputs are damaged, and how many of one kind a test tries.
+SHORT, WHOLE, PART = 6, 20_000, 100
+HANG = 120  # seconds, longer than the time limit of all links of one input
 
 
 def damaged(kind, code, draw):
@@ -72,17 +79,24 @@ def damaged_text(code, draw):
     return code[: one.start()] if how == "cut" else code[: one.start()] + new[how] + code[one.end() :]
 
 
-@pytest.mark.parametrize("kind", LINKABLE)
-def test_damaged_code_is_an_error_or_links(kind, thorough, capfd, monkeypatch):
+def pytest_generate_tests(metafunc):
+    whole = WHOLE if metafunc.config.getoption("--thorough") else SHORT
+    count = -(-(metafunc.config.getoption("--damaged") or whole) // len(LINKABLE))
+    parts = [range(first, min(first + PART, count)) for first in range(0, count, PART)]
+    metafunc.parametrize("seeds", parts, ids=[f"{part.start}-{part.stop}" for part in parts])
+    metafunc.parametrize("kind", LINKABLE)
+
+
+def test_damaged_code_is_an_error_or_links(kind, seeds, capfd, monkeypatch, tmp_path):
     monkeypatch.setattr(trial, "LINK_TIMEOUT", 10.0)
     monkeypatch.setattr(trial, "TIMEOUT", 10.0)
     if kind not in good():
         pytest.skip(f"no {kind} can be made here")
-    code = good()[kind]
-    for seed in range(WHOLE if thorough else SHORT):
-        draw = random.Random(f"{kind} {seed}")
-        item = LINKABLE[kind]
-        bad = damaged(kind, code, draw)
+    item, code = LINKABLE[kind], good()[kind]
+    for seed in seeds:
+        bad = damaged(kind, code, random.Random(f"{kind} {seed}"))
+        (tmp_path / f"{seed}").write_bytes(bad)
+        faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             text = bad.decode() if kind == "PTX" else bad
             function = Linked("f", lambda: item(text, name="damaged")).function  # noqa: B023 (called in this round)
@@ -93,4 +107,7 @@ def test_damaged_code_is_an_error_or_links(kind, thorough, capfd, monkeypatch):
             build(kernel, lto=seed % 2 == 0)
         except (LinkError, CallError):
             pass
-        assert "@E@" not in capfd.readouterr().err, f"seed {seed}"
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        assert "@E@" not in capfd.readouterr().err, f"{kind} {seed}"
+        (tmp_path / f"{seed}").unlink()

@@ -6,11 +6,14 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from autolink_support import adder, compiled
+from autolink_support import Linked, adder, build, compiled
+from numba import cuda
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link import probes, trial
+from numba.cuda.cudadrv.external_code.link import probes, run, trial
 from numba.cuda.cudadrv.external_code.link.duplicates import duplicate_of, find_duplicate
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.parts import Part
+from numba.cuda.cudadrv.external_code.link.trial import run_trials
 
 ARCH = "sm_90"
 KIND = {"ltoir": kinds.LTO_IR, "ptx": kinds.PTX, "cubin": kinds.CUBIN}
@@ -60,14 +63,36 @@ def test_any_number_of_ltoir_modules_takes_one_link(count, links):
     assert len(links) == 1
 
 
-@pytest.mark.parametrize("count", [4, 8])
-def test_the_modules_that_define_a_symbol_are_found_in_one_link_each(count, links):
+@pytest.mark.parametrize("count", [4, 16])
+def test_the_modules_that_define_a_symbol_are_found_by_one_process_and_a_link_each(count, monkeypatch):
+    runs = []
+
+    def counted(inputs, trials, options):
+        runs.append([len(trial) for trial in trials])
+        return run_trials(inputs, trials, options)
+
+    monkeypatch.setattr(probes, "run_trials", counted)
     parts = [part("ltoir", f"g{number}") for number in range(count)]
     parts[1], parts[-1] = part("ltoir", "f"), part("ltoir", "g", "f")
     found = duplicate_of("f", parts, ARCH)
     assert (found.first, found.second) == (parts[1], parts[-1])
-    assert len(links) == count
-    assert max(links) == 4  # the module, one that defines the symbol, and twice the one that ends the link
+    # Each links the module, one that defines the symbol, and twice the one that ends the link.
+    assert runs == [[4] * count]
+
+
+@pytest.mark.parametrize("kind", ["ptx", "cubin"])
+def test_names_that_can_be_read_are_compared_before_anything_is_linked(kind, monkeypatch):
+    for name in ("link_in_helper", "link_here"):
+        monkeypatch.setattr(run, name, lambda *_: pytest.fail("it was linked"))
+    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin}[kind]
+    codes = [compiled(adder("f" if number in (0, 9) else f"g{number}", number), kind) for number in range(10)]
+    function = Linked("f", [made(code) for code in codes]).function
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(LinkError, match="'f' is defined twice"):
+        build(kernel)
 
 
 def test_a_symbol_that_one_module_defines_is_not_a_duplicate():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -155,10 +156,17 @@ def test_cxx_names_are_read(symbol, shown, base):
     assert cxx_names.base_name(symbol) == base
 
 
+# Each container and each other kind once or more; all pairs are in the whole form.
+SOME_PAIRS = [("fatbin", "ltoir"), ("fatbin", "object"), ("object", "fatbin"), ("object", "cubin"), ("archive", "ptx")]
+PAIRS = [
+    pytest.param(*pair, marks=[] if pair in SOME_PAIRS else [pytest.mark.thorough])
+    for pair in itertools.product(CONTAINERS, ["ptx", "cubin", "ltoir", "fatbin", "object"])
+]
+
+
 @needs_nvcc
 @pytest.mark.parametrize("lto", [True, False])
-@pytest.mark.parametrize("other", ["ptx", "cubin", "ltoir", "fatbin", "object"])
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize(("container", "other"), PAIRS)
 def test_a_double_definition_in_a_container_names_both(container, other, lto, capfd):
     made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR, **CONTAINERS}[other]
     code = from_nvcc((adder("f", 2),), other) if other in CONTAINERS else compiled(adder("f", 2), other)

@@ -95,11 +95,40 @@ def test_many_links_share_one_helper_process(monkeypatch):
     assert len(started) == 1
 
 
-@pytest.mark.parametrize(("statement", "how"), [("__import__('os').abort()", "SIGABRT"), ("while True: pass", "")])
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_helper_process_that_died_while_it_was_idle_is_replaced(noticed, monkeypatch, links):
+    build_with(cuda.Cubin(compiled(adder("f", 50 + noticed), "cubin")))
+    helper = trial._helper._child
+    helper._process.kill()
+    helper._process.wait()
+    if not noticed:  # it dies after it was looked at
+        monkeypatch.setattr(helper, "_process", Running(helper._process))
+    build_with(cuda.Cubin(compiled(adder("f", 60 + noticed), "cubin")))
+    assert links == ["helper", "helper"]
+    assert trial._helper._child is not helper
+
+
+class Running:
+    """A process that is said to run the first time that one looks."""
+
+    def __init__(self, process):
+        self._process, self._looked = process, False
+
+    def poll(self):
+        if self._looked:
+            return self._process.poll()
+        self._looked = True
+        return None
+
+    def __getattr__(self, name):
+        return getattr(self._process, name)
+
+
+@pytest.mark.parametrize(("statement", "how"), [("os.abort()", "SIGABRT"), ("time.sleep(600)", "")])
 def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monkeypatch, tmp_path, links):
     text = Path(trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
-    body = f"            if 'bad' in name:\n                {statement}\n"
+    body = f"            if 'bad' in name:\n                import os, time; {statement}\n"
     (tmp_path / "child.py").write_text(text.replace(call, body + call))
     trial._helper.close()  # the next one runs the changed script
     monkeypatch.setattr(trial_child, "__file__", str(tmp_path / "child.py"))

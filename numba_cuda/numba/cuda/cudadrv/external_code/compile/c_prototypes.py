@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""C prototypes: the types that a call in Python passes to a C function and expects back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class CType:
+    """How C sees a value.
+
+    ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
+    or 16-bit number, which C++ defines as a struct), ``"pointer"``, ``"void"`` or ``"unknown"``; ``size`` and ``align``
+    are in bytes; ``pointee`` is that of a pointer to a number or a pointer.
+    """
+
+    cxx: str
+    kind: str
+    size: int
+    align: int
+    pointee: CType | None = None
+
+
+@dataclass(frozen=True)
+class CPrototype:
+    """The result and the parameters of a C function."""
+
+    returns: CType
+    parameters: tuple[CType, ...]
+
+    def declaration(self, symbol: str) -> str:
+        """Return the function as C declares it: ``float scale(const float*, int)``."""
+        return f"{self.returns.cxx} {symbol}({', '.join(parameter.cxx for parameter in self.parameters)})"
+
+
+@dataclass(frozen=True)
+class CalledFunction:
+    """A function that Python calls with the types of a prototype. Two are equal if symbol and prototype are; *call* is
+    the first such call, for messages."""
+
+    symbol: str
+    prototype: CPrototype
+    call: str = field(default="", compare=False)
+
+    @property
+    def declaration(self) -> str:
+        """The function as the call declares it in C."""
+        return self.prototype.declaration(self.symbol)
+
+    @property
+    def types(self) -> str:
+        """The types as C++ template arguments, which are all that an assertion depends on."""
+        return ", ".join(map(_pattern, (self.prototype.returns, *self.prototype.parameters)))
+
+
+def prototype_of_llvm(function_type: str) -> CPrototype:
+    """Return the prototype of an LLVM function type, such as ``i32 (float*, double)``, as far as LLVM's types tell it:
+    what a pointer points to and what a struct contains is unknown."""
+    returns, _, rest = function_type.partition(" (")
+    return CPrototype(_of_llvm(returns), tuple(map(_of_llvm, split_types(rest.rpartition(")")[0]))))
+
+
+_LLVM = {
+    "void": CType("void", "void", 0, 1),
+    "float": CType("float", "float", 4, 4),
+    "double": CType("double", "float", 8, 8),
+    "i1": CType("bool", "bool", 1, 1),
+    "i8": CType("signed char", "int", 1, 1),
+    "i16": CType("short", "int", 2, 2),
+    "i32": CType("int", "int", 4, 4),
+    "i64": CType("long long", "int", 8, 8),
+    "ptr": CType("void*", "pointer", 8, 8),
+}
+
+
+def _of_llvm(llvm_type: str) -> CType:
+    llvm_type = llvm_type.strip()
+    if re.search(r"\*$|^ptr\b", llvm_type):
+        return _LLVM["ptr"]
+    return _LLVM.get(llvm_type, CType(f"/* {llvm_type} */", "unknown", 0, 1))
+
+
+def _pattern(c_type: CType) -> str:
+    """Return the template of ``prototype_check`` that decides which C++ types fit a value of *c_type*."""
+    kind, size = c_type.kind, c_type.size
+    if kind == "unknown":
+        return "nca_anything"
+    if kind == "void":
+        return "nca_nothing"
+    if kind == "float":
+        return f"nca_floating_of<{size}>"
+    if kind == "struct":
+        return f"nca_struct_of<{size}, {c_type.align}>"
+    if kind == "pointer":
+        return "nca_address" if c_type.pointee is None else f"nca_pointer_to<{_pattern(c_type.pointee)}>"
+    return f"nca_integer_of<{size}>"
+
+
+def split_types(parameters: str) -> list[str]:
+    """Return the parameters of an LLVM function type, which are separated by the commas outside of brackets."""
+    found, depth, current = [], 0, ""
+    for character in parameters:
+        depth += (character in "({[<") - (character in ")}]>")
+        if character == "," and depth == 0:
+            found.append(current.strip())
+            current = ""
+        else:
+            current += character
+    return [*found, current.strip()] if current.strip() else found
