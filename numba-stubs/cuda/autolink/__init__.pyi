@@ -55,6 +55,7 @@ __all__ = [
     "report",
     "save",
     "testing",
+    "write_header",
 ]
 
 # The hooks
@@ -260,6 +261,7 @@ def build(
     **jit_options: Any,
 ) -> LinkedKernel: ...
 def save(path: str | PathLike[str], kernels: Iterable[LinkedKernel]) -> None: ...
+def write_header(path: str | PathLike[str], kernels: Iterable[LinkedKernel]) -> None: ...
 def bind(kernel: Any, *what: Any) -> Kernel: ...
 
 class Report:

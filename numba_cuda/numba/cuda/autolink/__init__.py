@@ -12,6 +12,7 @@ Public names:
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
+- `write_header`: a finished kernel for C and C++ programs.
 - `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
 - `cache`, `testing`: the cache on disk; for tests of objects with linkable code, without a GPU.
@@ -33,6 +34,9 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``ahead_of_time``      building finished kernels without a GPU
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
+``c_header``           a finished kernel as a header for C and C++ programs
+``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
+``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
@@ -57,6 +61,7 @@ _NAMES = {
     "autolink.ahead_of_time": ("LinkedKernel", "build"),
     "autolink.bound_kernels": ("bind",),
     "autolink.finished_kernels": ("save",),
+    "autolink.c_header": ("write_header",),
     "autolink.compilation": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),

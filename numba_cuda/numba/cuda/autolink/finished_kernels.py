@@ -94,7 +94,7 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
         facts = linked.launch_facts
         try:
             signature = linked.signature, kernel_parameters(facts.parameter_names, facts.argtypes)
-            image = _image(linked, facts, signature[1])
+            image = image_of(linked, facts, signature[1])
         except FinishedKernelError as error:
             raise FinishedKernelError(f"kernel {facts.name!r} cannot be saved: {error}") from error.__cause__
         images = found.setdefault(facts.name, {}).setdefault(signature, [])
@@ -113,7 +113,9 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
     write(path, signatures, _versions())
 
 
-def _image(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
+def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
+    """Return a built kernel's code and what a launch must know of it. Raise `FinishedKernelError` if it needs what only
+    numba-cuda has at run time."""
     if linked.output not in ("cubin", "ptx"):
         raise FinishedKernelError(
             f"it was built with output={linked.output!r}\n  what to do: build it with output='cubin' or output='ptx'"

@@ -18,6 +18,7 @@ _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.fatbin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.kernels
+  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 --header scale.h
 
 numba_cuda_autolink.load() reads files with the suffix .kernels. Next to others, OUT.json lists their
 contents: entry name, architectures, linked code and library versions.
@@ -37,7 +38,13 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_kernel(parser, required=True)
-    parser.add_argument("-o", dest="out", metavar="OUT", required=True, type=pathlib.Path)
+    parser.add_argument("-o", dest="out", metavar="OUT", type=pathlib.Path)
+    parser.add_argument(
+        "--header",
+        metavar="FILE.h",
+        type=pathlib.Path,
+        help="write a header for C and C++ programs, with the code in it",
+    )
     parser.add_argument(
         "--output",
         choices=_OUTPUTS,
@@ -52,7 +59,11 @@ def add_to(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
 
-    output = options.output or options.out.suffix.lstrip(".")
+    if options.out is None and options.header is None:
+        raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
+    output = options.output or (options.out.suffix.lstrip(".") if options.out else "")
+    if options.header is not None and output in ("ptx", "ltoir"):
+        raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
     if output not in _OUTPUTS:
         output = "cubin" if len(options.cc) == 1 else "fatbin"
     if output not in _FOR_SEVERAL and len(options.cc) > 1:
@@ -63,8 +74,13 @@ def _run(options: argparse.Namespace) -> int:
         name = options.name or getattr(getattr(kernel, "py_func", kernel), "__name__", None)
         how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": name}
         built = autolink.build(kernel, options.sig, cc=options.cc, **how)
-        if output == "kernels":
+        if options.header is not None:
+            autolink.write_header(options.header, built)
+            print(f"{options.header}: {options.header.stat().st_size} bytes, header of {name} for {_arches(built)}")
+        if output == "kernels" and options.out is not None:
             autolink.save(options.out, built)
+    if options.out is None:
+        return 0
     if output == "kernels":
         print(f"{options.out}: {options.out.stat().st_size} bytes, {name} for {_arches(built)}")
         return 0

@@ -128,6 +128,16 @@ def test_build_makes_one_fatbin_for_several_architectures(kernels, tmp_path):
     assert out.read_bytes().count(b"\x7fELF") == 2 or len(out.read_bytes()) > 1000  # compressed or not
 
 
+def test_build_writes_a_header_alone_or_with_the_code(kernels, tmp_path, capsys):
+    out, head = tmp_path / "built.cubin", tmp_path / "built.h"
+    command = ["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0", "--name", "plus", "--header", str(head)]
+    assert main(command) == 0
+    assert f"{head}: " in capsys.readouterr().out
+    assert "static inline CUresult plus_launch(plus_kernel *kernel" in head.read_text()
+    assert main([*command, "-o", str(out)]) == 0
+    assert out.read_bytes().startswith(b"\x7fELF")
+
+
 def test_build_writes_finished_kernels(kernels, tmp_path, capsys):
     out = tmp_path / "built.kernels"
     assert main(["build", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0a", "-o", str(out)]) == 0
@@ -154,6 +164,17 @@ ERRORS = {
         2,
         ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "8.0,9.0", "-o", "out.cubin"],
         "a cubin is for one compute capability",
+    ),
+    "nothing to write": (2, ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0"], "pass -o OUT, --header"),
+    "a header of PTX": (
+        2,
+        ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "--header", "out.h", "--output", "ptx"],
+        "a header contains cubins",
+    ),
+    "a header with a name that is not one in C": (
+        1,
+        ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "--header", "out.h", "--name", "short"],
+        "'short' is not a name in C",
     ),
     "no signature": (2, ["build", "FILE:kernel", "--cc", "9.0", "-o", "out"], "--sig"),
     "no such directory": (

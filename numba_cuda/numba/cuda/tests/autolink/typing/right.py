@@ -79,6 +79,7 @@ try:
 except (autolink.LinkError, autolink.CallError) as error:
     print(error)
 built.save("one.kernels")
+autolink.write_header("one.h", [built])
 autolink.save(Path("all.kernels"), [built, *autolink.build(kernel, "void(float32[::1])", cc=[(8, 0), "9.0"])])
 autolink.bind(kernel, "void(float32[::1])")[1, 32](np.zeros(3))
 finished: numba_cuda_autolink.Kernel = numba_cuda_autolink.load("all.kernels").kernel
