@@ -8,7 +8,7 @@ import shutil
 import time
 
 import pytest
-from kernel_cache_support import Program, start_servers
+from kernel_cache_support import Program
 
 PARTS = """
 from numba.cuda.extending import overload, typeof_impl
@@ -45,11 +45,6 @@ FILES = {
     "linked.cu": '#include "amount.cuh"\nextern "C" __device__ int linked(int x) { return x * AMOUNT; }\n',
     "named.cu": '#include "amount.cuh"\nextern "C" __device__ int named(int x) { return x - AMOUNT; }\n',
 }
-
-
-@pytest.fixture(scope="module")
-def servers():
-    yield from start_servers()  # which order sets differently and take turns
 
 
 @pytest.fixture(scope="module")
