@@ -20,7 +20,7 @@ from numba_cuda_autolink.parameters import Parameter, placed
 
 from .kernel_parameters import kernel_parameters
 
-_NUMBERS = (bool, int, float, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128)
+_NUMBERS = (bool, int, float, complex, np.bool_, np.float32, np.float64, np.complex64, np.complex128)
 _INTEGERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 _PLAIN = frozenset({DeviceNDArray, *_NUMBERS, *_INTEGERS})
 _MOST_KEPT = 256
