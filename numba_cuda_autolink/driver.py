@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 from .errors import LaunchError, called_at
 
 _NO_CONTEXT = (201, 400, 709)  # CUDA_ERROR_INVALID_CONTEXT, INVALID_HANDLE, CONTEXT_IS_DESTROYED
-_FAULTS = range(700, 720)  # errors of kernels, which the driver reports later
+# What to do for some errors. Those of kernels are reported by a later call.
+_REMEDIES = dict.fromkeys(
+    (700, 702, 710, 714, 715, 716, 717, 718, 719), "find the earlier launch that failed, with compute-sanitizer"
+)
+_REMEDIES |= {
+    209: "save the kernel for this GPU too, or as PTX",
+    222: "update the driver, or build PTX with an earlier toolkit",
+    701: "use fewer threads in a block, or build with max_registers=",
+    720: "use fewer blocks: all blocks of a cooperative launch must run at a time",
+}
 
 
 class DriverError(LaunchError):
@@ -60,9 +69,7 @@ def refused(api: Any, what: str, code: int) -> DriverError:
     """Return the error for *what*, which failed with *code*."""
     error = api.CUresult(code)
     text = [_text(function(error)[1]) for function in (api.cuGetErrorName, api.cuGetErrorString)]
-    hint = (
-        "\n  what to do: find the launch before this one that failed, with compute-sanitizer" if code in _FAULTS else ""
-    )
+    hint = f"\n  what to do: {_REMEDIES[code]}" if code in _REMEDIES else ""
     return DriverError(f"{what} failed: {text[0]} ({text[1]}){called_at()}{hint}", code)
 
 

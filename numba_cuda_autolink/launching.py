@@ -141,15 +141,17 @@ class Kernel:
     def __init__(self, name: str, describe: Callable[[], Sequence[Code]]):
         self.name = name
         self._describe = describe
+        self._lock = threading.Lock()
         self._overloads_or_none: tuple[Overload, ...] | None = None
         self._launches: dict[Any, Callable[..., None]] = {}
         self._chosen: dict[Any, int] = {}
 
     @property
     def _overloads(self) -> tuple[Overload, ...]:
-        if self._overloads_or_none is None:
-            self._overloads_or_none = tuple(Overload(self.name, code) for code in self._describe())
-        return self._overloads_or_none
+        with self._lock:
+            if self._overloads_or_none is None:
+                self._overloads_or_none = tuple(Overload(self.name, code) for code in self._describe())
+            return self._overloads_or_none
 
     @property
     def signatures(self) -> tuple[str, ...]:

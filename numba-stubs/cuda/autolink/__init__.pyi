@@ -54,6 +54,7 @@ __all__ = [
     "device_method",
     "report",
     "save",
+    "symbol",
     "testing",
     "write_header",
 ]
@@ -124,13 +125,15 @@ class _DeviceMethod:
 
 def device_method(function: Callable[..., Extern]) -> _DeviceMethod: ...
 def cxx_type(numba_type: Any) -> str: ...
+def symbol(name: str, *parts: Any) -> str: ...
 
 # Code
 
 class CUDASource(CUSource):
+    path: str | None
     def __init__(
         self,
-        code: str,
+        code: str | PathLike[str],
         *,
         name: str | None = None,
         include_paths: Iterable[str | PathLike[str]] = (),
@@ -141,6 +144,20 @@ class CUDASource(CUSource):
         teardown_callback: Any = None,
         nrt: bool = False,
     ) -> None: ...
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        name: str | None = None,
+        include_paths: Iterable[str | PathLike[str]] = (),
+        defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
+        options: Mapping[str, Any] | None = None,
+        unit: str | None = None,
+        setup_callback: Any = None,
+        teardown_callback: Any = None,
+        nrt: bool = False,
+    ) -> CUDASource: ...
 
 class Bitcode(_LinkableCode):
     def __init__(
@@ -234,7 +251,8 @@ class LinkedKernel:
     inputs: tuple[Any, ...]
     prototypes: Mapping[str, str]
     signature: str
-    launch: Any
+    launch_facts: Any
+    called_functions: tuple[Any, ...]
     @property
     def report(self) -> Report: ...
     def save(self, path: str | PathLike[str]) -> None: ...

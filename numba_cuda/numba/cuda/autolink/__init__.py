@@ -7,7 +7,7 @@ the code to link, through ``__numba_cuda_link__(*argtypes)``.
 Public names:
 
 - `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
-- `DeviceCallable`, `Extern`, `device_method`, `cxx_type`: a base class for objects that have no Numba typing.
+- `DeviceCallable`, `Extern`, `device_method`, `cxx_type`, `symbol`: a base class for objects that have no Numba typing.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
@@ -67,6 +67,7 @@ _NAMES = {
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
     "autolink.device_callable.extern": ("Extern",),
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
+    "autolink.device_callable.symbol_names": ("symbol",),
     "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
     "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),

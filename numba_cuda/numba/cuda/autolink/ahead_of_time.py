@@ -51,12 +51,12 @@ class LinkedKernel:
         The calls whose objects provided code, in order of first use; the code that was linked besides the kernel's own.
     prototypes:
         The functions that its calls reference, with the LLVM function types of the calls.
-    signature:
-        The types of its arguments, as text.
-    launch:
-        What a launch must know besides the code.
     called_functions:
         These functions once for each set of types that calls pass and expect, as C sees them.
+    signature:
+        The types of its arguments, as text.
+    launch_facts:
+        What a launch must know besides the code: callbacks, options of the kernel.
     report:
         A `Report` of the build, made when it is first read.
     """
@@ -69,7 +69,7 @@ class LinkedKernel:
     inputs: tuple[PlannedInput, ...]
     prototypes: Mapping[str, str] = field(repr=False, compare=False)
     signature: str = field(repr=False)
-    launch: LaunchFacts = field(repr=False, compare=False)
+    launch_facts: LaunchFacts = field(repr=False, compare=False)
     _facts: BuildFacts = field(repr=False, compare=False)
     called_functions: tuple[CalledFunction, ...] = field(default=(), repr=False, compare=False)
 

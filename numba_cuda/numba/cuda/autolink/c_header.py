@@ -194,19 +194,19 @@ def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
             f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name of the command"
         )
     first = kernels[0]
-    facts = first.launch
+    facts = first.launch_facts
     parameters = kernel_parameters(facts.parameter_names, facts.argtypes)
     images = []
     for linked in kernels:
-        if linked.output != "cubin" or (linked.launch.name, linked.signature) != (name, first.signature):
+        if linked.output != "cubin" or (linked.launch_facts.name, linked.signature) != (name, first.signature):
             raise FinishedKernelError("a header is made of the cubins of one kernel with one signature")
-        if linked.launch.setup or linked.launch.teardown:
+        if linked.launch_facts.setup or linked.launch_facts.teardown:
             raise FinishedKernelError(
                 f"kernel {name!r} cannot be in a header: it has callbacks, which are Python functions\n"
                 "  what to do: load it in Python, with numba_cuda_autolink.load"
             )
         try:
-            images.append(image_of(linked, linked.launch, parameters))
+            images.append(image_of(linked, linked.launch_facts, parameters))
         except FinishedKernelError as error:
             raise FinishedKernelError(f"kernel {name!r} cannot be in a header: {error}") from error.__cause__
     places = placed(parameters, images[0].layout)

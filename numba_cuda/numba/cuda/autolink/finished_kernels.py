@@ -91,7 +91,7 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
         raise FinishedKernelError("there are no kernels to save")
     found: dict[str, dict[Any, list[tuple[LinkedKernel, Image]]]] = {}
     for linked in kernels:
-        facts = linked.launch
+        facts = linked.launch_facts
         try:
             signature = linked.signature, kernel_parameters(facts.parameter_names, facts.argtypes)
             image = image_of(linked, facts, signature[1])

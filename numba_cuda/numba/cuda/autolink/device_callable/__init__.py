@@ -4,6 +4,7 @@
 ==================  ==================================================================================
 ``objects``         `DeviceCallable` and `device_method`; both in the simulator
 ``extern``          `Extern`: the C function that a call stands for
+``symbol_names``    `symbol`: C identifiers by content
 ``c_abi``           C types and layouts of Numba types; `cxx_type`
 ``arguments``       binds the arguments of a call to parameters
 ``numba_types``     the Numba types of objects and methods, and the typing of their calls

@@ -49,6 +49,13 @@ def _replacement(original: Any, function: Callable[..., Any]) -> Any:
     return replaced
 
 
+@_in_place_of("numba.cuda:jit")
+def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
+    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given."""
+    decorate = original(func_or_sig, *args, **options)  # checks the options
+    return decorate if func_or_sig is not None else lambda function: original(function, *args, **options)
+
+
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
 def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
     from ..kernel_cache.library import PicklableLibrary

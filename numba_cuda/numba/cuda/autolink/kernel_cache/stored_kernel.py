@@ -115,21 +115,27 @@ def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> F
     if subject == "key":
         return Fact(str(site), "key")  # it has no key now
     content = _content(with_answer(site, target).answer.inputs(), target)
-    return Fact(str(site), "content", fingerprint(content, _meaning(site, target)))
+    return Fact(str(site), "content", fingerprint(_link_key(site, target), content, _meaning(site, target)))
 
 
 def _key(site: CallSite, target: Target, *, is_new: bool) -> bytes | None:
     """Return the digest of the link key and of the code of the hook, if they stand for the content of the answer."""
+    value = _link_key(site, target)
+    if value is None or (is_new and not with_answer(site, target).answer.in_memory):
+        return None
+    code = with_answer(site, target).answer.code if is_new else site.callee.code_digest()
+    return None if code is None else fingerprint(value, code)
+
+
+def _link_key(site: CallSite, target: Target) -> bytes | None:
+    """Return the fingerprint of the link key; ``None`` if there is none, or it has no fingerprint."""
     link_key = site.callee.link_key
     if link_key is None:
         return None
     with asking(target):
         value = link_key(*site.argtypes)
-    if value is None or (is_new and not with_answer(site, target).answer.in_memory):
-        return None
-    code = with_answer(site, target).answer.code if is_new else site.callee.code_digest()
     try:
-        return None if code is None else fingerprint(value, code)
+        return None if value is None else fingerprint(value)
     except UnknownValueError:
         return None
 

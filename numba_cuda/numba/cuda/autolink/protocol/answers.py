@@ -11,23 +11,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, is_item
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item, is_item
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .callee import Callee, Identity
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
-# A piece of code, or the path of a file that is read when it is linked.
-Item = LinkInput | str | os.PathLike[str]
+# A piece of code, or a file that is read when it is linked: its path, or a source with compile options.
+Item = LinkInput | str | os.PathLike[str] | CUDASource
 # The argument types of a call, and the target that its code is for.
 Question = tuple[tuple[Any, ...], Target]
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What an object returned for one signature and target: code in memory, and paths, whose files are read for each
-    link, so that the next kernel sees an edited file."""
+    """What an object returned for one signature and target: code in memory, and files, which are read for each link, so
+    that the next kernel sees an edited file."""
 
     items: tuple[Item, ...]
     seconds: float = 0.0  # that the object took to answer
@@ -59,7 +60,7 @@ class Answer:
 
 def _described(item: Item) -> str:
     if not isinstance(item, LinkInput):
-        return os.fsdecode(item)
+        return str(file_of(item))
     return f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})"
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
@@ -137,7 +136,7 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
         raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
     with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = items_of(callee.hook(*argtypes))
-    return tuple(item if isinstance(item, (str, os.PathLike)) else _named(callee, from_item(item)) for item in items)
+    return tuple(item if file_of(item) is not None else _named(callee, from_item(item)) for item in items)
 
 
 def _named(callee: Callee, link_input: LinkInput) -> LinkInput:

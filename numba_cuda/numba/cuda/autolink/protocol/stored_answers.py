@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
@@ -31,6 +31,7 @@ from .answers import Item, Question
 from .callee import Callee
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_CODE = (LinkInput, CUDASource)
 _KINDS = {kind.name: kind for kind in kinds.KINDS}
 # Stored in place of an answer that bytes cannot express. The object is asked in each process.
 _NOT_STORABLE = b"null"
@@ -72,7 +73,7 @@ def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> Cach
         "answer",
         callee.name,
         (
-            ("format", "4"),
+            ("format", "5"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
             ("code", code),
             ("link key", f"{fingerprint(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
@@ -86,7 +87,7 @@ def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> Cach
 
 
 def _packed(items: tuple[Item, ...]) -> bytes:
-    if any(isinstance(item, LinkInput) and (item.setup_callback or item.teardown_callback) for item in items):
+    if any(isinstance(item, _CODE) and (item.setup_callback or item.teardown_callback) for item in items):
         return _NOT_STORABLE
     try:
         return json.dumps([_described(item) for item in items]).encode()
@@ -95,6 +96,9 @@ def _packed(items: tuple[Item, ...]) -> bytes:
 
 
 def _described(item: Item) -> dict[str, Any]:
+    if isinstance(item, CUDASource):
+        described = {"path": item.path, "name": item.name, "nrt": item.nrt, "options": astuple(item.compile_options)}
+        return {**described, "digest": file_digest(str(item.path))}
     if not isinstance(item, LinkInput):
         return {"path": os.fsdecode(item), "digest": file_digest(item)}
     code = base64.b64encode(item.code).decode()
@@ -108,10 +112,14 @@ def _unpacked(data: bytes) -> tuple[Item, ...] | None:
         if "path" not in item:
             code, options = base64.b64decode(item["code"]), CompileOptions(*_tuples(item["options"]))
             items.append(LinkInput(_KINDS[item["kind"]], code, options, item["name"], nrt=item["nrt"]))
-        elif item["digest"] is not None and item["digest"] == file_digest(item["path"]):
-            items.append(item["path"])
-        else:
+        elif item["digest"] is None or item["digest"] != file_digest(item["path"]):
             return None
+        elif "options" in item:
+            options = CompileOptions(*_tuples(item["options"]))
+            others = {**vars(options), "include_paths": options.include_paths[1:], "options": dict(options.options)}
+            items.append(CUDASource.from_file(item["path"], name=item["name"], nrt=item["nrt"], **others))
+        else:
+            items.append(item["path"])
     return tuple(items)
 
 

@@ -8,6 +8,7 @@ test does with more inputs: they run with ``--thorough``, which ``nox`` and the 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import shutil
 import subprocess
@@ -103,6 +104,12 @@ def why_no_gpu() -> str | None:
             f"needs a GPU, and numba-cuda finds none: {str(cuda.cuda_error() or 'no device').strip().splitlines()[0]}"
         )
     return None
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is there for good, which is Numba above all, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

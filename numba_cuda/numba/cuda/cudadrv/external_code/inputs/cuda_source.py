@@ -6,12 +6,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import pathlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
+
+from ..regular_file import read_regular_file
 
 _FROM_TARGET = "it follows from the kernel's target"
 # Options that a source cannot set, and what to do instead.
@@ -45,10 +48,11 @@ class CUDASource(CUSource):
 
     Parameters
     ----------
-    code : str
-        The source.
+    code : str or path-like
+        The source, or a path: the file is read for each kernel, so that an edit takes effect in the next one, and finds
+        headers in its own folder. For a path as text see `from_file`.
     name : str, optional
-        Its name in the compiler's messages.
+        Its name in the compiler's messages. Default: the path.
     include_paths : iterable of path-like, optional
         Directories to search for headers, before the CUDA toolkit's.
     defines : mapping or iterable, optional
@@ -69,14 +73,14 @@ class CUDASource(CUSource):
     Raises
     ------
     TypeError
-        If the code is not text, or an option has a wrong type.
+        If the code is neither text nor a path, or an option has a wrong type.
     ValueError
         For an unknown option, or one that the link sets itself (architecture, link-time optimisation).
     """
 
     def __init__(
         self,
-        code: str,
+        code: str | os.PathLike[str],
         *,
         name: str | None = None,
         include_paths: Iterable[str | os.PathLike[str]] = (),
@@ -87,8 +91,8 @@ class CUDASource(CUSource):
         teardown_callback: Any = None,
         nrt: bool = False,
     ):
-        if not isinstance(code, str):
-            raise TypeError(f"CUDASource takes the source as a str, got {type(code).__name__}")
+        if not isinstance(code, (str, os.PathLike)):
+            raise TypeError(f"CUDASource takes the source as a str, or a pathlib.Path, got {type(code).__name__}")
         if unit is not None and not isinstance(unit, str):
             raise TypeError(f"CUDASource takes the name of a translation unit as a str, got {type(unit).__name__}")
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
@@ -96,12 +100,38 @@ class CUDASource(CUSource):
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
         if isinstance(include_paths, (str, os.PathLike)):
             include_paths = (include_paths,)
+        self.path = None if isinstance(code, str) else os.path.abspath(os.fsdecode(code))
+        if self.path is not None:
+            self._name = name or os.fsdecode(code)
+        own = () if self.path is None else (os.path.dirname(self.path),)
         self.compile_options = CompileOptions(
-            tuple(os.path.abspath(os.fspath(path)) for path in _ending("include_paths", include_paths)),
+            tuple(os.path.abspath(os.fspath(path)) for path in (*own, *_ending("include_paths", include_paths))),
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
         )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], **options: Any) -> CUDASource:
+        """Return the source in the file at *path*, with the other parameters of the class as *options*."""
+        return cls(pathlib.Path(path), **options)
+
+    @property
+    def data(self) -> Any:
+        """The source; of a file, as it is now."""
+        return self._data if self.path is None else read_regular_file(self.path).decode()
+
+    @data.setter
+    def data(self, data: Any) -> None:  # the simulator's base class sets it
+        self._data = data
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CUDASource) or self.path is None:
+            return self is other
+        return (type(self), *vars(self).values()) == (type(other), *vars(other).values())
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self.path is None else hash(self.path)
 
 
 def _ending(argument: str, items: Iterable[Any]) -> list[Any]:

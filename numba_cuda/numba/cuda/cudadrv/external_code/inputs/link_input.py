@@ -123,6 +123,13 @@ def is_item(item: Any) -> bool:
     return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike))
 
 
+def file_of(item: Any) -> str | None:
+    """Return the path of the file that *item* is, with or without compile options; None if it is something else."""
+    if isinstance(item, CUDASource):
+        return item.path
+    return os.fsdecode(item) if isinstance(item, (str, os.PathLike)) else None
+
+
 def from_item(item: Any) -> LinkInput:
     """Return the link input for *item*; a file is read now. Raises `LinkInputError` for an item of another type, a
     missing file, an unknown suffix, or code that is not what it claims to be."""
@@ -140,7 +147,8 @@ def _from_linkable(item: LinkableCode) -> LinkInput:
     if kind is None:
         raise LinkInputError(f"{type(item).__name__} is a LinkableCode of an unknown kind")
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
-    code, nrt = _bytes(item.data, item.name), getattr(item, "nrt", False)
+    path = item.path if isinstance(item, CUDASource) else None
+    code, nrt = _bytes(item.data, item.name) if path is None else _read(path), getattr(item, "nrt", False)
     return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt)
 
 

@@ -156,15 +156,6 @@ class TestNumbers:
 
         assert from_numba(kernel, getattr(types, name)[::1], cc=cc) == [nvrtc_declarations(cc)[returns.symbol]]
 
-    def test_are_inlined_under_lto(self, name, cxx):
-        number = getattr(types, name)
-        f = C("f", number, source=f'extern "C" __device__ {cxx} f({cxx} x) {{ return x; }}')
-
-        def kernel(x, y):
-            y[0] = f(x[0])
-
-        assert_inlined(kernel, number[::1], number[::1])
-
 
 @pytest.mark.parametrize("name", POINTERS)
 class TestPointers:
@@ -180,14 +171,32 @@ class TestPointers:
 
         assert from_numba(kernel, POINTERS[name][0], cc=cc) == [nvrtc_declarations(cc)[takes.symbol]]
 
-    def test_are_inlined_under_lto(self, name):
-        argtype, cxx = POINTERS[name]
-        f = C("f", source=f'extern "C" __device__ void f({cxx} x, char* y) {{ *y = *(const char*)x; }}')
 
-        def kernel(x, y):
-            f(x, y)
+def some_of(names, *short):
+    """The *names*, of which all but those in *short* are for the whole form."""
+    return [name if name in short else pytest.param(name, marks=pytest.mark.thorough) for name in names]
 
-        assert_inlined(kernel, argtype, types.int8[::1])
+
+@pytest.mark.parametrize("name", some_of(NUMBERS, "boolean", "int64", "float16", "complex64"))
+def test_numbers_are_inlined_under_lto(name):
+    number, cxx = getattr(types, name), NUMBERS[name]
+    f = C("f", number, source=f'extern "C" __device__ {cxx} f({cxx} x) {{ return x; }}')
+
+    def kernel(x, y):
+        y[0] = f(x[0])
+
+    assert_inlined(kernel, number[::1], number[::1])
+
+
+@pytest.mark.parametrize("name", some_of(POINTERS, "array", "array_readonly", "record", "tuple", "pointer"))
+def test_pointers_are_inlined_under_lto(name):
+    argtype, cxx = POINTERS[name]
+    f = C("f", source=f'extern "C" __device__ void f({cxx} x, char* y) {{ *y = *(const char*)x; }}')
+
+    def kernel(x, y):
+        f(x, y)
+
+    assert_inlined(kernel, argtype, types.int8[::1])
 
 
 @pytest.mark.parametrize("cc", DIALECTS)

@@ -256,7 +256,7 @@ class TestTransform:
 LINKED = [
     pytest.param(1, (1000,), np.complex64, 1e-3, marks=pytest.mark.thorough),
     (2, (5000,), np.complex128, 1e-12),
-    (1, (200, 300), np.complex128, 1e-12),
+    pytest.param(1, (200, 300), np.complex128, 1e-12, marks=pytest.mark.thorough),
     pytest.param(2, (2048, 2048), np.complex64, 1e-6, marks=pytest.mark.thorough),
 ]
 

@@ -482,6 +482,7 @@ def test_a_launch_that_the_driver_refuses(library, fake):
         "the launch of scale failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (what the driver says)\n"
         f"  called at: {__file__}"
     )
+    assert str(caught.value).endswith("\n  what to do: use fewer threads in a block, or build with max_registers=")
     launch(CupyArray(), 2.0)
     assert len(fake.launches) == 2
 

@@ -146,8 +146,8 @@ class TestWhatCannotBeSaved:
     def test_the_runtime_of_numba_cuda(self, monkeypatch, tmp_path):
         monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True, raising=False)
         linked = build(scale, SCALE)
-        with_nrt = SimpleNamespace(**{**linked.launch.__dict__, "needs_nrt": True})
-        object.__setattr__(linked, "launch", with_nrt)
+        with_nrt = SimpleNamespace(**{**linked.launch_facts.__dict__, "needs_nrt": True})
+        object.__setattr__(linked, "launch_facts", with_nrt)
         self.refused(linked, r"reference counting \(NRT\)", tmp_path)
 
     def test_other_parameters_than_those_of_the_code(self, tmp_path):

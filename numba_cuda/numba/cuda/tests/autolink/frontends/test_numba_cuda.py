@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from numba import cuda
-from numba.cuda import types
+from numba.cuda import autolink, types
 from numba.cuda.autolink.frontends import numba_cuda
 
 
@@ -108,3 +108,20 @@ def test_device_functions_of_a_build_are_forgotten_after_it():
     assert device_function.overloads is outside
     assert not outside
     assert list(before) == [(types.float32,)]
+
+
+def test_options_without_a_signature_take_effect():
+    """numba-cuda alone drops ``lto=`` there."""
+    for lto in (True, False):
+
+        @cuda.jit(lto=lto, fastmath=True)
+        def kernel(x):
+            x[0] = 1
+
+        assert kernel.targetoptions["lto"] is lto
+        assert kernel.targetoptions["fastmath"] is True
+        assert (kernel.__name__, cuda.jit.__name__) == ("kernel", "jit")
+    linked = autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    assert "without LTO" in str(linked.report)
+    with pytest.raises(NotImplementedError, match="bounds checking"):
+        cuda.jit(boundscheck=True)

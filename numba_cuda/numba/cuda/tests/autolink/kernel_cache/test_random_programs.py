@@ -179,14 +179,21 @@ Reached._show = lambda self, label, shown: None if shown.startswith("the same as
             "a hook with a closure",
         ),
     ),
-    "the bodies of overloads": (
-        "from numba.cuda.autolink.kernel_cache import stored_kernel\nstored_kernel.bodies_of = lambda *args: ()",
+    "what is registered with Numba": (
+        "from numba.cuda.autolink.kernel_cache import dispatcher_cache\ndispatcher_cache.registered = lambda: ()",
         (
             "an overload",
             "an overload in another module",
             "an overloaded method",
             "an overloaded attribute",
             "an intrinsic",
+            "a number in the closure of an overload",
+            "a function in the closure of an overload",
+            "the lowering of a cast",
+            "the lowering of a function",
+            "a data model",
+            "the type of an object",
+            "the constant of an object",
         ),
     ),
     "the contents of headers": (

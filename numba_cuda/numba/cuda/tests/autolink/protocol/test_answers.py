@@ -168,6 +168,32 @@ def test_an_edited_file_is_seen_by_the_next_kernel(tmp_path):
     assert len(spy.asked) == 1
 
 
+@pytest.mark.counted
+def test_an_edited_source_with_options_is_seen_although_its_answer_is_stored(tmp_path):
+    file = tmp_path / "add.cu"
+    asked = tmp_path / "asked"  # a list would be part of what the answer is stored under
+
+    class Add(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("add", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            asked.open("a").write("x")
+            return autolink.CUDASource.from_file(str(file), defines={"FACTOR": 3}, name="add")
+
+        def __numba_cuda_link_key__(self, x):
+            return str(file)
+
+    for amount in (1, 2):
+        code = f'extern "C" __device__ int add(int x) {{ return x + {amount} * FACTOR; }}'
+        file.write_text(code)
+        for obj in (Add(), Add()):  # the second one's answer is that of the first
+            (planned,) = build(kernel_calling(obj)).inputs
+            assert (planned.input.code.decode(), planned.input.name) == (code, "add")
+            assert planned.input.options.defines == (("FACTOR", "3"),)
+    assert asked.read_text() == "xx"
+
+
 def test_answers_are_forgotten_with_their_object():
     import gc
     import weakref

@@ -78,7 +78,8 @@ def have_nvcc() -> bool:
 
 @functools.cache
 def from_nvcc(sources: tuple[str, ...], kind: str, arch: str = "sm_90") -> bytes:
-    """*sources* as a ``"fatbin"``, an ``"object"`` or an ``"archive"``, made by nvcc."""
+    """*sources* as a ``"fatbin"``, an ``"object"`` or an ``"archive"``, made by nvcc. It takes a second, so the tests
+    share what it makes of ``adder("add_one")``."""
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for number, source in enumerate(sources):

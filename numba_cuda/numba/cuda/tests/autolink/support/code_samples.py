@@ -66,6 +66,5 @@ def good():
     if device_runtime() is not None:
         codes["archive"] = Path(pathfinder.find_static_lib("cudadevrt")).read_bytes()
     if have_nvcc():
-        codes["object"] = from_nvcc((source,), "object")
-        codes["archive"] = from_nvcc((source, adder("g")), "archive")
+        codes["object"], codes["archive"] = (from_nvcc((adder("add_one"),), kind) for kind in ("object", "archive"))
     return codes

@@ -125,6 +125,7 @@ if __name__ == "__main__":
     cuda.jit(lambda: None).targetctx.refresh()
     with contextlib.redirect_stderr(io.StringIO()):
         warm_up(sys.argv[1])
+    exec(sys.argv[2])
     out = sys.stdout
     for line in sys.stdin:
         reader, writer = os.pipe()
@@ -228,14 +229,14 @@ class Program:
         return sorted(path for path in (self.folder / "numba").rglob("*") if path.is_file())
 
 
-def start_servers() -> Iterator[list[Any]]:
-    """Two, which order sets differently and take turns; ended when the generator is."""
+def start_servers(first: str = "") -> Iterator[list[Any]]:
+    """Two, which order sets differently and take turns; ended when the generator is. Each runs the code *first*."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CUDA_AUTOLINK_LOG": "cache"}
     for name in ("NUMBA_CACHE_DIR", "NUMBA_CUDA_AUTOLINK_CACHE"):
         environment.pop(name, None)
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", SERVER, PRELUDE],
+            [sys.executable, "-c", SERVER, PRELUDE, first],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

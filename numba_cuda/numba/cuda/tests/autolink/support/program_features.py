@@ -1387,7 +1387,7 @@ hooked$n = Hooked$n()
     Feature(
         "which argument a call passes",
         ('["x"]', '["y"]'),
-        "hooked$n(x, x + 7)",
+        "hooked$n(x, out[7])",
         """
 class Hooked$n(autolink.DeviceCallable):
     def __numba_cuda_call__(self, x, y):

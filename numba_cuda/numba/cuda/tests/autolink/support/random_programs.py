@@ -65,8 +65,7 @@ STATEMENTS
 
 # Lets NVRTC and nvJitLink be quick, then builds and loads a program, so that each run finds all modules imported.
 _WARM_UP = """
-import gc, pathlib, tempfile
-from numba.cuda.cudadrv.external_code.cache.store import reset_store
+import pathlib
 sys.path.insert(0, {support!r})
 import quick_tools
 if {quick!r}:

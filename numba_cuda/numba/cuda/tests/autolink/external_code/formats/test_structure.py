@@ -45,7 +45,9 @@ def test_output_of_compilers_is_accepted(source, kind, arch):
 
 
 @needs_nvcc
-@pytest.mark.parametrize("flags", ["fatbin", "object", "archive"])
+@pytest.mark.parametrize(
+    "flags", ["object", *(pytest.param(f, marks=pytest.mark.thorough) for f in ("fatbin", "archive"))]
+)
 def test_output_of_nvcc_is_accepted(flags):
     assert structural_fault(flags, from_nvcc((READS_WRITES,), flags)) == ""
 

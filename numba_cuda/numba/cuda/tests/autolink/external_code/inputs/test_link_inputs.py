@@ -2,6 +2,7 @@
 """Every kind of linkable code, alone and mixed, in memory and from files."""
 
 import itertools
+import os
 
 import pytest
 from autolink_support import CC, Linked, adder, build, compiled, elf, from_nvcc, have_nvcc, symbols
@@ -125,10 +126,28 @@ def test_a_source_has_its_own_paths_macros_and_options(tmp_path):
     build(kernel_calling(Linked("add_amount", source).function))
 
 
+def test_a_source_in_a_file_has_its_folder_and_name_and_options(tmp_path):
+    (tmp_path / "amount.cuh").write_text("#define AMOUNT (BASE + 1)")
+    file = tmp_path / "amount.cu"
+    file.write_text('#include "amount.cuh"\n' + adder("add_amount", "AMOUNT"))
+    given = {"include_paths": ["include"], "defines": {"BASE": 2}}
+    sources = autolink.CUDASource(file, **given), autolink.CUDASource.from_file(str(file), **given)
+    assert sources[0] == sources[1] != autolink.CUDASource(file)
+    assert sources[0] != autolink.CUDASource(file.read_text(), **given)
+    assert [source.name for source in sources] == [str(file)] * 2
+    assert sources[0].compile_options.include_paths == (str(tmp_path), os.path.abspath("include"))
+    (planned,) = build(kernel_calling(Linked("add_amount", sources[1]).function)).inputs
+    assert (planned.input.name, planned.input.code.decode()) == (str(file), file.read_text())
+    assert autolink.CUDASource.from_file(file, name="other.cu").name == "other.cu"
+    file.unlink()
+    with pytest.raises(TypingError, match=r"amount\.cu not found"):
+        build(kernel_calling(Linked("add_amount", sources[0]).function))
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"code": b"bytes"}, TypeError, "takes the source as a str, got bytes"),
+        ({"code": b"bytes"}, TypeError, r"takes the source as a str, or a pathlib\.Path, got bytes"),
         ({"options": {"use_fast_mth": True}}, ValueError, "did you mean use_fast_math?"),
         ({"options": {"arch": "sm_90"}}, ValueError, "it follows from the kernel's target"),
         ({"options": {"include_path": "x"}}, ValueError, "use include_paths="),

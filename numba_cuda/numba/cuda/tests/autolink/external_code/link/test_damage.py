@@ -99,7 +99,8 @@ def test_damaged_code_is_an_error_or_links(kind, seeds, capfd, monkeypatch, tmp_
         faulthandler.dump_traceback_later(HANG, exit=True)
         try:
             text = bad.decode() if kind == "PTX" else bad
-            function = Linked("f", lambda: item(text, name="damaged")).function  # noqa: B023 (called in this round)
+            symbol = "add_one" if kind in ("object", "archive") else "f"
+            function = Linked(symbol, lambda: item(text, name="damaged")).function  # noqa: B023 (called in this round)
 
             def kernel(x):
                 x[0] = function(x[0])  # noqa: B023

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
+from code_samples import fatbin
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
 from numba.cuda import autolink
@@ -135,8 +136,8 @@ def test_a_similar_name_in_another_input_is_shown():
 
 @needs_nvcc
 def test_definitions_of_a_compressed_object_are_shown():
-    error = failure_of(Linked("nowhere", cuda.Object(from_nvcc((adder("somewhere"),), "object"))))
-    assert "which defines somewhere" in str(error)
+    error = failure_of(Linked("nowhere", cuda.Object(from_nvcc((adder("add_one"),), "object"))))
+    assert "which defines add_one" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +170,12 @@ PAIRS = [
 @pytest.mark.parametrize(("container", "other"), PAIRS)
 def test_a_double_definition_in_a_container_names_both(container, other, lto, capfd):
     made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR, **CONTAINERS}[other]
-    code = from_nvcc((adder("f", 2),), other) if other in CONTAINERS else compiled(adder("f", 2), other)
-    one = Linked("f", CONTAINERS[container](from_nvcc((adder("f"),), container), name="one"))
-    two = Linked("f", made(code, name="two"))
+    source = adder("add_one", 2 if other == container else 1)
+    code = from_nvcc((source,), other) if other in CONTAINERS else compiled(source, other)
+    one = Linked("add_one", CONTAINERS[container](from_nvcc((adder("add_one"),), container), name="one"))
+    two = Linked("add_one", made(code, name="two"))
     error = failure_of(one, two, lto=lto)
-    assert "'f' is defined twice" in str(error)
+    assert "'add_one' is defined twice" in str(error)
     assert "'one' of " in str(error)
     assert "'two' of " in str(error)
     assert str(error).count(f"called at {__file__}:") == 2
@@ -182,8 +184,8 @@ def test_a_double_definition_in_a_container_names_both(container, other, lto, ca
 
 @needs_nvcc
 def test_containers_that_define_different_symbols_link():
-    one = Linked("one", cuda.Fatbin(from_nvcc((adder("one"),), "fatbin")))
-    two = Linked("two", cuda.Object(from_nvcc((adder("two"),), "object")))
+    one = Linked("add_one", cuda.Object(from_nvcc((adder("add_one"),), "object")))
+    two = Linked("f", cuda.Fatbin(fatbin()))
     build(kernel_calling(one.function, two.function))
 
 
