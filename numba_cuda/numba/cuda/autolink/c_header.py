@@ -183,7 +183,7 @@ def write_header(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) 
     kernels = list(kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to write")
-    text = _header(kernels[0].launch.name, kernels)
+    text = _header(kernels[0].launch_facts.name, kernels)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
