@@ -220,6 +220,13 @@ def main() -> None:
         print(f"{name:46s} {value:7.2f} us")
     threads = from_threads(lambda: launch(r, 2.0, x, y), 8, options.count)
     print(f"{'ours, 8 threads at a time':46s} {threads:7.2f} us")
+    for name in ("kernel[...] of numba-cuda, its own arrays", "the same without this project"):
+        (value,) = measured(
+            {name: lambda: jit[1, SIZE](own[0], number, *own[1:])}, options.rounds, options.count
+        ).values()
+        print(f"{name:46s} {value:7.2f} us")
+        autolink.deactivate()
+    autolink.activate()
 
     packed, cupy = times["a packed cuLaunchKernel"], times["CuPy RawKernel, other arrays each time"]
     checked, still = times["ours, other arrays each time"], times["ours, nothing changed"]

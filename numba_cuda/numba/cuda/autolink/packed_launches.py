@@ -7,7 +7,7 @@ compared with the kernel's before. What such a launch refuses, numba-cuda launch
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
@@ -15,16 +15,24 @@ from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_par
 
 from numba_cuda_autolink.configuration import Configuration
 from numba_cuda_autolink.driver import Device, bindings, called, current_context, device_of
-from numba_cuda_autolink.loaded_code import Loaded, ReadyCode
+from numba_cuda_autolink.loaded_code import Loaded, ReadyCode, relaxed_capture
 from numba_cuda_autolink.parameters import Parameter, placed
 
 from .kernel_parameters import kernel_parameters
 
-_NUMBERS = (bool, int, float, complex, np.bool_, np.float16, np.float32, np.float64, np.complex64, np.complex128)
+_NUMBERS = (bool, int, float, complex, np.bool_, np.float32, np.float64, np.complex64, np.complex128)
 _INTEGERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 _PLAIN = frozenset({DeviceNDArray, *_NUMBERS, *_INTEGERS})
 _MOST_KEPT = 256
 _MOST_REFUSED = 100
+
+
+class _OnDevice(NamedTuple):
+    """A kernel's code as numba-cuda loaded it, what launching it needs, and the driver's launch configurations."""
+
+    function: Any
+    ready: ReadyCode
+    configurations: dict[Any, Any]
 
 
 class PackedLaunches:
@@ -35,9 +43,7 @@ class PackedLaunches:
 
     def __init__(self, kernel: Any):
         self._refused = 0
-        self._function: Any = None
-        self._ready: Any = None
-        self._configurations: dict[Any, Any] = {}
+        self._on_devices: dict[int, _OnDevice] = {}
         self._parameters: tuple[Parameter, ...] | None = None
         # These need what numba-cuda's own launch does before or after.
         if not (kernel.debug or kernel.extensions or kernel.cooperative):
@@ -50,42 +56,45 @@ class PackedLaunches:
             return False
         try:
             function = library.get_cufunc()
-            if function is not self._function:
-                self._take_up(function, library)
+            found = self._on_devices.get(id(function))
+            if found is None or found.function is not function:
+                found = self._take_up(function, library)
             grid, block, stream, shared = how
             key = grid, block, int(stream.handle), shared
-            configuration = self._configurations.get(key)
+            configuration = found.configurations.get(key)
             if configuration is None:
-                configuration = self._configured(key)
-            ready = self._ready
+                configuration = _configured(found, key)
+            idle = found.ready.idle
             try:
-                run = ready.idle.pop()
+                run = idle.pop()
             except IndexError:
-                run = ready.new_run()
+                run = found.ready.new_run()
             run(configuration, args)
         except Exception:  # nothing was launched
             self._refused += 1
             if self._refused == _MOST_REFUSED:
                 self._parameters = None
             return False
-        ready.idle.append(run)
+        idle.append(run)
         return True
 
-    def _take_up(self, function: Any, library: Any) -> None:
+    def _take_up(self, function: Any, library: Any) -> _OnDevice:
         assert self._parameters is not None
         code = _LoadedCode(function, bytes(library.get_cubin().code), self._parameters)
-        self._ready = ReadyCode(function.name, code, device_of(current_context()[0]))
-        self._configurations = {}
-        self._function = function
+        with relaxed_capture():
+            ready = ReadyCode(function.name, code, device_of(current_context()[0]))
+        found = self._on_devices[id(function)] = _OnDevice(function, ready, {})
+        return found
 
-    def _configured(self, key: tuple[Any, Any, int, int]) -> Any:
-        grid, block, stream, shared = key
-        options = {"cooperative": False, "cluster": None, "programmatic": False}
-        made = Configuration.of(self._function.name, grid, block, stream, shared, **options)
-        if len(self._configurations) >= _MOST_KEPT:
-            self._configurations.clear()
-        configuration = self._configurations[key] = made.for_driver(self._function.name, self._ready)
-        return configuration
+
+def _configured(found: _OnDevice, key: tuple[Any, Any, int, int]) -> Any:
+    """Return the driver's configuration for *key*: grid, block, the handle of a stream, dynamic shared memory."""
+    options = {"cooperative": False, "cluster": None, "programmatic": False}
+    made = Configuration.of(found.function.name, *key, **options)
+    if len(found.configurations) >= _MOST_KEPT:
+        found.configurations.clear()
+    configuration = found.configurations[key] = made.for_driver(found.function.name, found.ready)
+    return configuration
 
 
 class _LoadedCode:
