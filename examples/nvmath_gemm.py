@@ -21,8 +21,7 @@ import numpy as np
 from _nvmath import ComputeCapability, Matmul, code_type, compile_blas_execute, key_of
 from _run import compare, show
 from numba import cuda
-from numba.cuda import autolink, types
-from numba.cuda.np import numpy_support
+from numba.cuda import autolink
 
 ATTRIBUTES = "size", "block_size", "leading_dimension", "a_size", "b_size", "c_size"
 
@@ -47,7 +46,7 @@ class Tile(autolink.DeviceCallable):
         for name, array, dtype in zip("abc", (a, b, c), self.dtypes, strict=True):
             if str(getattr(array, "dtype", None)) != str(dtype):
                 raise TypeError(f"{name}: got {array}, expected an array of {dtype}")
-        by_reference = types.CPointer(numpy_support.from_dtype(self.dtypes[2]))
+        by_reference = autolink.by_reference(self.dtypes[2])
         args = {"alpha": by_reference, "a": None, "b": None, "beta": by_reference, "c": None}
         return autolink.Extern(f"gemm_{self.key}", args=args)
 

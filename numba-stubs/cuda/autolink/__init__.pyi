@@ -47,11 +47,13 @@ __all__ = [
     "activate",
     "bind",
     "build",
+    "by_reference",
     "cache",
     "current_target",
     "cxx_type",
     "deactivate",
     "device_method",
+    "exact",
     "report",
     "save",
     "symbol",
@@ -98,6 +100,15 @@ class Extern:
         args: Iterable[str] | Mapping[str, Any] | None = None,
         cooperative: bool = False,
     ) -> None: ...
+
+class _Exact:
+    numba_type: Any
+
+class _ByReference:
+    numba_type: Any
+
+def exact(numba_type: Any) -> _Exact: ...
+def by_reference(numba_type: Any) -> _ByReference: ...
 
 class DeviceCallable:
     def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> Extern: ...

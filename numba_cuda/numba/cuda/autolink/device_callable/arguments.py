@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda import types
@@ -24,9 +24,10 @@ class ArgumentError(TypeError):
 @dataclass(frozen=True)
 class CallArguments:
     """The Numba types of a call's arguments, by parameter and in their order, defaults included; those of a parameter
-    ``*args`` are named ``args_0``, ``args_1`` and so on."""
+    ``*args`` are named ``args_0``, ``args_1`` and so on. ``as_given``, the types of constants are literal."""
 
     named: Mapping[str, Any]
+    as_given: Mapping[str, Any] = field(compare=False)
     pysig: inspect.Signature
     _bound: inspect.BoundArguments
 
@@ -55,20 +56,24 @@ class CallArguments:
             parameters = signature.replace(return_annotation=_Parameter.empty)
             raise ArgumentError(f"{error}; its parameters are {parameters}") from None
         named: dict[str, Any] = {}
+        as_given: dict[str, Any] = {}
         expanded: list[inspect.Parameter] = []
         for name, parameter in signature.parameters.items():
             if parameter.kind is _Parameter.VAR_KEYWORD:
                 raise ArgumentError(f"the parameter **{name} is not supported: keywords need names")
             if parameter.kind is _Parameter.VAR_POSITIONAL:
-                given = tuple(_argument_type(parameter, element, function) for element in bound.arguments.get(name, ()))
+                elements = bound.arguments.get(name, ())
+                given = tuple(_argument_type(parameter, element, function) for element in elements)
+                as_given |= {f"{name}_{i}": element for i, element in enumerate(elements)}
                 expanded += [parameter.replace(name=f"{name}_{i}") for i in range(len(given))]
                 named |= {f"{name}_{i}": element for i, element in enumerate(given)}
                 bound.arguments[name] = given
             else:
                 argument = bound.arguments[name] if name in bound.arguments else _type_of_default(parameter)
+                as_given[name] = argument
                 bound.arguments[name] = named[name] = _argument_type(parameter, argument, function)
                 expanded.append(parameter)
-        return cls(named, _positional(expanded), bound)
+        return cls(named, as_given, _positional(expanded), bound)
 
 
 def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:

@@ -13,6 +13,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 
 from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
+from .conversions import ByReference, Exact, check_exact, check_pointee, reference
 
 _POINTERS = (types.CPointer, types.RawPointer)
 _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
@@ -33,11 +34,11 @@ class Extern:
     args : iterable of str, or mapping of str to Numba types, optional
         The names of the parameters whose arguments are passed, in order. The values of a mapping are the Numba types,
         or their names, that the arguments are converted to first, or ``None``: ``args={"n": "int32", "x": None}``.
-        Converted to ``types.voidptr`` or ``types.CPointer(...)``, an array, record or tuple is passed as its address,
-        whatever its layout; converted to ``types.CPointer(T)``, a number is converted to ``T`` and passed as the
-        address of a copy. Without ``args``, all arguments that C has types for are passed in order: numbers by
-        value; contiguous arrays (C or Fortran order), records and tuples as a pointer to their data; ``None`` as a null
-        pointer. Dtypes, functions, strings and other objects are not passed.
+        Converted to ``types.voidptr``, an array, record or tuple is passed as its address, whatever its layout, and so
+        it is for ``types.CPointer(T)`` if its elements are ``T``. `exact` and `by_reference` convert numbers in other
+        ways. Without ``args``, all arguments that C has types for are passed in order: numbers by value; contiguous
+        arrays (C or Fortran order), records and tuples as a pointer to their data; ``None`` as a null pointer. Dtypes,
+        functions, strings and other objects are not passed.
     cooperative : bool, optional
         Whether the function synchronises the grid (``cooperative_groups::this_grid().sync()``): kernels that call it
         are launched cooperatively, as with ``cuda.cg.this_grid()``, all blocks running at once.
@@ -98,16 +99,18 @@ def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, A
     for name, target in named:
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
-        yield name, None if target is None else numba_type_of(target)
+        yield name, target if target is None or isinstance(target, (Exact, ByReference)) else numba_type_of(target)
 
 
 @dataclass(frozen=True)
 class Passed:
-    """One argument of the C function: the argument number *index* of the call, as *numba_type*, in C a *c_type*."""
+    """One argument of the C function: the argument number *index* of the call, as *numba_type*, in C a *c_type*.
+    *asked_for* is what the ``args`` of `Extern` name."""
 
     index: int
     numba_type: Any
     c_type: CType
+    asked_for: Any = None
 
 
 @dataclass(frozen=True)
@@ -145,18 +148,32 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
             )
         passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
         if passed is not None:
-            args.append(Passed(names.index(name), *passed))
+            args.append(Passed(names.index(name), *passed, target))
     return Prototype(extern.symbol, extern.returns, tuple(args), extern.cooperative)
+
+
+def check_values(c_function: Prototype, given: Mapping[str, Any]) -> None:
+    """Raise `CABIError` if an argument that is passed exactly has a value that its type in C does not have; the types
+    *given* for the parameters of the call are literal for constants."""
+    names = list(given)
+    for arg in c_function.args:
+        if isinstance(arg.asked_for, Exact):
+            check_exact(names[arg.index], given[names[arg.index]], arg.asked_for)
 
 
 def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: bool) -> tuple[Any, CType] | None:
     source = types.unliteral(given)
     has_address = isinstance(source, (types.Array, types.Record, types.BaseTuple, *_POINTERS)) or source == types.none
+    check_pointee(name, source, target)
     if has_address and isinstance(target, _POINTERS):
         return source, ctype(target)
-    is_by_reference = isinstance(target, types.CPointer) and isinstance(source, (types.Number, types.Boolean))
-    if is_by_reference and typing_context.can_convert(given, target.dtype) is not None:
-        return target.dtype, ctype(target)
+    if isinstance(target, ByReference):
+        converted, c_type = reference(name, given, target)
+        if typing_context.can_convert(given, converted) is None:
+            raise CABIError(f"argument {name!r}: {given} cannot be converted to {converted}")
+        return converted, c_type
+    if isinstance(target, Exact):
+        target = target.numba_type
     if target is not None and target != source:
         if typing_context.can_convert(given, target) is None:
             raise CABIError(f"argument {name!r}: {given} cannot be converted to {target} of Extern's args")

@@ -21,7 +21,8 @@ from ..compilation import current_target
 from ..protocol.callee import Identity, identity
 from ..protocol.errors import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
-from .extern import Extern, Prototype, prototype
+from .c_abi import CABIError
+from .extern import Extern, Prototype, check_values, prototype
 from .objects import BoundDeviceMethod, DeviceCallable, type_name
 
 _numbers = itertools.count()
@@ -107,7 +108,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
             except ArgumentError as error:
                 raise self._error(f"{type_name(self.numba_cuda_link_object)}: {error}") from None
             self._arguments.setdefault(arguments.types, arguments)
-            self._as_written[as_written] = self._call(context, arguments)
+            call = self._call(context, arguments)
+            try:
+                check_values(call[1], arguments.as_given)
+            except CABIError as error:
+                raise self._error(str(error)) from None
+            self._as_written[as_written] = call
         return self._as_written[as_written]
 
     def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:

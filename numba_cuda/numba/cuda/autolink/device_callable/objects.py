@@ -72,7 +72,8 @@ class DeviceCallable:
     Kernels reach objects as globals and closure variables, and as attributes or tuple elements of these. An object is
     a constant: it cannot be an argument of a kernel, and its attributes (numbers, strings, tuples, dtypes, NumPy
     arrays, other objects) are constants, so that ``cuda.local.array(fft.storage_size, fft.value_type)`` and
-    ``if fft.inverse:`` work and cost nothing. It is asked once for each signature and must not change after that.
+    ``if fft.inverse:`` work and cost nothing. So are ``len(obj)``, ``obj[i]`` and comparisons with other constants, if
+    the class defines them. It is asked once for each signature and must not change after that.
     """
 
     def __numba_cuda_call__(self, *args: Any) -> Extern:

@@ -190,6 +190,8 @@ class Reached:
                 self._add(f"{label}'s content", value)
             for name, attribute in attributes.items():
                 self._add(f"{label}.{name}", attribute)
+            if _may_bring_code(value) and (operators := _operators(type(value))):
+                self._add(f"{label}'s operators", operators)
             self._owner(label, value)
 
     def _linked(self, label: str, item: Any) -> None:
@@ -220,6 +222,14 @@ class Reached:
             self._add(f"{label}.{name}", "raises", type(error))
             return
         self._reach(f"{label}.{name}", value, tuple(self._names))
+
+
+def _operators(cls: type) -> dict[str, Any]:
+    """Return the methods of a class that kernels use without naming them: those of ``len(obj)``, ``obj[i]`` and
+    comparisons."""
+    names = ("__len__", "__getitem__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+    methods = {name: getattr(cls, name, None) for name in names}
+    return {name: method for name, method in methods.items() if method is not getattr(object, name, None)}
 
 
 def _may_bring_code(value: Any) -> bool:

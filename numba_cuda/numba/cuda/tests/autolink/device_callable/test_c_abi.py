@@ -254,13 +254,13 @@ def test_none_is_a_null_pointer():
 
 @pytest.mark.parametrize("lto", [True, False])
 @pytest.mark.parametrize("name", ["int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "boolean"])
-def test_a_number_is_passed_by_reference_to_a_pointer(name, lto):
+def test_a_number_is_passed_by_reference(name, lto):
     numba_type = getattr(types, name)
     cxx = autolink.cxx_type(numba_type)
 
     class Copy(autolink.DeviceCallable):
         def __numba_cuda_call__(self, out, value):
-            return autolink.Extern("copy", args={"out": None, "value": types.CPointer(numba_type)})
+            return autolink.Extern("copy", args={"out": None, "value": autolink.by_reference(name)})
 
         def __numba_cuda_link__(self, out, value):
             includes = "#include <cuda_fp16.h>\n" if name == "float16" else ""
@@ -282,10 +282,10 @@ def test_a_number_is_passed_by_reference_to_a_pointer(name, lto):
 def test_a_number_by_reference_is_converted_or_rejected():
     class Takes(autolink.DeviceCallable):
         def __numba_cuda_call__(self, value):
-            return autolink.Extern("takes", args={"value": types.CPointer(types.float32)})
+            return autolink.Extern("takes", args={"value": autolink.by_reference(types.float32)})
 
         def __numba_cuda_link__(self, value):
-            return autolink.CUDASource('extern "C" __device__ void takes(float* value) {}')
+            return autolink.CUDASource('extern "C" __device__ void takes(const float& value) {}')
 
     takes = Takes()
 
@@ -293,7 +293,7 @@ def test_a_number_by_reference_is_converted_or_rejected():
         takes(x[0])
 
     build(kernel, "void(int64[::1])")
-    with pytest.raises(TypingError, match=r"argument 'value': complex64 cannot be converted to float32\*"):
+    with pytest.raises(TypingError, match="argument 'value': complex64 cannot be converted to float32"):
         build(kernel, "void(complex64[::1])")
 
 
@@ -717,8 +717,8 @@ class TestOnTheGPU:
     def test_numbers_by_reference(self, lto):
         class Add(autolink.DeviceCallable):
             def __numba_cuda_call__(self, out, one, other):
-                pointers = {"one": types.CPointer(types.float64), "other": types.CPointer(types.int16)}
-                return autolink.Extern("add", args={"out": None, **pointers})
+                numbers = {"one": autolink.by_reference("float64"), "other": autolink.by_reference(np.int16)}
+                return autolink.Extern("add", args={"out": None, **numbers})
 
             def __numba_cuda_link__(self, out, one, other):
                 return autolink.CUDASource(

@@ -157,3 +157,13 @@ def test_functions_may_refer_to_themselves():
         return function(x)
 
     assert reached(function).parts["function.function.function"] == "the same as function.function"
+
+
+def test_operators_count_although_no_function_names_them():
+    def with_length(length):
+        return type("Sized", (Thing,), {"__len__": lambda self: length})()
+
+    first, same, other = (reached(make(thing=with_length(n), other=None)).parts for n in (3, 3, 4))
+    assert first == same
+    assert {label for label in first if first[label] != other[label]} == {"function.thing's operators"}
+    assert "function.thing's operators" not in reached(make(thing=Thing(), other=None)).parts

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Expressions of device callables that are constants of kernels: attributes, ``len(obj)``, ``obj[i]``, comparisons.
+
+Where the IR names the object, a global of the value replaces the expression before types are inferred. Without this,
+its type would be the same, but known too late to prune the branches that depend on it. Elsewhere (an argument of a
+device function, an element of a tuple) the object is known by its Numba type.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from numba.cuda import types
+from numba.cuda.core import ir
+from numba.cuda.core.consts import ConstantInference
+from numba.cuda.core.errors import TypingError
+from numba.cuda.core.rewrites import Rewrite, register_rewrite
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.extending import lower_builtin, typeof_impl
+from numba.cuda.typing.templates import AbstractTemplate, infer_global, signature
+
+from ..protocol.call_sites import constant_of
+from .attributes import attribute, constant
+from .numba_types import DeviceCallableType
+from .objects import DeviceCallable, type_name
+
+# The comparisons as text, and the methods that define one, on either side.
+_COMPARISONS: dict[Any, tuple[str, tuple[str, ...]]] = {
+    operator.eq: ("==", ("__eq__",)),
+    operator.ne: ("!=", ("__ne__", "__eq__")),
+    operator.lt: ("<", ("__lt__", "__gt__")),
+    operator.le: ("<=", ("__le__", "__ge__")),
+    operator.gt: (">", ("__gt__", "__lt__")),
+    operator.ge: (">=", ("__ge__", "__le__")),
+}
+
+
+def _value(function: Any, *operands: Any) -> tuple[Any, Any] | None:
+    """Return the constant ``function(*operands)`` of one or two objects, and its Numba type; None if no object among
+    the *operands* defines it."""
+    owner = next((each for each in operands if isinstance(each, DeviceCallable)), None)
+    if function in _COMPARISONS:
+        sign, methods = _COMPARISONS[function]
+        text = " ".join(("self", sign, "other") if owner is operands[0] else ("other", sign, "self"))
+        defined = any(_defines(each, name) for each in operands for name in methods)
+        return constant(owner, f": {text}", lambda: function(*operands)) if defined else None
+    if owner is not operands[0]:
+        return None
+    text = ": len(self)" if function is len else f"[{operands[1]!r}]"
+    name = "__len__" if function is len else "__getitem__"
+    return constant(owner, text, lambda: function(*operands)) if _defines(owner, name) else None
+
+
+def _defines(obj: Any, name: str) -> bool:
+    """Whether the class of *obj*, a device callable, has a special method that Python's ``object`` has not."""
+    return isinstance(obj, DeviceCallable) and getattr(type(obj), name, None) is not getattr(object, name, None)
+
+
+@register_rewrite("before-inference")
+class _ConstantsAsGlobals(Rewrite):
+    """Replaces an expression of a known object with a global of its value."""
+
+    def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+        """Whether *block* has such expressions."""
+        self._func_ir, self._block = func_ir, block
+        self._found = {}
+        for statement in block.find_insts(ir.Assign):
+            expr = statement.value
+            try:
+                found = self._constant(expr) if isinstance(expr, ir.Expr) else None
+            except TypingError as error:
+                if expr.op != "getattr":  # typing reports it at the line of the expression, unless a branch is pruned
+                    self._found[statement] = ir.Const(_Refused(str(error)), expr.loc)
+                continue
+            # A branch may depend on it, or on an attribute of it.
+            if found is not None and (found[0] is None or isinstance(found[0], _BRANCHED_ON)):
+                self._found[statement] = ir.Global("of an object", found[0], expr.loc)
+        return bool(self._found)
+
+    def _constant(self, expr: Any) -> tuple[Any, Any] | None:
+        if expr.op == "getattr":
+            owner = self._known(expr.value)
+            return attribute(owner, expr.attr) if isinstance(owner, DeviceCallable) else None
+        if expr.op == "call" and len(expr.args) == 1 and not expr.kws and self._known(expr.func) is len:
+            return _value_of_known(len, self._known(expr.args[0]))
+        if expr.op == "static_getitem":
+            return _value_of_known(operator.getitem, self._known(expr.value), expr.index)
+        if expr.op == "getitem":
+            owner, index = self._known(expr.value), self._known(expr.index)
+            if index is None and _defines(owner, "__getitem__"):
+                raise _not_constant_index(owner)
+            return _value_of_known(operator.getitem, owner, index)
+        if expr.op == "binop" and expr.fn in _COMPARISONS:
+            return _value_of_known(expr.fn, self._known(expr.lhs), self._known(expr.rhs))
+        return None
+
+    def _known(self, var: Any) -> Any:
+        return constant_of(self._func_ir, var)
+
+    def apply(self) -> Any:
+        """Return the block with the expressions as globals."""
+        for statement, replacement in self._found.items():
+            definitions = self._func_ir._definitions[statement.target.name]
+            # Numba's own rewrite of a getitem leaves its definition as it was.
+            (number,) = (n for n, each in enumerate(definitions) if _is_one(each, statement.value))
+            definitions[number] = statement.value = replacement
+        # The old one has cached which variables are not constants.
+        self._func_ir._consts = ConstantInference(self._func_ir)
+        return self._block
+
+
+def _is_one(definition: Any, expr: Any) -> bool:
+    if definition is expr:
+        return True
+    operations = getattr(definition, "op", None), expr.op
+    return operations == ("getitem", "static_getitem") and definition.index.name == expr.index_var.name
+
+
+_BRANCHED_ON = (bool, int, float, str, DeviceCallable)
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """An expression that has no constant value, for the reason *why*."""
+
+    why: str
+
+
+@typeof_impl.register(_Refused)
+def _typeof(refused: _Refused, context: Any) -> NoReturn:
+    raise ValueError(refused.why)  # which Numba turns into an error at the line of the expression
+
+
+def _not_constant_index(owner: Any) -> TypingError:
+    return TypingError(
+        f"an element of {type_name(owner)} needs a constant index\n  object: {safe_repr(owner)}\n"
+        "  what to do: index with a constant, or with the variable of a loop over literal_unroll"
+    )
+
+
+def _value_of_known(function: Any, *operands: Any) -> tuple[Any, Any] | None:
+    return None if any(each is None for each in operands) else _value(function, *operands)
+
+
+def _value_of_types(function: Any, numba_types: Sequence[Any]) -> tuple[Any, Any] | None:
+    """Return the constant of operands of these Numba types; None if it is not one."""
+    if not any(isinstance(each, DeviceCallableType) for each in numba_types):
+        return None
+    operands = []
+    for each in numba_types:
+        if isinstance(each, DeviceCallableType):
+            operands.append(each.numba_cuda_link_object)
+        elif isinstance(each, types.Literal):
+            operands.append(each.literal_value)
+        elif each == types.none:
+            operands.append(None)
+        elif function is operator.getitem:
+            raise _not_constant_index(operands[0])
+        else:
+            return None
+    return _value(function, *operands)
+
+
+def _register(function: Callable[..., Any], count: int) -> None:
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            found = _value_of_types(function, args)
+            return None if found is None else signature(found[1], *args)
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        found = _value_of_types(function, sig.args)
+        assert found is not None
+        return context.get_constant_generic(builder, sig.return_type, found[0])
+
+    infer_global(function)(Template)
+    others = [types.Any] * (count - 1)
+    lower_builtin(function, DeviceCallableType, *others)(lower)
+    if function in _COMPARISONS:
+        lower_builtin(function, *others, DeviceCallableType)(lower)
+        lower_builtin(function, DeviceCallableType, DeviceCallableType)(lower)
+
+
+for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each in _COMPARISONS)):
+    _register(_function, _count)
