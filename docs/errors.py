@@ -145,7 +145,7 @@ def comparable(text: str) -> str:
     text = re.sub(r"-[0-9a-f]{12}\.(cu|ptx)", r"-DIGEST.\1", text)
     text = re.sub(r"\.ptx, line \d+", ".ptx, line N", text)
     text = re.sub(r"SHA-256 [0-9a-f]+", "SHA-256 ...", text)
-    return re.sub(r"\d+\.\d+|\b\d+ bytes|byte \d+|there are \d+|[Ss]ection \d+|\b\d+ kB", "N", text)
+    return re.sub(r"\d+\.\d+|\b\d+ bytes|byte \d+(?: of \d+)?|there are \d+|[Ss]ection \d+|\b\d+ kB", "N", text)
 
 
 def _one_case(title: str) -> None:

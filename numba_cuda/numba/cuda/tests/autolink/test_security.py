@@ -56,6 +56,14 @@ SENTENCES = {
         "external_code/link/test_survival.py::test_a_crash_or_a_hang_is_an_error_that_names_the_input",
     ),
     "Link only code that you would also run.": ADVICE,
+    "Opening a file of finished kernels executes nothing: it is bytes and JSON, checksummed and checked.": (
+        "finished_kernels/test_kernel_file.py::test_random_bytes_are_an_error_or_change_nothing",
+        "finished_kernels/test_kernel_file.py::test_a_damaged_file_is_an_error",
+    ),
+    "Launching one of its kernels runs it on your GPU, and imports and calls the callbacks that the file names.": (
+        "finished_kernels/test_launching.py::test_callbacks_run_once_each",
+    ),
+    "Load only files that you trust.": ADVICE,
     "The cache directory (`NUMBA_CUDA_AUTOLINK_CACHE_DIR`; by default a folder of the user's own) holds machine code"
     " and compiled kernels.": (f"{STORE}::test_the_directory", f"{STORE}::test_settings"),
     "Whoever can write to it can run code in your process.": (
@@ -161,7 +169,7 @@ def test_the_import_hook_imports_nothing():
     # Without site there is no .pth file, so that this import is the first.
     run = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(PROJECT)!r})\n{script}"],
                          capture_output=True, text=True, check=True)  # fmt: skip
-    assert run.stdout.strip() == "['numba_cuda_autolink', 'numba_cuda_autolink.import_hook']"
+    assert run.stdout.strip() == "['__future__', 'numba_cuda_autolink', 'numba_cuda_autolink.import_hook']"
 
 
 def test_a_source_reads_any_file_that_it_includes(tmp_path):
