@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import builtins
 import collections
+import contextlib
 import ctypes
 import datetime
 import decimal
@@ -198,7 +199,8 @@ def _function(value: pytypes.FunctionType) -> Iterable[Any]:
     origin = origin_of(value.__globals__.get("__name__"))
     if origin is not None:
         return name, origin, cells, defaults
-    return name, value.__code__, cells, defaults, vars(value), list(_named(value))
+    told = value.__name__, value.__doc__, value.__annotations__, vars(value)  # what a caller may look at
+    return name, value.__code__, cells, defaults, told, list(_named(value))
 
 
 def _named(function: pytypes.FunctionType) -> Iterator[Any]:
@@ -217,11 +219,30 @@ def _named(function: pytypes.FunctionType) -> Iterator[Any]:
 
 def _meant(name: str, value: Any, names: Iterable[str], outer: tuple[Any, ...] = ()) -> Iterator[Any]:
     """Yield *value*, with its name, and those attributes of a module that are among *names*."""
-    yield name, value
-    if isinstance(value, pytypes.ModuleType) and value not in outer and origin_of(value.__name__) is None:
-        for attribute in names:
-            if attribute in vars(value):
-                yield from _meant(attribute, vars(value)[attribute], names, (*outer, value))
+    if not isinstance(value, pytypes.ModuleType):
+        yield name, value
+        return
+    yield name, value.__name__, (origin := origin_of(value.__name__))
+    if origin is None and value not in outer:
+        for attribute, found in attributes_of(value, names):
+            yield from _meant(attribute, found, names, (*outer, value))
+
+
+def attributes_of(module: pytypes.ModuleType, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield those attributes of *module* that are among *names*. A module, or its class, may make them when asked."""
+    found = vars(module)
+    makes = "__getattr__" in found or type(module) is not pytypes.ModuleType
+    for name in names:
+        if name in found:
+            yield name, found[name]
+        elif makes and not is_versioned(module.__name__):
+            with contextlib.suppress(AttributeError):
+                yield name, getattr(module, name)
+
+
+def _module(value: pytypes.ModuleType) -> Iterable[Any] | None:
+    origin = origin_of(value.__name__)
+    return None if origin is None else (value.__name__, origin)
 
 
 def _code(value: pytypes.CodeType) -> Iterable[Any]:
@@ -273,7 +294,7 @@ def _object(value: Any) -> Iterable[Any] | None:
 
 # Attributes of classes that say nothing about what their instances do.
 _OF_CLASSES = (
-    *("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__annotate__", "__abstractmethods__"),
+    *("__dict__", "__weakref__", "__module__", "__annotate__", "__abstractmethods__"),
     *("_abc_impl", "__dataclass_fields__", "__orig_bases__", "__parameters__", "__type_params__"),
     *("__firstlineno__", "__static_attributes__"),
 )
@@ -364,7 +385,9 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (_NUMBERS, "number", _number),
     (types.Type, "type", _type),
     (type, "class", _class),
-    (pytypes.ModuleType, "module", _by("__name__")),
+    (pytypes.ModuleType, "module", _module),
+    (pytypes.GenericAlias, "generic alias", _by("__origin__", "__args__")),
+    (pytypes.UnionType, "union", _by("__args__")),
     (pytypes.FunctionType, "function", _function),
     (pytypes.CodeType, "code", _code),
     ((pytypes.BuiltinFunctionType, pytypes.MethodWrapperType), "builtin", _builtin),
@@ -385,7 +408,8 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (ObjectCode, "object code", _by("code_type", "code")),
     (LinkableCode, "linkable", _linkable),
     (pathlib.PurePath, "path", lambda value: (type(value), str(value))),
-    ((io.StringIO, io.BytesIO), "text", lambda value: (type(value), value.getvalue())),
+    ((io.StringIO, io.BytesIO), "text", lambda value: (type(value), value.getvalue(), value.tell())),
+    (struct.Struct, "struct", _by("__class__", "format")),
     (bytearray, "buffer", lambda value: (type(value), bytes(value), _attributes(value))),
     (memoryview, "view", lambda value: (value.format, value.shape, bytes(value))),
     ((range, slice), "range", _by("__class__", "start", "stop", "step")),

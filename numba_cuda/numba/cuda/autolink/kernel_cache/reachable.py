@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import os
 import types as pytypes
 from collections import deque
@@ -23,7 +24,7 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 from ..compiling.declared_functions import declarations
 from ..protocol.callee import find_callee, identity
 from ..python_code import file_digest, globals_used, names_used, origin_of
-from ..value_fingerprint import UnknownValueError, fingerprint, plain, state
+from ..value_fingerprint import UnknownValueError, attributes_of, fingerprint, plain, state
 
 # A property that makes an object with the same property leads on for ever.
 _MOST_THINGS = 1000
@@ -61,7 +62,10 @@ class Reached:
         while self._work:
             self._work.popleft()()
         for label, value in registered:
-            self._add(label, value)
+            if isinstance(value, UnknownValueError):
+                self._is_unknown(label, str(value))
+            else:
+                self._add(label, value)
 
     def number(self, thing: Any) -> int | None:
         """Return the place of *thing* in ``things``; ``None`` if it is not reached."""
@@ -142,14 +146,12 @@ class Reached:
             self._thing(label, value)
 
     def _module(self, label: str, module: pytypes.ModuleType, names: tuple[str, ...]) -> None:
-        self._add(label, module)
+        self._add(label, "module", module.__name__, origin_of(module.__name__))
         if (id(module), names) in self._modules:
             return
         self._modules.add((id(module), names))
-        found = vars(module)
-        for name in names:
-            if name in found:
-                self._work.append(functools.partial(self._reach, f"{label}.{name}", found[name], names))
+        for name, value in attributes_of(module, names):
+            self._work.append(functools.partial(self._reach, f"{label}.{name}", value, names))
 
     def _thing(self, label: str, value: Any) -> None:
         if isinstance(getattr(value, "py_func", None), pytypes.FunctionType):
@@ -192,6 +194,8 @@ class Reached:
                 self._add(f"{label}.{name}", attribute)
             if _may_bring_code(value) and (operators := _operators(type(value))):
                 self._add(f"{label}'s operators", operators)
+            if says := getattr(type(value), "__numba_cuda_call__", None):
+                self._add(f"{label}'s parameters", *_parameters(says))  # they say which arguments are literals
             self._owner(label, value)
 
     def _linked(self, label: str, item: Any) -> None:
@@ -230,6 +234,14 @@ def _operators(cls: type) -> dict[str, Any]:
     names = ("__len__", "__getitem__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
     methods = {name: getattr(cls, name, None) for name in names}
     return {name: method for name, method in methods.items() if method is not getattr(object, name, None)}
+
+
+def _parameters(function: Any) -> list[Any]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return [function]
+    return [(each.name, int(each.kind), each.annotation, each.default) for each in parameters]
 
 
 def _may_bring_code(value: Any) -> bool:

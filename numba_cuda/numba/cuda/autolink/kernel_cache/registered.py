@@ -16,6 +16,8 @@ from typing import Any
 from numba.cuda import types
 
 from ..python_code import codes, origin_of
+from ..value_fingerprint import UnknownValueError
+from .lookups import looked_up
 
 _LISTS = ("functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants")
 # The names that modules give their registries.
@@ -40,7 +42,14 @@ def registered() -> Iterator[tuple[str, Any]]:
         origin = origin_of(home)
         if origin is None:
             count[label] += 1  # their order counts
-            yield f"{label} ({count[label]})" if count[label] > 1 else label, [_content(thing) for thing in things]
+            name = f"{label} ({count[label]})" if count[label] > 1 else label
+            source = next(filter(None, map(looked_up, _all_functions(things))), None)
+            yield (
+                name,
+                [_content(thing) for thing in things]
+                if source is None
+                else UnknownValueError(f"it looks something up in {source} while a kernel is compiled"),
+            )
         else:
             packages[str(home)] = origin
     for home, origin in sorted(packages.items()):
@@ -179,6 +188,12 @@ def _functions(thing: Any, outer: tuple[Any, ...] = ()) -> Iterator[pytypes.Func
     yield thing
     for value in _cells(thing):
         yield from _functions(value, (*outer, thing))
+
+
+def _all_functions(things: Iterable[Any]) -> Iterator[pytypes.FunctionType]:
+    for thing in things:
+        for each in (thing, *getattr(thing, "templates", ())):
+            yield from _functions(each)
 
 
 def _is_template(cls: type) -> bool:
