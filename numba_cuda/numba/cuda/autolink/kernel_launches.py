@@ -27,15 +27,14 @@ class KernelLaunches:
     def launch(self, kernel: Any, args: tuple[Any, ...], how: tuple[Any, Any, Any, int]) -> bool:
         """Launch *kernel* with *how*: grid, block, stream and dynamic shared memory. Return whether it was launched; if
         not, numba-cuda launches it."""
+        if how[3]:
+            self._allow_shared(kernel._codelibrary.get_cufunc(), how[3])
         if self._count < _BEFORE_PACKED:
             self._count += 1
             if self._count == _BEFORE_PACKED:
                 self._packed = _packed_launches(kernel)
-        elif self._packed is not None and self._packed.launch(kernel._codelibrary, args, how):
-            return True
-        if how[3]:
-            self._allow_shared(kernel._codelibrary.get_cufunc(), how[3])
-        return False
+            return False
+        return self._packed is not None and self._packed.launch(kernel._codelibrary, args, how)
 
     def _allow_shared(self, function: Any, size: int) -> None:
         """Ask the driver for *size* bytes of dynamic shared memory where that is more than it allows by itself."""

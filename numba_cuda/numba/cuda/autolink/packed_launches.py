@@ -7,16 +7,17 @@ compared with the kernel's before. What such a launch refuses, numba-cuda launch
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 
 from numba_cuda_autolink.configuration import Configuration
-from numba_cuda_autolink.driver import Device, bindings, called, current_context, device_of
-from numba_cuda_autolink.loaded_code import Loaded, ReadyCode, relaxed_capture
+from numba_cuda_autolink.driver import bindings, current_context, device_of
+from numba_cuda_autolink.loaded_code import relaxed_capture
 from numba_cuda_autolink.parameters import Parameter, placed
+from numba_cuda_autolink.run_source import run_maker
 
 from .kernel_parameters import kernel_parameters
 
@@ -27,12 +28,46 @@ _MOST_KEPT = 256
 _MOST_REFUSED = 100
 
 
-class _OnDevice(NamedTuple):
-    """A kernel's code as numba-cuda loaded it, what launching it needs, and the driver's launch configurations."""
+class _OnDevice:
+    """A kernel's code as numba-cuda loaded it on one device, and what launching it needs.
 
-    function: Any
-    ready: ReadyCode
-    configurations: dict[Any, Any]
+    It is launched as a ``CUkernel``, which stays valid when the context is reset.
+    """
+
+    cooperative = False
+
+    def __init__(self, function: Any, cubin: bytes, parameters: tuple[Parameter, ...]):
+        leaves = placed(parameters, cubin_parameters(cubin, function.name))
+        if leaves is None:
+            raise ValueError(f"the code of {function.name} takes other parameters")
+        self.function = function
+        self.device = device_of(current_context()[0])
+        self.static_shared, self.most_threads = function.attrs.shared, function.attrs.maxthreads
+        self.idle: list[Any] = []  # runs that no thread uses
+        self._handle = bindings().CUfunction(int(function.kernel.handle))
+        self._make = run_maker(function.name, parameters, leaves, max((x.offset + x.size for x in leaves), default=0))
+        self._configurations: dict[Any, Any] = {}
+
+    def new_run(self) -> Any:
+        """Return a run that no other thread has."""
+        return self._make(self.device, self._handle)
+
+    def allow_shared(self, size: int) -> None:
+        """Do nothing: more than 48 KB was asked of the driver before."""
+
+    def configuration(self, how: tuple[Any, Any, Any, int]) -> Any:
+        """Return the driver's configuration for *how*. Raise `LaunchError` if the device cannot launch it."""
+        grid, block, stream, shared = how
+        key = grid, block, int(stream.handle), shared
+        found = self._configurations.get(key)
+        if found is None:
+            options = {"cooperative": False, "cluster": None, "programmatic": False}
+            made = Configuration.of(self.function.name, *key, **options)
+            ready: Any = self  # has what is asked of a `ReadyCode` here
+            if len(self._configurations) >= _MOST_KEPT:
+                self._configurations.clear()
+            found = self._configurations[key] = made.for_driver(self.function.name, ready)
+        return found
 
 
 class PackedLaunches:
@@ -59,16 +94,12 @@ class PackedLaunches:
             found = self._on_devices.get(id(function))
             if found is None or found.function is not function:
                 found = self._take_up(function, library)
-            grid, block, stream, shared = how
-            key = grid, block, int(stream.handle), shared
-            configuration = found.configurations.get(key)
-            if configuration is None:
-                configuration = _configured(found, key)
-            idle = found.ready.idle
+            configuration = found.configuration(how)
+            idle = found.idle
             try:
                 run = idle.pop()
             except IndexError:
-                run = found.ready.new_run()
+                run = found.new_run()
             run(configuration, args)
         except Exception:  # nothing was launched
             self._refused += 1
@@ -80,33 +111,7 @@ class PackedLaunches:
 
     def _take_up(self, function: Any, library: Any) -> _OnDevice:
         assert self._parameters is not None
-        code = _LoadedCode(function, bytes(library.get_cubin().code), self._parameters)
         with relaxed_capture():
-            ready = ReadyCode(function.name, code, device_of(current_context()[0]))
-        found = self._on_devices[id(function)] = _OnDevice(function, ready, {})
+            found = _OnDevice(function, bytes(library.get_cubin().code), self._parameters)
+        self._on_devices[id(function)] = found
         return found
-
-
-def _configured(found: _OnDevice, key: tuple[Any, Any, int, int]) -> Any:
-    """Return the driver's configuration for *key*: grid, block, the handle of a stream, dynamic shared memory."""
-    options = {"cooperative": False, "cluster": None, "programmatic": False}
-    made = Configuration.of(found.function.name, *key, **options)
-    if len(found.configurations) >= _MOST_KEPT:
-        found.configurations.clear()
-    configuration = found.configurations[key] = made.for_driver(found.function.name, found.ready)
-    return configuration
-
-
-class _LoadedCode:
-    """The code of a kernel that numba-cuda loaded."""
-
-    def __init__(self, function: Any, cubin: bytes, parameters: tuple[Parameter, ...]):
-        self.text, self.parameters = function.name, parameters
-        self._function, self._cubin = function, cubin
-
-    def load(self, device: Device) -> Loaded:
-        leaves = placed(self.parameters, cubin_parameters(self._cubin, self._function.name))
-        if leaves is None:
-            raise ValueError(f"the code of {self.text} takes other parameters")
-        handle = called(bindings().cuKernelGetFunction, bindings().CUkernel(int(self._function.kernel.handle)))
-        return Loaded(handle, leaves, None, False, None)

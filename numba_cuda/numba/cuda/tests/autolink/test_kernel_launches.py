@@ -27,7 +27,7 @@ CC = (9, 0, "a")
 def fake(monkeypatch):
     monkeypatch.setattr(kernel_launches, "_BEFORE_PACKED", 2)
     with driver_of() as made:
-        made.CUkernel = lambda handle: (handle,)
+        made.CUfunction = lambda handle: (handle,)
         yield made
 
 
@@ -43,7 +43,11 @@ class Launches:
         handle = SimpleNamespace(handle=7)
         device = SimpleNamespace(id=0)
         self.function = SimpleNamespace(
-            name=library._entry_name, kernel=handle, handle=7, device=device, attrs=SimpleNamespace(shared=100)
+            name=library._entry_name,
+            kernel=handle,
+            handle=7,
+            device=device,
+            attrs=SimpleNamespace(shared=100, maxthreads=1024),
         )
         library.get_cufunc = lambda: self.function
         self.original = []
