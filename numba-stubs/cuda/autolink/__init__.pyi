@@ -48,6 +48,7 @@ __all__ = [
     "bind",
     "build",
     "by_reference",
+    "by_value",
     "cache",
     "current_target",
     "cxx_type",
@@ -106,6 +107,10 @@ class _Exact:
 
 class _ByReference:
     numba_type: Any
+
+class _ByValue: ...
+
+by_value: _ByValue
 
 def exact(numba_type: Any) -> _Exact: ...
 def by_reference(numba_type: Any) -> _ByReference: ...
