@@ -55,8 +55,10 @@ __all__ = [
     "deactivate",
     "device_method",
     "exact",
+    "mdspan",
     "report",
     "save",
+    "span",
     "symbol",
     "testing",
     "write_header",
@@ -108,6 +110,12 @@ class _Exact:
 class _ByReference:
     numba_type: Any
 
+class _ArrayView:
+    name: str
+
+span: _ArrayView
+mdspan: _ArrayView
+
 class _ByValue: ...
 
 by_value: _ByValue
@@ -140,7 +148,7 @@ class _DeviceMethod:
     def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod: ...
 
 def device_method(function: Callable[..., Extern]) -> _DeviceMethod: ...
-def cxx_type(numba_type: Any) -> str: ...
+def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
 # Code

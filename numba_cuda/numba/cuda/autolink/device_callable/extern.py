@@ -12,12 +12,13 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 
+from .array_views import ArrayView
 from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
 from .c_structs import is_struct, struct_ctype
 from .conversions import ByReference, ByValue, Exact, check_exact, check_pointee, reference
 
 _POINTERS = (types.CPointer, types.RawPointer)
-_WAYS = (Exact, ByReference, ByValue)
+_WAYS = (Exact, ByReference, ByValue, ArrayView)
 _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
@@ -39,9 +40,10 @@ class Extern:
         or their names, that the arguments are converted to first, or ``None``: ``args={"n": "int32", "x": None}``.
         Converted to ``types.voidptr``, an array, record or tuple is passed as its address, whatever its layout, and so
         it is for ``types.CPointer(T)`` if its elements are ``T``. `exact` and `by_reference` convert numbers in other
-        ways, and `by_value` passes a record or tuple as a struct. Without ``args``, all arguments that C has types for
-        are passed in order: numbers by value; contiguous arrays (C or Fortran order), records and tuples as a pointer
-        to their data; ``None`` as a null pointer. Dtypes, functions, strings and other objects are not passed.
+        ways, `by_value` passes a record or tuple as a struct, and `span` and `mdspan` pass an array as such a view.
+        Without ``args``, all arguments that C has types for are passed in order: numbers by value; contiguous arrays (C
+        or Fortran order), records and tuples as a pointer to their data; ``None`` as a null pointer. Dtypes, functions,
+        strings and other objects are not passed.
     cooperative : bool, optional
         Whether the function synchronises the grid (``cooperative_groups::this_grid().sync()``): kernels that call it
         are launched cooperatively, as with ``cuda.cg.this_grid()``, all blocks running at once.
@@ -178,6 +180,8 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
         if typing_context.can_convert(given, converted) is None:
             raise CABIError(f"argument {name!r}: {given} cannot be converted to {converted}")
         return converted, c_type
+    if isinstance(target, ArrayView):
+        return source, _named_in_errors(name, target.ctype, source)
     if isinstance(target, ByValue):
         if is_struct(source):
             return source, _named_in_errors(name, struct_ctype, source)

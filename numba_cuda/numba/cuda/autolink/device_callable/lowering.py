@@ -23,12 +23,14 @@ from numba.cuda.core.errors import LoweringError
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
 from ..compilation import compilation
+from .array_views import ArrayView
 from .attributes import attribute
 from .c_abi import CType, memory_layout
 from .c_values import BYTE, POINTER, from_c, llvm_type, to_c
 from .extern import Passed, Prototype
 from .numba_types import DeviceCallableType
 from .record_values import result_type, store
+from .view_lowering import view
 
 
 @lower_builtin(DeviceCallableType, types.VarArg(types.Any))
@@ -93,6 +95,8 @@ def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType
 
 def _to_c(context: Any, builder: Any, arg: Passed, given: Any, value: Any) -> Any:
     numba_type = arg.numba_type
+    if isinstance(arg.asked_for, ArrayView):
+        return view(context, builder, arg.asked_for, numba_type, value)
     value = context.cast(builder, value, given, numba_type)
     if arg.c_type.kind == "pointer":
         return _pointer(context, builder, numba_type, value)
