@@ -128,11 +128,13 @@ def test_what_has_no_view(array, view, message):
 @pytest.mark.parametrize("lto", [True, False])
 def test_have_the_elements_of_the_array(lto):
     matrix = np.arange(12, dtype=np.float32).reshape(3, 4)
-    strided = np.arange(48, dtype=np.float32).reshape(6, 8)[::2, 1::2]
+    whole = np.arange(48, dtype=np.float32).reshape(6, 8)
+    strided = whole[::2, 1::2]
     f_order = np.asfortranarray(matrix)
     result = np.zeros(7, np.float32)
     jitted = functools.partial(cuda.jit, lto=lto)(SIGNATURE)(kernel)
-    jitted[1, 1](*map(cuda.to_device, (matrix[0].copy(), matrix, f_order)), cuda.to_device(strided), result)
+    arrays = [cuda.to_device(each) for each in (matrix[0].copy(), matrix, f_order)]
+    jitted[1, 1](*arrays, cuda.to_device(whole)[::2, 1::2], result)
     sizes = 3 * 1000 + 4 * 10000
     expected = [3 + 4000, matrix[1, 2] + sizes, f_order[1, 2] + sizes, strided[1, 2] + sizes]
     expected += [strided[::-1, ::2][1, 1] + 3000 + 20000, matrix.T[2, 1] + 4000 + 30000, 3 + 4000]
