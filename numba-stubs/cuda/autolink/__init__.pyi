@@ -48,14 +48,17 @@ __all__ = [
     "bind",
     "build",
     "by_reference",
+    "by_value",
     "cache",
     "current_target",
     "cxx_type",
     "deactivate",
     "device_method",
     "exact",
+    "mdspan",
     "report",
     "save",
+    "span",
     "symbol",
     "testing",
     "write_header",
@@ -107,6 +110,16 @@ class _Exact:
 class _ByReference:
     numba_type: Any
 
+class _ArrayView:
+    name: str
+
+span: _ArrayView
+mdspan: _ArrayView
+
+class _ByValue: ...
+
+by_value: _ByValue
+
 def exact(numba_type: Any) -> _Exact: ...
 def by_reference(numba_type: Any) -> _ByReference: ...
 
@@ -135,7 +148,7 @@ class _DeviceMethod:
     def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod: ...
 
 def device_method(function: Callable[..., Extern]) -> _DeviceMethod: ...
-def cxx_type(numba_type: Any) -> str: ...
+def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
 # Code

@@ -8,7 +8,7 @@ Public names:
 
 - `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`, `symbol`: a base class for objects that have no Numba typing.
-- `exact`, `by_reference`: how the arguments of such an object are passed, besides Numba types.
+- `exact`, `by_reference`, `by_value`, `span`, `mdspan`: how arguments of such an object are passed, besides types.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
@@ -66,7 +66,8 @@ _NAMES = {
     "autolink.compilation": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
-    "autolink.device_callable.conversions": ("by_reference", "exact"),
+    "autolink.device_callable.array_views": ("mdspan", "span"),
+    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact"),
     "autolink.device_callable.extern": ("Extern",),
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
     "autolink.device_callable.symbol_names": ("symbol",),

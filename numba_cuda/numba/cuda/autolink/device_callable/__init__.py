@@ -6,7 +6,12 @@
 ``extern``                `Extern`: the C function that a call stands for
 ``symbol_names``          `symbol`: C identifiers by content
 ``c_abi``                 C types and layouts of Numba types; `cxx_type`
-``conversions``           how the ``args`` of an `Extern` ask for arguments: `exact`, `by_reference`
+``array_views``           `span` and `mdspan`: arrays as views of C++
+``view_lowering``         LLVM IR that makes these views
+``c_structs``             how C sees records and tuples by value
+``c_values``              the LLVM types of C's values, and the values in them
+``record_values``         the tuples that structs are in kernels
+``conversions``           how the ``args`` of an `Extern` ask for arguments: `exact`, `by_reference`, `by_value`
 ``arguments``             binds the arguments of a call to parameters
 ``numba_types``           the Numba types of objects and methods, and the typing of their calls
 ``attributes``            attributes of objects as constants in kernels

@@ -92,7 +92,8 @@ def _without_literals(argument: Any) -> Any:
     if isinstance(argument, (types.IntegerLiteral, types.BooleanLiteral)):
         return types.unliteral(argument)
     if isinstance(argument, (types.Tuple, types.UniTuple)):
-        return types.Tuple([_without_literals(element) for element in argument])
+        elements = tuple(_without_literals(element) for element in argument)
+        return argument if elements == tuple(argument) else types.Tuple(elements)
     return argument
 
 

@@ -51,7 +51,7 @@ def pointer_to(cxx: str) -> CType:
     return CType(f"{cxx}*", "pointer", 8, 8, pointee)
 
 
-def cxx_type(numba_type: Any) -> str:
+def cxx_type(numba_type: Any, view: Any = None) -> str:
     """Return the CUDA C++ type of a parameter or a result of a Numba type.
 
     Numbers are passed by value: ``float32`` is ``float``, ``int64`` ``long long``, ``complex64`` ``float2``,
@@ -60,10 +60,15 @@ def cxx_type(numba_type: Any) -> str:
     ``void*`` and other tuples ``const void*``: the C++ code declares the struct. ``None`` is ``void``; as an argument
     it is a null pointer, whatever pointer the C++ code declares.
 
+    With a *view*, `autolink.span` or `autolink.mdspan`, the result is the type of a parameter that takes an array as
+    this view: ``cuda::std::span<float>``, ``const cuda::std::mdspan<float, cuda::std::dextents<long long, 2>,
+    cuda::std::layout_right>&``.
+
     *numba_type* may also be the type's name as in signatures (``"float32"``), or a NumPy dtype or scalar class. Raises
     `CABIError` if C has no type for it: a strided array, an unaligned record, a dtype, a function, any other object.
     """
-    return ctype(numba_type_of(numba_type)).cxx
+    described = ctype if view is None else view.ctype
+    return str(described(numba_type_of(numba_type)).cxx)
 
 
 def numba_type_named(name: str) -> Any:

@@ -36,6 +36,19 @@ class ByReference:
         return f"autolink.by_reference({self.numba_type})"
 
 
+@dataclass(frozen=True)
+class ByValue:
+    """A record or a tuple as a struct by value."""
+
+    def __repr__(self) -> str:
+        return "autolink.by_value"
+
+
+by_value = ByValue()
+"""Passes a record or a tuple as a struct by value, in the ``args`` of an `Extern`: ``args={"p": autolink.by_value}``.
+The C++ struct is trivially copyable and has the same layout. Numbers are passed by value in any case."""
+
+
 def exact(numba_type: Any) -> Exact:
     """Convert a number only to a type that has its value, for the ``args`` of an `Extern`.
 

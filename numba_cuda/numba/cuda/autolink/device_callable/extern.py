@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 
+from .array_views import ArrayView
 from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
-from .conversions import ByReference, Exact, check_exact, check_pointee, reference
+from .c_structs import is_struct, struct_ctype
+from .conversions import ByReference, ByValue, Exact, check_exact, check_pointee, reference
 
 _POINTERS = (types.CPointer, types.RawPointer)
+_WAYS = (Exact, ByReference, ByValue, ArrayView)
 _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
@@ -30,15 +33,17 @@ class Extern:
         name: ``f"block_sum_{x}"``, or the element type of an array: ``f"fft_{x.dtype}"``.
     returns : Numba type, its name as in signatures, or NumPy dtype or scalar class, optional
         What it returns: a number (``x``, ``"float32"``, ``np.float32``), a pointer (``types.CPointer(...)``,
-        ``types.voidptr``), or nothing (the default).
+        ``types.voidptr``), a struct by value of the layout of a tuple or a record, or nothing (the default). In the
+        kernel a struct is a tuple, with the names of the record's fields.
     args : iterable of str, or mapping of str to Numba types, optional
         The names of the parameters whose arguments are passed, in order. The values of a mapping are the Numba types,
         or their names, that the arguments are converted to first, or ``None``: ``args={"n": "int32", "x": None}``.
         Converted to ``types.voidptr``, an array, record or tuple is passed as its address, whatever its layout, and so
         it is for ``types.CPointer(T)`` if its elements are ``T``. `exact` and `by_reference` convert numbers in other
-        ways. Without ``args``, all arguments that C has types for are passed in order: numbers by value; contiguous
-        arrays (C or Fortran order), records and tuples as a pointer to their data; ``None`` as a null pointer. Dtypes,
-        functions, strings and other objects are not passed.
+        ways, `by_value` passes a record or tuple as a struct, and `span` and `mdspan` pass an array as such a view.
+        Without ``args``, all arguments that C has types for are passed in order: numbers by value; contiguous arrays (C
+        or Fortran order), records and tuples as a pointer to their data; ``None`` as a null pointer. Dtypes, functions,
+        strings and other objects are not passed.
     cooperative : bool, optional
         Whether the function synchronises the grid (``cooperative_groups::this_grid().sync()``): kernels that call it
         are launched cooperatively, as with ``cuda.cg.this_grid()``, all blocks running at once.
@@ -80,11 +85,14 @@ def _returnable(returns: Any) -> Any:
         numba_type = numba_type_of(returns)
     except CABIError as error:
         raise CABIError(f"Extern's returns: {error}") from None
+    if is_struct(numba_type):
+        struct_ctype(numba_type)
+        return numba_type
     c_type = ctype(numba_type)
     if c_type.kind == "pointer" and not isinstance(numba_type, _POINTERS):
         raise CABIError(
-            f"Extern cannot return {numba_type}: C returns numbers and pointers\n  what to do: let the function write"
-            " into an array that it is given"
+            f"Extern cannot return {numba_type}: C returns numbers, pointers and structs\n"
+            "  what to do: let the function write into an array that it is given"
         )
     return numba_type
 
@@ -99,7 +107,7 @@ def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, A
     for name, target in named:
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
-        yield name, target if target is None or isinstance(target, (Exact, ByReference)) else numba_type_of(target)
+        yield name, target if target is None or isinstance(target, _WAYS) else numba_type_of(target)
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ class Prototype:
     @property
     def return_ctype(self) -> CType:
         """How C sees the result."""
-        return ctype(self.returns)
+        return struct_ctype(self.returns) if is_struct(self.returns) else ctype(self.returns)
 
     @property
     def c_prototype(self) -> CPrototype:
@@ -172,6 +180,16 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
         if typing_context.can_convert(given, converted) is None:
             raise CABIError(f"argument {name!r}: {given} cannot be converted to {converted}")
         return converted, c_type
+    if isinstance(target, ArrayView):
+        return source, _named_in_errors(name, target.ctype, source)
+    if isinstance(target, ByValue):
+        if is_struct(source):
+            return source, _named_in_errors(name, struct_ctype, source)
+        if not isinstance(source, (types.Number, types.Boolean, types.EnumMember)):
+            raise CABIError(
+                f"argument {name!r}: {given} cannot be passed by value: it is not a record, tuple or number"
+            )
+        target = None
     if isinstance(target, Exact):
         target = target.numba_type
     if target is not None and target != source:
@@ -184,7 +202,11 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
         return None
     if source == types.none:
         return source, pointer_to("void")
+    return source, _named_in_errors(name, ctype, source)
+
+
+def _named_in_errors(name: str, describe: Callable[[Any], CType], numba_type: Any) -> CType:
     try:
-        return source, ctype(source)
+        return describe(numba_type)
     except CABIError as error:
         raise CABIError(f"argument {name!r}: {error}") from None

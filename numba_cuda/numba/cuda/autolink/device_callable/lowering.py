@@ -23,25 +23,14 @@ from numba.cuda.core.errors import LoweringError
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
 from ..compilation import compilation
+from .array_views import ArrayView
 from .attributes import attribute
 from .c_abi import CType, memory_layout
+from .c_values import BYTE, POINTER, from_c, llvm_type, to_c
 from .extern import Passed, Prototype
 from .numba_types import DeviceCallableType
-
-_BYTE = llvm.IntType(8)
-_POINTER = _BYTE.as_pointer()
-_POINTEES = {
-    "bool": _BYTE,
-    "float": llvm.FloatType(),
-    "double": llvm.DoubleType(),
-    **{name: llvm.IntType(bits) for name, bits in (("short", 16), ("int", 32), ("long long", 64))},
-}
-_STRUCTS = {
-    "float2": (llvm.FloatType(), llvm.FloatType()),
-    "double2": (llvm.DoubleType(), llvm.DoubleType()),
-    "__half": (llvm.IntType(16),),
-    "__nv_bfloat16": (llvm.IntType(16),),
-}
+from .record_values import result_type, store
+from .view_lowering import view
 
 
 @lower_builtin(DeviceCallableType, types.VarArg(types.Any))
@@ -57,17 +46,18 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
         in_progress.prototypes.append((c_function.symbol, c_function.c_prototype))
     function = _declared(builder, c_function, loc)
     passed = []
-    for arg, llvm_type in zip(c_function.args, function.type.pointee.args, strict=True):
+    for arg, expected in zip(c_function.args, function.type.pointee.args, strict=True):
         value = _to_c(context, builder, arg, argtypes[arg.index], values[arg.index])
-        passed.append(builder.bitcast(value, llvm_type) if isinstance(llvm_type, llvm.PointerType) else value)
-    return _from_c(context, builder, c_function, builder.call(function, passed))
+        passed.append(builder.bitcast(value, expected) if isinstance(expected, llvm.PointerType) else value)
+    returned = builder.call(function, passed)
+    return from_c(context, builder, c_function.return_ctype, result_type(c_function.returns), returned)
 
 
 def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
     module, returns = builder.module, c_function.return_ctype
     c_types = [arg.c_type for arg in c_function.args]
     typed_pointers = any(c_type.kind == "struct" for c_type in (returns, *c_types))
-    returned, *taken = (_llvm_type(module, c_type, typed_pointers) for c_type in (returns, *c_types))
+    returned, *taken = (llvm_type(module, c_type, typed_pointers) for c_type in (returns, *c_types))
     function_type = llvm.FunctionType(returned, taken)
     function = module.globals.get(c_function.symbol)
     if function is None:
@@ -91,28 +81,7 @@ def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
 
 def _with_untyped_pointers(function_type: Any) -> list[Any]:
     parts = (function_type.return_type, *function_type.args)
-    return [_POINTER if isinstance(each, llvm.PointerType) else each for each in parts]
-
-
-def _llvm_type(module: Any, c_type: CType, typed_pointers: bool = False) -> Any:
-    if c_type.kind == "pointer" and typed_pointers:
-        pointee = c_type.cxx.removesuffix("*").removeprefix("const ").removeprefix("unsigned ").removeprefix("signed ")
-        if pointee in _STRUCTS:
-            return _llvm_type(module, CType(pointee, "struct", 0, 0)).as_pointer()
-        return _POINTEES.get(pointee, _BYTE).as_pointer()
-    if c_type.kind == "struct":
-        # In a context of the module's own: all types of a context are printed with every module in it.
-        if module.context is llvm.context.global_context:
-            module.context = llvm.Context()
-        struct = module.context.get_identified_type(f"struct.{c_type.cxx}")
-        if struct.is_opaque:
-            struct.set_body(*_STRUCTS[c_type.cxx])
-        return struct
-    if c_type.kind == "float":
-        return llvm.FloatType() if c_type.size == 4 else llvm.DoubleType()
-    if c_type.kind == "void":
-        return llvm.VoidType()
-    return _POINTER if c_type.kind == "pointer" else llvm.IntType(8 * c_type.size)
+    return [POINTER if isinstance(each, llvm.PointerType) else each for each in parts]
 
 
 def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType) -> None:
@@ -125,71 +94,36 @@ def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType
 
 
 def _to_c(context: Any, builder: Any, arg: Passed, given: Any, value: Any) -> Any:
-    kind, numba_type = arg.c_type.kind, arg.numba_type
+    numba_type = arg.numba_type
+    if isinstance(arg.asked_for, ArrayView):
+        return view(context, builder, arg.asked_for, numba_type, value)
     value = context.cast(builder, value, given, numba_type)
-    if kind == "pointer":
+    if arg.c_type.kind == "pointer":
         return _pointer(context, builder, numba_type, value)
-    if kind == "bool":
-        return builder.zext(value, _BYTE)
-    if kind == "struct":
-        parts = [value] if isinstance(value.type, llvm.IntType) else cgutils.unpack_tuple(builder, value)
-        return _filled(builder, _llvm_type(builder.module, arg.c_type), parts)
-    return value
-
-
-def _from_c(context: Any, builder: Any, c_function: Prototype, result: Any) -> Any:
-    kind, numba_type = c_function.return_ctype.kind, c_function.returns
-    if kind == "void":
-        return context.get_dummy_value()
-    if kind == "bool":
-        return builder.icmp_unsigned("!=", result, result.type(0))
-    if kind == "struct":
-        parts = cgutils.unpack_tuple(builder, result)
-        value_type = context.get_value_type(numba_type)
-        return parts[0] if isinstance(value_type, llvm.IntType) else _filled(builder, value_type, parts)
-    return builder.bitcast(result, context.get_value_type(numba_type)) if kind == "pointer" else result
-
-
-def _filled(builder: Any, struct_type: Any, parts: Sequence[Any]) -> Any:
-    struct = llvm.Constant(struct_type, llvm.Undefined)
-    for index, part in enumerate(parts):
-        struct = builder.insert_value(struct, part, index)
-    return struct
+    return to_c(builder, arg.c_type, numba_type, value)
 
 
 def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
     if numba_type == types.none:
-        return _POINTER(None)
+        return POINTER(None)
     if isinstance(numba_type, (types.Number, types.Boolean)):
         data = context.get_value_as_data(builder, numba_type, value)
         memory = cgutils.alloca_once(builder, data.type)
         memory.align = memory_layout(numba_type).align
         builder.store(data, memory, align=memory.align)
-        return builder.bitcast(memory, _POINTER)
+        return builder.bitcast(memory, POINTER)
     if isinstance(numba_type, types.Array):
         value = context.make_array(numba_type)(context, builder, value).data
     elif isinstance(numba_type, types.BaseTuple):
         layout = memory_layout(numba_type)
-        memory = cgutils.alloca_once(builder, llvm.ArrayType(_BYTE, layout.size))
+        memory = cgutils.alloca_once(builder, llvm.ArrayType(BYTE, layout.size))
         memory.align = layout.align
-        address = builder.bitcast(memory, _POINTER)
-        _store(context, builder, numba_type, value, address)
+        address = builder.bitcast(memory, POINTER)
+        store(context, builder, numba_type, value, address)
         return address
     if value.type.addrspace:
         value = builder.addrspacecast(value, value.type.pointee.as_pointer())
-    return builder.bitcast(value, _POINTER)
-
-
-def _store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any) -> None:
-    layout = memory_layout(numba_type)
-    if isinstance(numba_type, types.BaseTuple):
-        elements = cgutils.unpack_tuple(builder, value)
-        for element_type, element, offset in zip(numba_type.types, elements, layout.offsets, strict=True):
-            place = builder.gep(address, [llvm.Constant(llvm.IntType(32), offset)])
-            _store(context, builder, element_type, element, place)
-    else:
-        data = context.get_value_as_data(builder, numba_type, value)
-        builder.store(data, builder.bitcast(address, data.type.as_pointer()), align=layout.align)
+    return builder.bitcast(value, POINTER)
 
 
 @lower_getattr_generic(DeviceCallableType)

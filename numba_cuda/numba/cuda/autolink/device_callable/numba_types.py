@@ -24,6 +24,7 @@ from .arguments import ArgumentError, CallArguments
 from .c_abi import CABIError
 from .extern import Extern, Prototype, check_values, prototype
 from .objects import BoundDeviceMethod, DeviceCallable, type_name
+from .record_values import result_type
 
 _numbers = itertools.count()
 # The types of the objects that still live.
@@ -138,7 +139,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
             c_function = prototype(extern, arguments.named, context)
         except TypeError as error:
             raise self._error(str(error), argtypes) from None
-        return Signature(extern.returns, arguments.types, recvr=self, pysig=arguments.pysig), c_function
+        return Signature(result_type(extern.returns), arguments.types, recvr=self, pysig=arguments.pysig), c_function
 
     def _error(self, diagnosis: str, *details: str) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""

@@ -59,6 +59,12 @@ class Other:
         return "other.cu"
 
 
+ways = {"n": autolink.exact("int32"), "x": autolink.by_reference(np.float32), "a": autolink.mdspan, "b": autolink.span}
+extern = autolink.Extern(autolink.symbol("f", 3, types.int8), returns=np.dtype("f4, i4"), args=ways)
+by_value = autolink.Extern("f", args={"p": autolink.by_value})
+view: str = autolink.cxx_type(types.float32[:, :], autolink.mdspan)
+source = autolink.CUDASource.from_file("scale.cu", include_paths=["include"], defines={"N": 3})
+path: str | None = autolink.CUDASource(Path("scale.cu")).path
 scale = Scale(2)
 linked: autolink.SupportsLink = Other()
 called: autolink.SupportsCall = scale
