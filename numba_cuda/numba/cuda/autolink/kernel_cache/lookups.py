@@ -61,8 +61,9 @@ def _named(function: pytypes.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _functions(value: Any) -> Iterator[pytypes.FunctionType]:
-    """Yield the function that *value* is or wraps, or the methods of the class that it is."""
-    for each in vars(value).values() if isinstance(value, type) else (value,):
+    """Yield the function that *value* is or wraps, and the methods of the class that it is, or of its class."""
+    cls = value if isinstance(value, type) else type(value)
+    for each in (value, *(vars(cls).values() if origin_of(cls.__module__) is None else ())):
         for attribute in ("py_func", "__func__", "__wrapped__"):
             each = getattr(each, attribute, each)
         if isinstance(each, pytypes.FunctionType):

@@ -66,6 +66,26 @@ CHANGES = {
         add = Add(3)
         """,
     ),
+    "the docstring of a class whose hook reads it": (
+        """
+        class Add(Add):
+            "1"
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code("add", self.__doc__))
+            def __numba_cuda_link_key__(self, x):
+                return 0
+        add = Add(3)
+        """,
+        """
+        class Add(Add):
+            "2"
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code("add", self.__doc__))
+            def __numba_cuda_link_key__(self, x):
+                return 0
+        add = Add(3)
+        """,
+    ),
     "a parameter in a container": ("add = Add(3, sizes=[1, 2])", "add = Add(3, sizes=[1, 3])"),
     "a parameter of a parameter": ("add = Add(3, other=Add(5))", "add = Add(3, other=Add(6))"),
     "a parameter that is an array": ("add = Add(3, a=np.zeros(4))", "add = Add(3, a=np.ones(4))"),
@@ -851,23 +871,106 @@ def test_verify_mode_builds_again_what_is_cached_and_compares(program):
     def more(x): pass
     @overload(more, target="cuda")
     def ol_more(x):
-        import os
-        amount = int(os.environ["AMOUNT"])
+        import logging
+        amount = logging.getLogger("amount").level
         return lambda x: x + amount
     """
     (program.folder / "hidden.py").write_text(textwrap.dedent(hidden))
     kernels = KERNEL.replace("add(x[1])", "more(add(x[1]))") + "from hidden import more\n"
     program.write(parts, kernels)
-    verify = "os.environ.update(NUMBA_CUDA_AUTOLINK_CACHE='verify', AMOUNT='5')"
-    plain = "os.environ['AMOUNT'] = '5'"
+    plain = "import logging; logging.getLogger('amount').setLevel(5)"
+    verify = f"{plain}; os.environ['NUMBA_CUDA_AUTOLINK_CACHE'] = 'verify'"
     assert program.run(before=plain).status == "built"
     assert program.run(before=verify).status == "built"
     assert program.run(before=plain).status == "loaded"
-    # Nothing sees that an overload depends on the environment.
+    # Nothing sees that an overload depends on the level of a logger.
     with pytest.raises(
         AssertionError, match="CacheMismatchError: kernel 'kernel' from disk differs from what is built"
     ):
         program.run(before=verify.replace("5", "6"))
+
+
+def test_which_arguments_are_literals_counts(program):
+    parts = """
+    class Add(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x, by):
+            return autolink.Extern("add", returns=types.int32, args=["x"])
+        def __numba_cuda_link__(self, x, by):
+            return autolink.CUDASource(code("add", getattr(by, "literal_value", 55)))
+        def __numba_cuda_link_key__(self, x, by):
+            return 0
+    add = Add()
+    """
+    for text in (parts, parts.replace("call__(self, x, by)", "call__(self, x, by: types.Literal)")):
+        program.write(text, KERNEL.replace("add(x[1])", "add(x[1], 7)"))
+        assert [program.run().status, program.run().status] == ["built", "loaded"]
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [
+        'int(os.environ["AMOUNT"])',
+        'int(open(os.path.dirname(__file__) + "/amount").read())',
+        'int(pathlib.Path(__file__).with_name("amount").read_text())',
+        'getattr(settings, "AMO" + "UNT")',
+        'operator.attrgetter("AMO" + "UNT")(settings)',
+        'vars(settings)["AMO" + "UNT"]',
+        'globals()["AMO" + "UNT"]',
+        'eval("AMO" + "UNT")',
+        'sys.modules["settings"].AMOUNT',
+        'importlib.import_module("settings").AMOUNT',
+        "helper()",
+        "Helper().amount()",
+    ],
+)
+def test_a_kernel_is_not_cached_whose_overload_looks_up_what_its_code_does_not_name(program, amount):
+    looks_up = """
+    import importlib, operator, os, pathlib, sys
+    from numba.cuda.extending import overload
+    import settings
+    def helper(): return int(os.environ["AMOUNT"])
+    class Helper:
+        def amount(self): return int(os.environ["AMOUNT"])
+    def more(x): pass
+    @overload(more, target="cuda")
+    def ol_more(x):
+        amount = EXPRESSION
+        return lambda x: x + amount
+    """
+    (program.folder / "settings.py").write_text("AMOUNT = 3\n")
+    (program.folder / "amount").write_text("3")
+    text = "AMOUNT = 3\n" + textwrap.dedent(looks_up).replace("EXPRESSION", amount)
+    (program.folder / "looks_up.py").write_text(text)
+    program.write("add = Add(3)", KERNEL.replace("add(x[1])", "more(add(x[1]))") + "from looks_up import more\n")
+    for _ in range(2):
+        run = program.run(before="os.environ['AMOUNT'] = '3'")
+        assert run.status == "built"
+    assert "while a kernel is compiled" in run.log
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["def __getattr__(name):\n    if name == 'N': return NUMBER\n    raise AttributeError(name)",
+     "import sys, types\nclass Module(types.ModuleType):\n    N = property(lambda self: NUMBER)\n"
+     "sys.modules[__name__].__class__ = Module"],
+    ids=["__getattr__", "a property"],
+)  # fmt: skip
+@pytest.mark.parametrize("user", ["x[0] = add(x[1]) + lazy.N", "x[0] = f(add(x[1]))"], ids=["a kernel", "a function"])
+def test_attributes_that_a_module_makes_when_asked_count(program, module, user):
+    kernels = """
+    from numba import cuda
+    from parts import *
+    import lazy
+    @cuda.jit(device=True)
+    def f(x): return x + lazy.N
+    @cuda.jit(cache=True)
+    def kernel(x):
+        USER
+    """
+    program.write("add = Add(3)", kernels.replace("USER", user))
+    for number in ("1", "2"):
+        (program.folder / "lazy.py").write_text(module.replace("NUMBER", number))
+        assert [program.run().status, program.run().status] == ["built", "loaded"]
 
 
 # On a GPU
