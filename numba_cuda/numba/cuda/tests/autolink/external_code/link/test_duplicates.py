@@ -56,6 +56,12 @@ def test_in_ltoir_and_code_that_can_be_read(other):
     assert {found.first, found.second} == set(parts[1:])
 
 
+def test_a_name_that_no_symbol_can_have_is_no_duplicate():
+    damaged = Part(kinds.PTX, part("ptx", "f").code.replace(b" f(", b" 4294967297("), "damaged")
+    assert b"4294967297(" in damaged.code
+    assert find_duplicate([part("ltoir", "a"), damaged], (), ARCH) is None
+
+
 @pytest.mark.parametrize("count", [2, 8])
 def test_any_number_of_ltoir_modules_takes_one_link(count, links):
     parts = [part("ptx", "f"), *(part("ltoir", f"g{number}") for number in range(count))]
