@@ -94,7 +94,9 @@ def write(path: str | os.PathLike[str], kernels: Mapping[str, Sequence[Signature
         at += len(content)
     digest = hashlib.sha256(index + table).digest()
     header = _HEADER.pack(_MAGIC, _VERSION, len(blocks), len(index), digest)
-    target = os.path.abspath(os.fspath(path))
+    target = os.path.realpath(os.fsdecode(path))
+    if os.path.lexists(target) and not os.path.isfile(target):
+        raise KernelFileError(f"{path} is not a file\n  what to do: write the kernels to another path")
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -209,6 +209,8 @@ def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
             images.append(image_of(linked, linked.launch_facts, parameters))
         except FinishedKernelError as error:
             raise FinishedKernelError(f"kernel {name!r} cannot be in a header: {error}") from error.__cause__
+    if len({linked.cc for linked in kernels}) < len(kernels):
+        raise FinishedKernelError("a header has one cubin for each architecture, and two are for the same")
     places = placed(parameters, images[0].layout)
     if places is None or any(image.layout != images[0].layout for image in images):
         raise FinishedKernelError(f"the architectures of kernel {name!r} take their parameters at different offsets")

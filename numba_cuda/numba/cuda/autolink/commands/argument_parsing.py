@@ -35,6 +35,7 @@ def add_kernel(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--sig",
         metavar="SIGNATURE",
+        action=_Once,
         required=required,
         help="the types of its arguments, as cuda.jit takes them: 'void(float32[::1], int32)'",
     )
@@ -45,6 +46,15 @@ def add_kernel(parser: argparse.ArgumentParser, *, required: bool) -> None:
         metavar="9.0[,10.0]",
         help="compute capabilities" + ("" if required else " (default: the GPU's)"),
     )
+
+
+class _Once(argparse.Action):
+    """An option that is given once: a second one is an error, where argparse would forget the first."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"argument {option_string}: given twice; one call builds one signature")
+        setattr(namespace, self.dest, values)
 
 
 def _compute_capabilities(text: str) -> list[ComputeCapability]:

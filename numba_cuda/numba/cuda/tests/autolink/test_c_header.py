@@ -199,6 +199,7 @@ def test_what_a_c_program_cannot_have_is_refused(built, tmp_path):
     refused("'int' is not a name in C", autolink.build(fails, **how, entry_name="int"))
     refused("of one kernel with one signature", built[0], autolink.build(fails, **how))
     refused("of one kernel with one signature", autolink.build(fails, **how, output="ptx"))
+    refused("two are for the same", built[0], built[0])
     refused("raises .*exceptions", autolink.build(fails, **how, debug=True, opt=False))
     refused("has callbacks", autolink.build(called_back(), **how))
 

@@ -280,6 +280,13 @@ def test_help_has_examples(capsys):
         assert f"numba-cuda-autolink {command} mykernels.py:" in capsys.readouterr().out
 
 
+def test_a_second_signature_is_an_error(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["build", "f.py:k", "--sig", "void(int32)", "--sig", "void(int64)", "--cc", "9.0", "-o", "x.kernels"])
+    assert end.value.code == 2
+    assert "argument --sig: given twice" in capsys.readouterr().err
+
+
 # The doctor
 
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import random
+import stat
 import struct
 import sys
 
@@ -82,6 +83,17 @@ def test_writing_replaces_the_file_as_a_whole(path, monkeypatch):
         write(path, new=[signature()])
     assert KernelFile(path).names == ("old",)
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_what_is_no_file_is_not_replaced_and_a_link_is_followed(path):
+    fifo, link = path.parent / "fifo", path.parent / "link"
+    os.mkfifo(fifo)
+    with pytest.raises(KernelFileError, match="is not a file"):
+        write(fifo, new=[signature()])
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    link.symlink_to(path)
+    write(link, new=[signature()])
+    assert link.is_symlink() and KernelFile(path).names == ("new",)
 
 
 def test_it_is_readable_as_other_files_are(path):
