@@ -20,7 +20,6 @@ from .errors import LinkError, link_error
 from .parts import LinkJob, Part
 from .trial import TrialError, run_trials
 
-_SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
 _TWICE = re.compile(r"Multiple definition of '([^']+)'")
 
@@ -83,7 +82,7 @@ def find_duplicate(
     modules = [part for part in parts if part.kind is kinds.LTO_IR]
     if not modules or not defined:
         return None
-    others = probes.definitions_of(tuple(sorted(filter(_SYMBOL.fullmatch, defined))), arch)
+    others = probes.definitions_of(tuple(sorted(defined)), arch)
     found = probes.duplicate_in_ltoir([others, *(part.code for part in modules)], arch, isolated=isolated)
     if found is None or found not in defined:
         return None

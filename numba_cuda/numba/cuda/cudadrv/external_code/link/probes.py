@@ -18,6 +18,7 @@ from ..inputs.link_input import LinkInput, LinkInputError
 from .trial import Linkable, Outcome, TrialError, link_here, link_in_helper, options_for, run_trials
 
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
+_SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses
 _STOP = ("numba_cuda_autolink_stop",)
 
 
@@ -103,7 +104,8 @@ def _module(names: tuple[str, ...], arch: str, *, is_kernel: bool = True, as_ptx
     from numba.cuda.descriptor import cuda_target
 
     module = cuda_target.target_context.create_module("probe")
-    functions = [ir.Function(module, ir.FunctionType(ir.VoidType(), ()), name) for name in names]
+    possible = filter(_SYMBOL.fullmatch, names)
+    functions = [ir.Function(module, ir.FunctionType(ir.VoidType(), ()), name) for name in possible]
     if is_kernel:
         address = ir.IntType(8).as_pointer()
         kernel = ir.Function(
