@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .errors import LaunchError, called_at
 
+SHARED_WITHOUT_ASKING = 48 << 10  # bytes of shared memory that each kernel may use
 _NO_CONTEXT = (201, 400, 709)  # CUDA_ERROR_INVALID_CONTEXT, INVALID_HANDLE, CONTEXT_IS_DESTROYED
 # What to do for some errors. Those of kernels are reported by a later call.
 _REMEDIES = dict.fromkeys(

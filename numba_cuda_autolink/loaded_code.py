@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-from .driver import Device, bindings, called
+from .driver import SHARED_WITHOUT_ASKING, Device, bindings, called
 from .errors import LaunchError, called_at
 from .parameters import Leaf, Parameter
 from .run_source import run_maker
-
-_WITHOUT_OPT_IN = 48 << 10  # bytes of shared memory that each kernel may use without asking
 
 
 class Loaded(NamedTuple):
@@ -43,11 +41,10 @@ class ReadyCode:
         self._function = loaded.function
         self.static_shared = self._attribute("SHARED_SIZE_BYTES")
         self.most_threads = self._attribute("MAX_THREADS_PER_BLOCK")
-        self._allowed = _WITHOUT_OPT_IN - self.static_shared
+        self._allowed = SHARED_WITHOUT_ASKING - self.static_shared
         if loaded.carveout is not None:
             self._set("PREFERRED_SHARED_MEMORY_CARVEOUT", loaded.carveout)
-        size = max((leaf.offset + leaf.size for leaf in loaded.leaves), default=0)
-        self._make = run_maker(kernel, code.parameters, loaded.leaves, size)
+        self._make = run_maker(kernel, code.parameters, loaded.leaves)
         self.idle: list[Any] = []  # runs that no thread uses
         self._is_closed = False
 

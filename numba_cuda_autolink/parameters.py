@@ -93,6 +93,11 @@ def leaves(parameters: Iterable[Parameter]) -> tuple[Leaf, ...]:
     return tuple(found)
 
 
+def end_of(leaves: Iterable[Leaf]) -> int:
+    """Return where *leaves* end: the size in bytes of the parameters that are passed as them."""
+    return max((leaf.offset + leaf.size for leaf in leaves), default=0)
+
+
 def placed(parameters: Iterable[Parameter], layout: Sequence[tuple[int, int]]) -> tuple[Leaf, ...] | None:
     """Return the values that *parameters* are passed as, at the offsets of *layout*, which has offset and size of each;
     ``None`` if their sizes are others."""

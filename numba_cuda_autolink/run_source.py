@@ -20,7 +20,7 @@ from .arguments import library_of
 from .driver import Device, bindings, device_count, refused
 from .errors import LAUNCH, ArgumentError, called_at
 from .packing import Buffer, limits, writers
-from .parameters import Leaf, Parameter
+from .parameters import Leaf, Parameter, end_of
 
 _RUN = """\
 def new_run(buffer, put, device, function):
@@ -73,7 +73,7 @@ if a{n} is None or w{n}() is not a{n} or {moved}:
 """
 
 
-def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Leaf], size: int) -> Any:
+def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Leaf]) -> Any:
     """Return a function of a device and a handle of the driver, which returns a new ``run(config, arguments)``.
     Two threads must not use one run at a time."""
     api = bindings()
@@ -89,7 +89,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
     exec(_compiled(source(parameters, leaves, device_count() > 1)), names)
 
     def new_run(device: Device, function: Any) -> Any:
-        buffer = Buffer(size)
+        buffer = Buffer(end_of(leaves))
         return names["new_run"](buffer, writers(kernel, parameters, leaves, buffer, device), device, function)
 
     return new_run

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image
-from numba_cuda_autolink.parameters import Leaf, Parameter, item_size, placed, type_name
+from numba_cuda_autolink.parameters import Leaf, Parameter, end_of, item_size, placed, type_name
 
 from .finished_kernels import image_of
 from .kernel_parameters import kernel_parameters
@@ -221,7 +221,7 @@ def _text(
     name: str, signature: str, parameters: Sequence[Parameter], places: Sequence[Leaf], images: Sequence[Image]
 ) -> str:
     members = list(_members(parameters))
-    used = max((place.offset + place.size for place in places), default=0)
+    used = end_of(places)
     best_first = sorted(images, key=lambda image: image.runs_on.preference, reverse=True)
     cooperative, carveout = images[0].cooperative, images[0].carveout
     return _HEADER.format(

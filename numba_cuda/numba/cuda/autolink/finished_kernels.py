@@ -194,9 +194,4 @@ def _importable(callback: Any) -> str:
 def _versions() -> dict[str, str]:
     from .commands.doctor_command import versions
 
-    libraries = {
-        "NVRTC": toolkit.nvrtc_version(),
-        "NVVM": toolkit.nvvm_version(),
-        "nvJitLink": toolkit.nvjitlink_version(),
-    }
-    return versions() | {name: ".".join(map(str, version)) for name, version in libraries.items() if version}
+    return versions() | toolkit.version_texts()

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.driver import CudaAPIError, binding, driver
 
+from numba_cuda_autolink.driver import SHARED_WITHOUT_ASKING
+
 if TYPE_CHECKING:
     from .packed_launches import PackedLaunches
 
 _BEFORE_PACKED = 50  # launches take as long as preparing faster ones
-_WITHOUT_OPT_IN = 48 << 10  # bytes of shared memory that each kernel may use without asking
 
 
 class KernelLaunches:
@@ -39,7 +40,7 @@ class KernelLaunches:
     def _allow_shared(self, function: Any, size: int) -> None:
         """Ask the driver for *size* bytes of dynamic shared memory where that is more than it allows by itself."""
         device = function.device.id
-        if size > self._shared.get(device, _WITHOUT_OPT_IN - function.attrs.shared):
+        if size > self._shared.get(device, SHARED_WITHOUT_ASKING - function.attrs.shared):
             attribute = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             with contextlib.suppress(CudaAPIError):  # more than the device has, which the launch reports
                 driver.cuKernelSetAttribute(attribute, size, function.handle, device)

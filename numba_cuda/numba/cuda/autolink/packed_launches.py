@@ -45,7 +45,7 @@ class _OnDevice:
         self.static_shared, self.most_threads = function.attrs.shared, function.attrs.maxthreads
         self.idle: list[Any] = []  # runs that no thread uses
         self._handle = bindings().CUfunction(int(function.kernel.handle))
-        self._make = run_maker(function.name, parameters, leaves, max((x.offset + x.size for x in leaves), default=0))
+        self._make = run_maker(function.name, parameters, leaves)
         self._configurations: dict[Any, Any] = {}
 
     def new_run(self) -> Any:

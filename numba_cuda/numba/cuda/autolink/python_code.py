@@ -98,6 +98,13 @@ def globals_used(code: pytypes.CodeType) -> dict[str, None]:
     return {each.co_names[argument >> _NAME_SHIFT]: None for each, argument in _arguments(code, _LOAD_GLOBAL)}
 
 
+def closure_of(function: pytypes.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the value of each closure variable of *function* that is filled."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        with contextlib.suppress(ValueError):  # not filled yet
+            yield name, cell.cell_contents
+
+
 def _arguments(code: pytypes.CodeType, wanted: int) -> Iterator[tuple[pytypes.CodeType, int]]:
     """Yield the argument of each *wanted* instruction, with its code: `dis` takes ten times as long."""
     for each in codes(code):

@@ -137,10 +137,5 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             }
             for kernel in built
         ],
-        "versions": {
-            **versions(),
-            "NVRTC": toolkit.nvrtc_version(),
-            "NVVM": toolkit.nvvm_version(),
-            "nvJitLink": toolkit.nvjitlink_version(),
-        },
+        "versions": {**versions(), **toolkit.versions()},
     }

@@ -10,7 +10,7 @@ import types as pytypes
 from collections.abc import Iterator
 from typing import Any
 
-from ..python_code import globals_used, imports_of, names_used, origin_of
+from ..python_code import closure_of, globals_used, imports_of, names_used, origin_of
 
 # fmt: off
 # Modules of Python whose functions depend on their arguments alone.
@@ -55,9 +55,7 @@ def looked_up(function: pytypes.FunctionType, outer: tuple[Any, ...] = ()) -> st
 def _named(function: pytypes.FunctionType) -> Iterator[tuple[str, Any]]:
     for name in globals_used(function.__code__):
         yield name, function.__globals__.get(name, getattr(builtins, name, None))
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        if cell != pytypes.CellType():
-            yield name, cell.cell_contents
+    yield from closure_of(function)
 
 
 def _functions(value: Any) -> Iterator[pytypes.FunctionType]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.cuda import types
 
-from ..python_code import codes, origin_of
+from ..python_code import closure_of, codes, origin_of
 from ..value_fingerprint import UnknownValueError
 from .lookups import looked_up
 
@@ -129,7 +129,7 @@ def _is_plainly_numbas(thing: Any) -> bool:
         if (thing.__module__ or thing.__code__.co_filename)[:6] not in _VERSIONED:
             return False
         closure = thing.__closure__
-        return closure is None or all(_is_plainly_numbas(value) for value in _cells(thing))
+        return closure is None or all(_is_plainly_numbas(value) for _, value in closure_of(thing))
     if kind is str or thing is None:
         return True
     if kind is tuple:
@@ -186,7 +186,7 @@ def _functions(thing: Any, outer: tuple[Any, ...] = ()) -> Iterator[pytypes.Func
     if not isinstance(thing, pytypes.FunctionType) or any(thing is each for each in outer):
         return
     yield thing
-    for value in _cells(thing):
+    for _, value in closure_of(thing):
         yield from _functions(value, (*outer, thing))
 
 
@@ -213,7 +213,7 @@ def _content(thing: Any) -> Any:
     if isinstance(thing, pytypes.FunctionType):
         if origin_of(thing.__module__) is None:
             return thing
-        return [thing.__module__, thing.__qualname__, [_content(value) for value in _cells(thing)]]
+        return [thing.__module__, thing.__qualname__, [_content(value) for _, value in closure_of(thing)]]
     if hasattr(thing, "templates"):
         return [_content(template) for template in thing.templates]
     return _named(thing) if type(thing).__module__.startswith("numba.") else thing
@@ -221,14 +221,6 @@ def _content(thing: Any) -> Any:
 
 def _is_numbas(name: str) -> bool:
     return name.startswith("__") or name in ("key", *_OF_TEMPLATES)
-
-
-def _cells(function: pytypes.FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
 
 
 def _named(value: Any) -> Any:

@@ -9,6 +9,7 @@ import functools
 import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
@@ -123,6 +124,4 @@ def _versions() -> tuple[tuple[str, str], ...]:
     for name in ("numba-cuda-autolink", "numba-cuda", "cuda-core"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             named.append((name, importlib.metadata.version(name)))
-    target = Target((0, 0))
-    libraries = {"NVRTC": target.nvrtc_version, "NVVM": target.nvvm_version, "nvJitLink": target.nvjitlink_version}
-    return (*named, *((name, ".".join(map(str, version))) for name, version in libraries.items() if version))
+    return (*named, *toolkit.version_texts().items())

@@ -37,6 +37,16 @@ def nvvm_version() -> Version | None:
 
 
 @functools.cache
+def versions() -> dict[str, Version | None]:
+    """Return the versions of NVRTC, NVVM and nvJitLink; ``None`` for one that is not there."""
+    return {library: _loaded(library)[0] for library in ("NVRTC", "NVVM", "nvJitLink")}
+
+
+def version_texts() -> dict[str, str]:
+    """Return the versions of those of them that are there, as text."""
+    return {name: ".".join(map(str, version)) for name, version in versions().items() if version}
+
+
 def _loaded(library: str) -> tuple[Version | None, Exception | None]:
     module, function, _ = _LIBRARIES[library]
     try:

@@ -138,7 +138,7 @@ DAMAGE = {
     "a changed block": (lambda content: content.replace(b"code", b"cold"), "have another checksum"),
     "no kernels": (lambda content: with_index(content, b'{"made_by": {}}'), "'kernels' is None"),
     "a block that is not there": (described_by(99), "there is no block 99"),
-    "a block that is no number": (described_by([1]), r"there is no block \[1\]"),
+    "a block that is not a number": (described_by([1]), r"there is no block \[1\]"),
     "a description that is code": (described_by(0), "it is not JSON"),
     "another description": (described_by(1), "it has no signatures"),
     "a deep index": (lambda content: with_index(content, b"[" * 100_000), r"it is not JSON .*RecursionError"),
