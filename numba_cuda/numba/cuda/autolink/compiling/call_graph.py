@@ -31,6 +31,8 @@ class Calls:
         # By `id`: the Python function that was compiled, and those that returned the bodies of overloads that it calls.
         self.functions: dict[int, pytypes.FunctionType] = {}
         self.generators: dict[int, pytypes.FunctionType] = {}
+        # By the `id` of the function, the bodies in Python that called objects returned.
+        self.bodies: dict[int, Any] = {}
         self.inlined: dict[str, int] = {}  # the other files with code that was inlined into it, and a line in each
         self._lowering: Any = None
 

@@ -14,6 +14,7 @@
 ``record_values``         the tuples that structs are in kernels
 ``conversions``           how the ``args`` of an `Extern` ask for arguments: `exact`, `by_reference`, `by_value`
 ``arguments``             binds the arguments of a call to parameters
+``python_bodies``         Python functions that calls stand for
 ``numba_types``           the Numba types of objects and methods, and the typing of their calls
 ``attributes``            attributes of objects as constants in kernels
 ``constant_expressions``  the same for ``len(obj)``, ``obj[i]`` and comparisons; constants before types are inferred

@@ -12,6 +12,7 @@ from numba.cuda.core.errors import LoweringError
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
 from ..compilation import compilation
+from ..compiling.code_library import LinkingCodeLibrary
 from .array_views import ArrayView
 from .attributes import attribute
 from .c_abi import memory_layout
@@ -20,6 +21,7 @@ from .c_values import BYTE, POINTER, from_c, to_c
 from .conversions import State
 from .extern import Passed, Prototype
 from .numba_types import DeviceCallableType
+from .python_bodies import PythonBody
 from .record_values import result_type, store
 from .view_lowering import view
 
@@ -29,7 +31,16 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     callee, *argtypes = sig.args
     # An intrinsic that asks the context for the function passes only the arguments.
     values = args if len(args) == len(argtypes) else args[1:]
-    c_function = callee.prototype(context.typing_context, argtypes)
+    meaning = callee.meaning(context.typing_context, argtypes)
+    if isinstance(meaning, PythonBody):
+        if isinstance(library := context.active_code_library, LinkingCodeLibrary):
+            library.calls.bodies[id(meaning.function)] = meaning
+        return meaning.lowered(context, builder, argtypes, values)
+    return _call_c_function(context, builder, meaning, (argtypes, values), loc)
+
+
+def _call_c_function(context: Any, builder: Any, c_function: Prototype, arguments: Any, loc: Any) -> Any:
+    argtypes, values = arguments
     if c_function.cooperative:
         context.active_code_library.use_cooperative = True
     in_progress = compilation()
