@@ -124,9 +124,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
         # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
         call = arguments.types, _target()
         if call not in self._calls:
-            if call in self._in_progress:  # by the body in Python of this very call
+            if call in self._in_progress:  # by a Python function that the object has had compiled
+                name = type_name(self.numba_cuda_link_object)
                 argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
-                raise self._error("a function in Python that stands for a call makes the same call", argtypes)
+                diagnosis = f"{name} is called with the same types while it says what that call means"
+                raise self._error(diagnosis, argtypes)
             self._in_progress.add(call)
             try:
                 self._calls[call] = self._ask(context, arguments)
@@ -146,7 +148,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         if body is not None:
             try:
                 returns = body.compiled().signature.return_type
-            except NumbaError as error:
+            except (NumbaError, TypeError) as error:
                 raise self._error(f"the function that {name} returned does not compile\n{error}", argtypes) from error
             return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
         if not isinstance(extern, Extern):

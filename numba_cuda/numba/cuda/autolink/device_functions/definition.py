@@ -196,6 +196,6 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target]) -> D
         first, *advice = str(error).splitlines()
         raise CABIError("\n".join([f"device_function {name!r}: {first}", f"  function: {called}", *advice])) from None
     modules = [str(module) for module in compiled.library.modules]
-    own = wrapped(NAMELESS, compiled, signature, raises=can_raise(modules))
+    own = wrapped(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
     named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)
     return DeviceFunction(called, named, signature, named.compiled(target, called), target, compiled.library)

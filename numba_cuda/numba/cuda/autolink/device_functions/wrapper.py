@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import types as pytypes
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -25,11 +26,11 @@ def can_raise(texts: list[str]) -> bool:
     return any(_RAISES.search(text) for text in texts)
 
 
-def wrapped(symbol: str, compiled: Any, signature: CSignature, *, raises: bool) -> Any:
+def wrapped(symbol: str, compiled: Any, signature: CSignature, raising: pytypes.CodeType | None) -> Any:
     """Return an LLVM module with the C function *symbol*, which calls a *compiled* Python function.
 
-    An exception of Python cannot pass through C++. If the function *raises* one, the kernel ends as for a failed
-    assertion in C++, with a message.
+    An exception of Python cannot pass through C++. If the function can raise one, *raising* is its code: the kernel
+    then ends as for a failed assertion in C++, with a message that names it.
     """
     context, descriptor = compiled.target_context, compiled.fndesc
     module = context.codegen().create_library(symbol).create_ir_module(symbol)
@@ -46,9 +47,9 @@ def wrapped(symbol: str, compiled: Any, signature: CSignature, *, raises: bool) 
     called = descriptor.declare_function(module)
     argtypes = (*signature.arguments, *signature.state)
     status, result = descriptor.call_conv.call_function(builder, called, signature.returns, argtypes, values)
-    if raises:
+    if raising is not None:
         with builder.if_then(status.is_error, likely=False):
-            _fail(context, builder, descriptor)
+            _fail(context, builder, raising)
     if signature.returns == types.none:
         builder.ret_void()
     else:
@@ -72,15 +73,13 @@ def _argument(context: Any, builder: Any, c_type: Any, numba_type: Any, value: A
     return memory
 
 
-def _fail(context: Any, builder: Any, descriptor: Any) -> None:
+def _fail(context: Any, builder: Any, code: pytypes.CodeType) -> None:
     """End the kernel as ``assert`` in C++ does, which prints a message and makes each later CUDA call fail."""
-    code = descriptor.lookup_function().__code__ if descriptor.lookup_function() is not None else None
-    filename, line = (os.path.basename(code.co_filename), code.co_firstlineno) if code is not None else ("?", 0)
     words, size = llvm.IntType(32), llvm.IntType(64)
     kind = llvm.FunctionType(llvm.VoidType(), (POINTER, POINTER, words, POINTER, size))
     fail = cgutils.get_or_insert_function(builder.module, kind, "__assertfail")
     fail.attributes.add("noreturn")
-    texts = "a Python exception, which cannot pass through C++", filename, descriptor.qualname
+    texts = "a Python exception, which cannot pass through C++", os.path.basename(code.co_filename), code.co_name
     message, place, function = (context.insert_string_const_addrspace(builder, text) for text in texts)
-    builder.call(fail, [message, place, words(line), function, size(BYTE.width // 8)])
+    builder.call(fail, [message, place, words(code.co_firstlineno), function, size(BYTE.width // 8)])
     builder.unreachable()
