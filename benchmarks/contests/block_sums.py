@@ -54,7 +54,7 @@ def native_block_sums(threads=256, items_per_thread=16, arch="sm_90"):
 
 
 def compiled_native(file, threads, items_per_thread, arch):
-    """Return the code of a *file* of CUDA C++ with CUB, and the name of its compiler: nvcc, or NVRTC if there is none."""
+    """Return the code of a *file* of CUDA C++ with CUB, and its compiler's name: nvcc, or NVRTC if there is none."""
     defines = {"THREADS": str(threads), "ITEMS": str(items_per_thread)}
     if shutil.which("nvcc") is not None:
         with tempfile.TemporaryDirectory() as folder:

@@ -33,8 +33,7 @@ def smaller(a, b):
 
 
 def make_saturating_sums(threads=256, items_per_thread=16):
-    """Return a kernel that sums each tile, up to a limit: ``saturating_sums[x.size // tile, threads](x, limit, sums)``.
-    """
+    """Return a kernel that sums tiles up to a limit: ``saturating_sums[x.size // tile, threads](x, limit, sums)``."""
     load = cub.BlockLoad(threads, items_per_thread, "vectorize")
     reduce = cub.BlockReduce(threads, items_per_thread)
 
@@ -82,7 +81,7 @@ def run():
         results = {name: cuda.device_array(blocks, np.float32) for name in ("ours", "native")}
         ours = functools.partial(make_saturating_sums(threads, items)[blocks, threads], x, limit, results["ours"])
         expected = np.minimum(np.abs(host).astype(np.longdouble).reshape(blocks, -1).sum(axis=1), 1e4)
-        _compare(device, f"saturating sums, {threads} x {items}", ours, (x, limit), results, expected, (threads, items))
+        _measure(device, f"saturating sums, {threads} x {items}", ours, (x, limit), results, expected, (threads, items))
     x = cuda.to_device(host)
     for threads, items in (128, 8), (256, 8), (512, 4):
         blocks = SIZE // (threads * items)
@@ -90,12 +89,12 @@ def run():
         ours = functools.partial(make_sorted_tiles(threads, items)[blocks, threads], x, results["ours"])
         tiles = host.reshape(blocks, -1)
         expected = np.take_along_axis(tiles, np.argsort(np.abs(tiles), axis=1, kind="stable"), axis=1).ravel()
-        _compare(device, f"sorted tiles, {threads} x {items}", ours, (x,), results, expected, (threads, items))
+        _measure(device, f"sorted tiles, {threads} x {items}", ours, (x,), results, expected, (threads, items))
 
 
-def _compare(device, title, ours, arguments, results, expected, shape):
+def _measure(device, title, ours, arguments, results, expected, shape):
     """Measure a kernel of each sort, and print their line."""
-    code, compiler = native_operators(*shape, f"sm_{device.arch}")
+    code, compiler = native_operators(*shape, arch=f"sm_{device.arch}")
     pointers = [each.device_ctypes_pointer.value for each in (*arguments, results["native"])]
     config = LaunchConfig(grid=SIZE // (shape[0] * shape[1]), block=shape[0])
     kernel = code.get_kernel("saturating_sums" if len(arguments) == 2 else "sorted_tiles")

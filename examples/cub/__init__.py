@@ -15,8 +15,8 @@
 
 Types come from the call: integers, float16, float32 and float64 for all primitives, and complex64 and complex128 for
 those that need no order. The primitives manage shared memory: calls need no barriers between them, and a kernel uses as
-much as the largest of its block primitives needs, plus the largest of its warp primitives. Operators and comparisons may
-be device functions in Python, also with state:
+much as the largest of its block primitives needs, plus the largest of its warp primitives. Operators and comparisons
+may be device functions in Python, also with state:
 
     @cuda.jit(device=True)
     def larger_weight(i, j, weights):

@@ -27,8 +27,8 @@ class BlockScan(Primitive):
     - ``inclusive_sum(x, out=None)``
     - ``exclusive_sum(x, out=None)``: the sum of the items before each item, 0 for the first.
     - ``inclusive_scan(x, op, out=None, state=None)``: with another operator, which `BlockReduce.reduce` describes.
-    - ``exclusive_scan(x, op, initial, out=None, state=None)``: of ``initial`` and the items before each item. For arrays, the
-      returned value does not include ``initial``.
+    - ``exclusive_scan(x, op, initial, out=None, state=None)``: of ``initial`` and the items before each item.
+      For arrays, the returned value does not include ``initial``.
 
     Parameters
     ----------

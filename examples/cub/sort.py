@@ -249,7 +249,8 @@ class BlockMergeSort(_MergeSort):
 class WarpMergeSort(_MergeSort):
     """``sort.sort(keys)`` and ``sort.sort(keys, values)`` sort the items of a logical warp.
 
-    Arrangement and order are those of `BlockRadixSort`, the methods those of `BlockMergeSort`. All threads of the logical warp must make the call; other threads need not.
+    Arrangement and order are those of `BlockRadixSort`, the methods those of `BlockMergeSort`. All threads of the
+    logical warp must make the call; other threads need not.
 
     Parameters
     ----------

@@ -197,7 +197,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return LinkPlan.of(f"kernel {self.name!r}", target, self.provided(target))
 
     def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
-        """Yield what is linked for *target* into a kernel with this function, besides its own code, with the origins."""
+        """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
         provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target)]
         yield from provided
         if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):

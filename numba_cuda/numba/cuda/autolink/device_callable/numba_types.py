@@ -99,7 +99,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return DeviceCallableType
 
     def meaning(self, context: Any, argtypes: Any) -> Prototype | PythonBody:
-        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each parameter of its signature."""
+        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
+        parameter of its signature."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:

@@ -61,8 +61,8 @@ class DeviceCallable:
                 return x * self.factor
 
     ``__numba_cuda_call__`` has the parameters of the call. Keywords, defaults and ``*args`` work as in Python. It is
-    given the Numba types of the arguments, and returns an `Extern`, or a Python function with the same parameters, which
-    is compiled as a device function and may call methods of the object. An exception, for types that it does not
+    given the Numba types of the arguments, and returns an `Extern`, or a Python function with the same parameters,
+    which is compiled as a device function and may call methods of the object. An exception, for types that it does not
     support, becomes an error at the line of the call. A constant number is given as the type of its value,
     except for a parameter with the annotation ``types.Literal``: ``def __numba_cuda_call__(self, x, axis:
     types.Literal)``. Such an argument must be a constant, and is given as its literal type (``axis.literal_value``).

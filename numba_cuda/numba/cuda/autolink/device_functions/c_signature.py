@@ -57,7 +57,9 @@ def _by_value(numba_type: Any, what: str) -> CType:
             f" types.CPointer(types.{numba_type.dtype})"
         )
     if isinstance(numba_type, types.Optional):
-        raise CABIError(f"{what} is {numba_type}: C++ has no value for None\n  what to do: return a number in each case")
+        raise CABIError(
+            f"{what} is {numba_type}: C++ has no value for None\n  what to do: return a number in each case"
+        )
     try:
         return ctype(numba_type)
     except CABIError as error:

@@ -101,7 +101,9 @@ def _returned_body(body: PythonBody) -> ReturnedBody:
     try:
         return ReturnedBody(body.obj, body.arguments, filename, fingerprint(body.function))
     except UnknownValueError as error:
-        raise NotCacheableError(f"a Python function that {safe_repr(body.obj)} returns leads to more: {error}") from error
+        raise NotCacheableError(
+            f"a Python function that {safe_repr(body.obj)} returns leads to more: {error}"
+        ) from error
 
 
 def _body(function: pytypes.FunctionType) -> Body:

@@ -55,8 +55,8 @@ def code_label(code: Any) -> str:
 
 class KernelPickler(NumbaPickler):
     """Pickles what belongs to a kernel, with references in place of the objects that it reaches. Raises
-    `NotCacheableError` if one of the *entries* (paths, code in memory, call sites), or an object that returned one of the
-    *bodies*, is neither reached nor a global of the module that calls it."""
+    `NotCacheableError` if one of the *entries* (paths, code in memory, call sites), or an object that returned one of
+    the *bodies*, is neither reached nor a global of the module that calls it."""
 
     def __init__(self, file: io.BytesIO, reached: Reached, entries: Iterable[Any], bodies: Iterable[Any] = ()):
         super().__init__(file, protocol=5)

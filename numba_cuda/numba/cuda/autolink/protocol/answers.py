@@ -20,8 +20,8 @@ from .callee import Callee, Identity
 from .calling_code import CallingCode
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
-# A piece of code, a file that is read when it is linked (its path, or a source with compile options), or code that calls
-# objects.
+# A piece of code; a file that is read when it is linked: its path, or a source with compile options; or code that calls
+# objects in its turn.
 Item = LinkInput | str | os.PathLike[str] | CUDASource | CallingCode
 # The argument types of a call, and the target that its code is for.
 Question = tuple[tuple[Any, ...], Target]

@@ -30,6 +30,7 @@ from ..python_code import file_digest
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .answers import Item, Question
 from .callee import Callee
+from .calling_code import CallingCode
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _CODE = (LinkInput, CUDASource)
@@ -102,6 +103,8 @@ def _described(item: Item) -> dict[str, Any]:
     if isinstance(item, CUDASource):
         described = {"path": item.path, "name": item.name, "nrt": item.nrt, "options": astuple(item.compile_options)}
         return {**described, "digest": file_digest(str(item.path))}
+    if isinstance(item, CallingCode):
+        raise TypeError("code that calls objects is not stored")
     if not isinstance(item, LinkInput):
         return {"path": os.fsdecode(item), "digest": file_digest(item)}
     code = base64.b64encode(item.code).decode()

@@ -113,7 +113,9 @@ def test_a_function_with_other_parameters_is_an_error_at_the_call():
     def kernel(x):
         x[0] = wrong(x[1], x[2])
 
-    with pytest.raises(TypingError, match=r"the function that .*Wrong.__numba_cuda_call__ returned does not") as failure:
+    with pytest.raises(
+        TypingError, match=r"the function that .*Wrong.__numba_cuda_call__ returned does not"
+    ) as failure:
         build(kernel, FLOATS)
     assert "x[0] = wrong(x[1], x[2])" in str(failure.value)
 

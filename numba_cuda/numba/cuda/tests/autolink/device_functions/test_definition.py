@@ -105,7 +105,12 @@ def test_it_is_compiled_once_for_both_hooks():
 
 @pytest.mark.parametrize(
     "function",
-    [larger, cuda.jit(device=True)(larger), lambda a, b: max(a, b), (lambda c: lambda a, b: max(a, b + c))(np.float32(1))],
+    [
+        larger,
+        cuda.jit(device=True)(larger),
+        lambda a, b: max(a, b),
+        (lambda c: lambda a, b: max(a, b + c))(np.float32(1)),
+    ],
     ids=["function", "device function", "lambda", "closure"],
 )
 def test_what_can_be_compiled(function):
@@ -147,7 +152,9 @@ def test_objects_that_it_calls_are_asked_and_linked_once(lto):
     built = build(cuda.jit(kernel, lto=lto), FLOATS)
     assert [each.input.name for each in built.inputs].count("halve.cu") == 1
     calls = built.report.calls if hasattr(built.report, "calls") else built.report.builds[0].calls
-    chains = {tuple(frame.function.split(".")[-1] for frame in call.chain) for call in calls if call.object == "Halve()"}
+    chains = {
+        tuple(frame.function.split(".")[-1] for frame in call.chain) for call in calls if call.object == "Halve()"
+    }
     assert chains == {("kernel",), ("kernel", "function"), ("kernel", "function", "deeper")}
 
 
@@ -237,7 +244,9 @@ def test_records_and_several_values_may_be_state():
     assert calls_in(kernel, (types.float32[::1], types.Array(record, 1, "C"), types.float32[::1])) == []
 
 
-@pytest.mark.parametrize("name", ["int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "name", ["int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128"]
+)
 @pytest.mark.parametrize("lto", [True, False])
 def test_numbers_are_of_their_types_in_cxx(name, lto):
     apply = Apply()
@@ -355,8 +364,11 @@ def test_symbols_are_the_same_in_every_process_and_order_of_compilation(tmp_path
 
 
 def test_the_order_of_compilation_changes_nothing_in_the_cubin():
+    def times_and_half(c):
+        return lambda a, b: a * c + halve(b)
+
     apply = Apply()
-    functions = [cuda.jit(device=True)((lambda c: lambda a, b: a * c + halve(b))(c)) for c in (2, 3)]
+    functions = [cuda.jit(device=True)(times_and_half(c)) for c in (2, 3)]
 
     def make(function):
         def kernel(x):
@@ -376,7 +388,12 @@ def test_the_order_of_compilation_changes_nothing_in_the_cubin():
     [
         (max, ("float32",), (), r"device_function\(\) takes a Python function, got builtin_function_or_method"),
         (cuda.jit(lambda a: None), ("float32",), (), r"takes a device function, got the kernel '<lambda>'"),
-        (lambda a: a, ("float32[::1]",), (), r"device_function '<lambda>': argument 1 is array\(float32, 1d, C\), which"),
+        (
+            lambda a: a,
+            ("float32[::1]",),
+            (),
+            r"device_function '<lambda>': argument 1 is array\(float32, 1d, C\), which",
+        ),
         (lambda a: a.undefined, ("float32",), (), r"device_function\(\) cannot compile <lambda>\(float32\)"),
         (lambda a, s: s, ("float32",), "float32[::1]", r"the result is array\(float32, 1d, C\), which C\+\+ cannot"),
         (lambda a: None if a else a, ("float32",), (), r"the result is (OptionalType|\?float|Option)"),

@@ -18,9 +18,8 @@ class Apply(autolink.DeviceCallable):
         found = autolink.device_function(self.function, x)
         T = autolink.cxx_type(found.returns)
         yield found
-        yield autolink.CUDASource(
-            f'{found.declaration} extern "C" __device__ {T} apply_{found.symbol}(int x) {{ return {found.functor}()(x); }}'
-        )
+        head = f'{found.declaration} extern "C" __device__ {T} apply_{found.symbol}(int x)'
+        yield autolink.CUDASource(f"{head} {{ return {found.functor}()(x); }}")
 class Keyed(Apply):
     def __numba_cuda_link_key__(self, x):
         return 0
@@ -113,7 +112,9 @@ def test_a_change_is_seen(program, what):
 
 
 def test_an_operator_that_is_an_argument_is_loaded_and_its_change_is_seen(program):
-    parts = APPLY + """
+    parts = (
+        APPLY
+        + """
 class Use(autolink.DeviceCallable):
     def __numba_cuda_call__(self, function, x):
         found = autolink.device_function(function, x)
@@ -129,6 +130,7 @@ class Use(autolink.DeviceCallable):
         return 0
 use = Use()
 """
+    )
     kernel = """
 from numba import cuda
 from parts import *
