@@ -65,10 +65,10 @@ def make_sorted_tiles(threads=256, items_per_thread=8):
     return sorted_tiles
 
 
-def native_operators(threads, items_per_thread, arch="sm_90"):
+def native_operators(threads, items, arch="sm_90"):
     """Return the code of the kernels ``saturating_sums`` and ``sorted_tiles`` in CUDA C++, which take device pointers,
     and the name of its compiler."""
-    return compiled_native("operators.cu", threads, items_per_thread, arch)
+    return compiled_native("operators.cu", threads, items, arch)
 
 
 def run():
@@ -94,9 +94,10 @@ def run():
 
 def _measure(device, title, ours, arguments, results, expected, shape):
     """Measure a kernel of each sort, and print their line."""
-    code, compiler = native_operators(*shape, arch=f"sm_{device.arch}")
+    threads, items = shape
+    code, compiler = native_operators(threads, items, f"sm_{device.arch}")
     pointers = [each.device_ctypes_pointer.value for each in (*arguments, results["native"])]
-    config = LaunchConfig(grid=SIZE // (shape[0] * shape[1]), block=shape[0])
+    config = LaunchConfig(grid=SIZE // (threads * items), block=threads)
     kernel = code.get_kernel("saturating_sums" if len(arguments) == 2 else "sorted_tiles")
     launches = {
         "ours": ours,

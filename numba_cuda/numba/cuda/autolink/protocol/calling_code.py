@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
 
-class CallingCode(abc.ABC):
+class CallingCode:
     """Compiled code, and the code of the objects that it calls. Two are equal if what they link is.
 
     Attributes
@@ -24,6 +23,6 @@ class CallingCode(abc.ABC):
     library: Any
     undefined: tuple[str, ...]
 
-    @abc.abstractmethod
     def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         """Yield its code, whose origin is *origin*, and what the objects that it calls provide, each with its call."""
+        raise NotImplementedError

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from numba.cuda.cudadrv.linkable_code import LinkableCode
 
     from ..device_callable.extern import Extern
-    from .calling_code import CallingCode
+    from ..device_functions.definition import DeviceFunction
 
 # One piece of code to link. A Union of forward references: the simulator can import this module too.
-LinkItem: TypeAlias = Union["LinkableCode", "ObjectCode", "CallingCode", str, "os.PathLike[str]"]
+LinkItem: TypeAlias = Union["LinkableCode", "ObjectCode", "DeviceFunction", str, "os.PathLike[str]"]
 # What a __numba_cuda_link__ may return.
 LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 
