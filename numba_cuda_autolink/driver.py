@@ -47,8 +47,13 @@ class Device(NamedTuple):
 @functools.cache
 def bindings() -> Any:
     """Return the module ``cuda.bindings.driver``, with the driver initialized."""
-    from cuda.bindings import driver
-
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise LaunchError(
+            f"cuda-bindings, which launches kernels, cannot be imported: {error}"
+            "\n  what to do: pip install cuda-bindings, of the CUDA version of the driver or an earlier one"
+        ) from error
     try:
         called(driver.cuInit, 0, api=driver)
     except RuntimeError as error:

@@ -313,11 +313,14 @@ def test_code_that_has_no_such_kernel():
 @pytest.mark.parametrize(
     ("name", "value", "got"),
     [
-        ("int8", 128, "128, which is not between -128 and 127"),
+        ("int8", 128, "int 128, which is not between -128 and 127"),
         ("int8", 1.0, "float 1.0"),
-        ("uint64", -1, "-1, which is not between 0 and 18446744073709551615"),
+        ("uint64", -1, "int -1, which is not between 0 and 18446744073709551615"),
         ("float32", "1", "str '1'"),
         ("float32", 1j, "complex 1j"),
+        ("float32", 10**400, "int 1000000000"),
+        ("float64", -(10**400), "int -100000000"),
+        ("complex64", 10**400, "int 1000000000"),
         ("float64", DeviceArray(), "DeviceArray <"),
         ("boolean", 2, "int 2"),
         ("complex64", "x", "str 'x'"),
@@ -331,6 +334,8 @@ def test_code_that_has_no_such_kernel():
         ("record", DeviceArray(typestr="|u1", shape=(23,)), "array(uint8, 1d, C)"),
         ("records", DeviceArray(typestr="|V24", shape=(3,)), "array(|V24, 1d, C)"),
         ("pointer", 1.5, "float 1.5"),
+        ("pointer", -1, "int -1, which is not an address"),
+        ("pointer", 2**64, "int 18446744073709551616, which is not an address"),
         ("matrix of Fortran", DeviceArray(typestr="<i2", shape=(3, 5)), "array(int16, 2d, C)"),
     ],
 )
