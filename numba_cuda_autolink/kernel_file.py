@@ -77,7 +77,9 @@ class Signature(NamedTuple):
 # Writing
 
 
-def write(path: str | os.PathLike[str], kernels: Mapping[str, Sequence[Signature]], made_by: Mapping[str, str]) -> None:
+def write(
+    path: str | bytes | os.PathLike[Any], kernels: Mapping[str, Sequence[Signature]], made_by: Mapping[str, str]
+) -> None:
     """Write *kernels* to *path*, which is either the old file or the complete new one. *made_by* names versions."""
     shown = os.fsdecode(path)
     blocks: list[bytes] = []
@@ -171,7 +173,7 @@ class KernelFile:
         If it cannot be opened.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | bytes | os.PathLike[Any]):
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115

@@ -33,7 +33,9 @@ class Overload:
             with self._lock:
                 found = self._ready.get(context)
                 if found is None:
-                    found = self._ready[context] = ReadyCode(self.kernel, self.code, device_of(context))
+                    device, parameters = device_of(context), self.code.parameters
+                    found = ReadyCode(self.kernel, parameters, self.code.load(device), device)
+                    self._ready[context] = found
         return found
 
     def close(self) -> None:

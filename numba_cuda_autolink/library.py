@@ -16,7 +16,7 @@ from .driver import Device, bindings, called
 from .errors import KernelFileError, LaunchError, called_at
 from .kernel_file import Image, KernelFile, Signature
 from .launching import Kernel
-from .loaded_code import Loaded
+from .loaded_code import Loaded, set_attribute
 from .parameters import placed
 
 
@@ -29,7 +29,7 @@ class KernelLibrary:
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | bytes | os.PathLike[Any]):
         self._file = KernelFile(path)
         self._kernels: dict[str, Kernel] = {}
         self._unload: list[weakref.finalize] = []
@@ -159,7 +159,9 @@ class _SavedCode:
         function = called(api.cuKernelGetFunction, kernel)
         own = placed(self.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
-        return Loaded(function, own, image.carveout, image.cooperative, module)
+        if image.carveout is not None:
+            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
+        return Loaded.of(function, own, image.cooperative, module)
 
 
 class _Module:

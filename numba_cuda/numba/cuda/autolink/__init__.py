@@ -36,6 +36,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
 ``c_header``           a finished kernel as a header for C and C++ programs
+``c_names``            the names of its parameters in C
 ``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
 ``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data

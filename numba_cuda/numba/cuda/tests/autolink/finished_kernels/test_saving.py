@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import dataclasses
 import enum
 import json
 import struct
@@ -77,6 +78,45 @@ class TestAFile:
         build(scale, SCALE).save(tmp_path / "a.kernels")
         assert KernelFile(tmp_path / "a.kernels").names == ("scale",)
 
+    @pytest.mark.parametrize("form", [lambda one: one, lambda one: [one], lambda one: (one,), lambda one: iter([one])])
+    def test_of_one_kernel_or_any_number(self, form, tmp_path):
+        autolink.save(tmp_path / "a.kernels", form(build(scale, SCALE)))
+        assert KernelFile(tmp_path / "a.kernels").names == ("scale",)
+
+    @pytest.mark.parametrize("write", [autolink.save, autolink.write_header])
+    @pytest.mark.parametrize(
+        ("make", "got", "todo"),
+        [
+            (lambda one: 3, "int 3", "pass a path, and then what"),
+            (lambda one: None, "NoneType None", "pass a path"),
+            (lambda one: "a.kernels", "str 'a.kernels'", "pass a path"),
+            (lambda one: [one, 3], "int 3, item 2 of a list", "pass a path"),
+            (lambda one: [one, "x"], "str 'x', item 2 of a list", "pass a path"),
+            (lambda one: [[one]], "list [LinkedKernel(", "build(..., cc=[...]) returns a list: join lists"),
+            (lambda one: {"scale": one}, "str 'scale', item 1 of a list", "pass a path"),
+            (lambda one: scale, "function <function scale", "build it first"),
+            (lambda one: [cuda.jit(scale)], "CUDADispatcher ", "build it first"),
+        ],
+    )
+    def test_what_was_not_built_is_a_type_error(self, write, make, got, todo, tmp_path):
+        with pytest.raises(TypeError, match=rf"^{write.__name__}\(\) expects what build\(\) returned\n") as caught:
+            write(tmp_path / "a", make(build(scale, SCALE)))
+        assert f"\n  got: {got}" in str(caught.value) and f"\n  what to do: {todo}" in str(caught.value)
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("write", [autolink.save, autolink.write_header])
+    def test_the_path_and_the_kernels_in_the_wrong_order(self, write, tmp_path):
+        with pytest.raises(TypeError):
+            write(build(scale, SCALE), tmp_path / "a")
+
+    def test_paths_as_bytes(self, tmp_path):
+        linked = build(scale, SCALE)
+        linked.save(bytes(tmp_path / "a.kernels"))
+        autolink.write_header(bytes(tmp_path / "a.h"), linked)
+        assert list(numba_cuda_autolink.load(bytes(tmp_path / "a.kernels"))) == ["scale"]
+        with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/missing/a.kernels'$"):
+            linked.save(bytes(tmp_path / "missing" / "a.kernels"))
+
     def test_the_entry_name_is_the_kernels_name(self, tmp_path):
         build(scale, SCALE, entry_name="other").save(tmp_path / "a.kernels")
         assert KernelFile(tmp_path / "a.kernels").names == ("other",)
@@ -146,7 +186,7 @@ class TestWhatCannotBeSaved:
     def test_the_runtime_of_numba_cuda(self, monkeypatch, tmp_path):
         monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True, raising=False)
         linked = build(scale, SCALE)
-        with_nrt = SimpleNamespace(**{**linked.launch_facts.__dict__, "needs_nrt": True})
+        with_nrt = dataclasses.replace(linked.launch_facts, needs_nrt=True)
         object.__setattr__(linked, "launch_facts", with_nrt)
         self.refused(linked, r"reference counting \(NRT\)", tmp_path)
 
