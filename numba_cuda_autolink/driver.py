@@ -25,7 +25,7 @@ _REMEDIES |= {
 class DriverError(LaunchError):
     """The driver returned an error. ``code`` is its number."""
 
-    def __init__(self, message: str, code: int):
+    def __init__(self, message: str, code: int = 0):  # a pickle has the message alone, and the attributes
         super().__init__(message)
         self.code = code
 

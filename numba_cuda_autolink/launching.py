@@ -200,6 +200,13 @@ class Kernel:
                 self._launches[how] = launch
         return launch
 
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Raise `LaunchError`: a launch has a grid and a block."""
+        raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"kernel {self.name} cannot be pickled or copied; load its file in each process")
+
     def configure(
         self,
         grid: Any,

@@ -65,6 +65,9 @@ class KernelLibrary:
     def __repr__(self) -> str:
         return f"<{len(self)} kernels of {self._file.path}>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"the library of {self._file.path} cannot be pickled or copied; load the file in each process")
+
     def __enter__(self) -> KernelLibrary:
         return self
 

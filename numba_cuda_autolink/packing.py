@@ -113,6 +113,8 @@ def _writer(place: Place, rest: Iterator[Leaf], buffer: Buffer, device: Device) 
             raise place.misfit(error.got, error.remedy) from None
         except (ValueError, OverflowError):
             raise place.misfit(f"{shown(value)}, which is not between {_range(own[0].code)}") from None
+        except Exception as error:  # a foreign number's own
+            raise place.misfit(f"{shown(value)}, whose value cannot be read: {type(error).__name__}") from None
 
     return write
 
@@ -152,31 +154,40 @@ def _none(place: Place) -> Writer:
 # Numbers
 
 
+def is_integer(value: Any) -> bool:
+    """Return whether *value* is an integer."""
+    return isinstance(value, numbers.Integral) and not _is_duration(value)
+
+
+def _is_duration(value: Any) -> bool:
+    return type(value).__name__ == "timedelta64"  # which NumPy says is an integer
+
+
 def _number(value: Any, dtype: ElementType | None) -> tuple[Any]:
-    if str(dtype)[1] == "f" and isinstance(value, numbers.Real):
+    if str(dtype)[1] == "f" and isinstance(value, numbers.Real) and not _is_duration(value):
         return (float(value),)
-    if str(dtype)[1] != "f" and isinstance(value, numbers.Integral):
+    if str(dtype)[1] != "f" and is_integer(value):
         return (int(value),)
     raise Misfit(shown(value))
 
 
 def _complex(value: Any, dtype: ElementType | None) -> tuple[Any, Any]:
-    if not isinstance(value, numbers.Complex):
+    if not isinstance(value, numbers.Complex) or _is_duration(value):
         raise Misfit(shown(value))
     number = complex(value)
     return number.real, number.imag
 
 
 def _bool(value: Any, dtype: ElementType | None) -> tuple[Any]:
-    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
-    if not is_bool and not (isinstance(value, numbers.Integral) and value in (0, 1)):
+    is_bool = isinstance(value, bool) or (type(value).__module__, type(value).__name__[:4]) == ("numpy", "bool")
+    if not is_bool and not (is_integer(value) and value in (0, 1)):
         raise Misfit(shown(value))
     return (int(bool(value)),)
 
 
 def _datetime(value: Any, dtype: ElementType | None) -> tuple[Any]:
-    if isinstance(value, int):
-        return (value,)  # in units of the type
+    if is_integer(value) and not isinstance(value, bool):
+        return (int(value),)  # in units of the type
     given = getattr(value, "dtype", None)
     if getattr(given, "str", None) != dtype:
         raise Misfit(shown(value), f"pass a value of {type_name(dtype)}, or an integer in its unit")
@@ -222,7 +233,7 @@ def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer
 
 
 def _is_address(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) or type(value).__name__ == "CUdeviceptr"
+    return is_integer(value) or type(value).__name__ == "CUdeviceptr"
 
 
 def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) -> Writer:

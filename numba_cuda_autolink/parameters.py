@@ -117,7 +117,11 @@ def type_name(dtype: ElementType | None) -> str:
     text = str(dtype)
     if text[1:] in ("b1", "?"):
         return "bool"
-    if text[1:2] in _SHORT and text[2:].isdigit() and not text.startswith(">"):
+    if text.startswith(">"):
+        return f"big-endian {type_name('<' + text[1:])}"
+    if text[1:3] in ("m8", "M8"):
+        return f"{_SHORT[text[1]]}64{text[3:]}"
+    if text[1:2] in _SHORT and text[2:].isdigit():
         return f"{_SHORT[text[1]]}{8 * int(text[2:])}"
     return text
 

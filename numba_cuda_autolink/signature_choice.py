@@ -13,7 +13,7 @@ from typing import Any
 from .arguments import view_of
 from .driver import current_context, device_of
 from .errors import ArgumentError, called_at
-from .packing import Buffer, writers
+from .packing import Buffer, is_integer, writers
 from .parameters import Parameter, end_of, item_size, leaves
 from .views import Misfit, shown
 
@@ -62,8 +62,9 @@ def _key(arg: Any, with_memory: bool) -> Any:
         return kind, argument_key(arg, with_memory)
     if issubclass(kind, enum.Enum):
         return kind, _key(arg.value, with_memory)
-    if issubclass(kind, numbers.Integral):
-        return kind, dtype, _key(int(arg), with_memory)
+    if is_integer(arg):
+        with contextlib.suppress(Exception):  # of a foreign number
+            return kind, dtype, _key(int(arg), with_memory)
     return kind, dtype, ndim
 
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
+import pickle
 import re
 import struct
 import sys
@@ -49,6 +51,18 @@ class TestTheLibrary:
         made[name][1, 32](DeviceArray(), 2.0)
         assert len(fake.launches) == 1 and made.describe(name) and list(made) == [name]
         made.close()
+
+    def test_libraries_and_kernels_are_not_pickled_or_copied(self, library):
+        for value in (library(), library().scale):
+            for make in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(TypeError, match="cannot be pickled or copied; load .* in each process"):
+                    make(value)
+
+    def test_a_launch_without_a_grid(self, library):
+        with pytest.raises(
+            LaunchError, match=r"^scale cannot be launched with no grid and block\n.*\n  expected: scale\["
+        ):
+            library().scale(DeviceArray(), 2.0)
 
     def test_a_name_with_an_underscore_is_no_attribute(self, library):
         made = library(_private=[signature()])
@@ -159,6 +173,8 @@ class TestTheConfiguration:
         [
             ((0, 32), "grid 0"),
             ((-1, 32), "grid -1"),
+            ((True, 32), "grid True"),
+            (((1, True), 32), r"grid \(1, True\)"),
             ((1, 0), "block 0"),
             ((1.5, 32), "grid 1.5"),
             (("1", 32), "grid '1'"),
@@ -247,6 +263,30 @@ class TestStreams:
     @pytest.mark.parametrize("stream", ["0", 1.0, True, object()])
     def test_what_is_none(self, library, fake, stream):
         with pytest.raises(LaunchError, match=f"a stream is needed, got {type(stream).__name__}"):
+            library().scale[1, 32, stream]
+
+    @pytest.mark.parametrize(
+        "stream",
+        [
+            -1,
+            2**64,
+            SimpleNamespace(__cuda_stream__=lambda: 5),
+            SimpleNamespace(__cuda_stream__=lambda: (1, 5)),
+            SimpleNamespace(__cuda_stream__=lambda: 1 / 0),
+            SimpleNamespace(__cuda_stream__=lambda: (0, -3)),
+            SimpleNamespace(ptr="x"),
+            type("Stream", (), {"ptr": 3}),
+            DeviceArray(),
+        ],
+    )
+    def test_what_is_a_broken_one(self, library, fake, stream):
+        with pytest.raises(LaunchError, match=f"^a stream is needed, got {type(stream).__name__} .*\n  called at: "):
+            library().scale[1, 32, stream]
+
+    def test_a_stream_of_a_stream_of_itself(self, library):
+        stream = SimpleNamespace()
+        stream.stream = stream
+        with pytest.raises(LaunchError, match="it raised: RecursionError"):
             library().scale[1, 32, stream]
 
     def test_objects_are_not_kept(self, library, fake):
@@ -376,6 +416,21 @@ class TestArguments:
                 with pytest.raises(ArgumentError, match="argument 1, 'x', ") as caught:
                     launch(argument, 2.0)
                 assert caught.value.got == got
+
+    def test_numbers_that_raise(self, library, fake):
+        class Broken(float):
+            def __float__(self):
+                raise RuntimeError("no")
+
+        for signatures in ([signature()], [signature(), signature(VECTOR)]):
+            with pytest.raises(ArgumentError, match="argument 2, 'a', ") as caught:
+                library(scale=signatures).scale[1, 32](DeviceArray(), Broken(1.0))
+            assert caught.value.got.endswith("whose value cannot be read: RuntimeError")
+
+    def test_errors_are_pickled_with_their_parts(self, library, fake):
+        with pytest.raises(ArgumentError) as caught:
+            library().scale[1, 32](3, 2.0)
+        assert vars(pickle.loads(pickle.dumps(caught.value))) == vars(caught.value)
 
     def test_the_error_has_its_parts(self, library, fake):
         with pytest.raises(ArgumentError) as caught:
@@ -543,6 +598,7 @@ def test_a_launch_that_the_driver_refuses(library, fake):
         "the launch of scale failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (what the driver says)\n"
         f"  called at: {__file__}"
     )
+    assert pickle.loads(pickle.dumps(caught.value)).code == 701
     assert str(caught.value).endswith("\n  what to do: use fewer threads in a block, or build with max_registers=")
     launch(CupyArray(), 2.0)
     assert len(fake.launches) == 2
