@@ -8,6 +8,7 @@ unchecked, and a file of a thousand kernels opens in milliseconds.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import json
@@ -107,6 +108,8 @@ def write(
         )
     digest = hashlib.sha256(index + table).digest()
     header = _HEADER.pack(_MAGIC, _VERSION, len(blocks), len(index), digest)
+    if not shown:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), shown)
     target = os.path.realpath(shown)
     if os.path.lexists(target) and not os.path.isfile(target):
         raise KernelFileError(f"{shown} is not a file\n  what to do: write the kernels to another path")

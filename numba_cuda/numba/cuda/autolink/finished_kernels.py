@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -61,9 +62,8 @@ class LaunchFacts:
 
 
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the *count* parameters of a Python function."""
-    code = function.__code__
-    return tuple(code.co_varnames[: code.co_argcount + bool(code.co_flags & 0x04)][:count])
+    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
+    return tuple(inspect.signature(function).parameters)[:count]
 
 
 def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:

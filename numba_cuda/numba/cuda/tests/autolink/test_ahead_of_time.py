@@ -310,3 +310,9 @@ def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():
 def test_an_empty_list_of_compute_capabilities_is_an_error():
     with pytest.raises(ValueError, match=r"^cc is an empty list, .*\n  what to do: pass compute capabilities"):
         autolink.build(lambda x: None, "void(int32)", cc=[])
+
+
+@pytest.mark.parametrize("name", ["", "two words", 3, b"kernel"])
+def test_an_entry_name_that_is_no_identifier_is_an_error(name):
+    with pytest.raises(ValueError, match=r"^entry_name must be a C identifier, not"):
+        autolink.build(lambda x: None, "void(int32)", cc=(9, 0), entry_name=name)

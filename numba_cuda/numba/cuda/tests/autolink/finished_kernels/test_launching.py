@@ -55,7 +55,7 @@ class TestTheLibrary:
     def test_libraries_and_kernels_are_not_pickled_or_copied(self, library):
         for value in (library(), library().scale):
             for make in (pickle.dumps, copy.copy, copy.deepcopy):
-                with pytest.raises(TypeError, match="cannot be pickled or copied; load .* in each process"):
+                with pytest.raises(TypeError, match=r"cannot be pickled or copied; load .* in each process"):
                     make(value)
 
     def test_a_launch_without_a_grid(self, library):

@@ -109,6 +109,18 @@ class TestAFile:
         with pytest.raises(TypeError):
             write(build(scale, SCALE), tmp_path / "a")
 
+    def test_keyword_only_parameters_are_parameters(self, tmp_path):
+        def keyword_only(x, *, a):
+            x[0] = a
+
+        build(keyword_only, SCALE).save(tmp_path / "a.kernels")
+        (signature,) = KernelFile(tmp_path / "a.kernels").signatures("keyword_only")
+        assert [parameter.name for parameter in signature.parameters] == ["x", "a"]
+
+    def test_an_empty_path(self):
+        with pytest.raises(FileNotFoundError, match=r"''$"):
+            build(scale, SCALE).save("")
+
     def test_paths_as_bytes(self, tmp_path):
         linked = build(scale, SCALE)
         linked.save(bytes(tmp_path / "a.kernels"))
