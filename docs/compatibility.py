@@ -122,6 +122,7 @@ def part_of(combination: Combination) -> list[str]:
     """
     if combination.cuda == NVMATH_CUDA:
         return ["-k", "nvmath", str(TESTS / "examples"), str(TESTS / "conformance")]
+    names: tuple[str, ...]
     if combination.numba_cuda != NUMBA_CUDA[0]:
         names = CUDA_TESTS
     elif combination.cuda == CUDA[0]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .array_interface import read_interface
-from .driver import Device, bindings, called
+from .driver import Device, bindings, called, ordinal_of
 from .errors import LaunchError
 from .parameters import element_type
 from .views import Misfit, View, shown
@@ -141,14 +141,10 @@ def _device_of(view: View, device: Device) -> int:
     """Return the device of the memory, as the driver knows it."""
     if view.device is not None:
         return view.device
-    api = bindings()
-    attribute = api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    error, ordinal = api.cuPointerGetAttribute(attribute, view.pointer)
-    if int(error) != 0:
-        if device.reads_host_memory:
-            return device.ordinal
+    ordinal = ordinal_of(view.pointer)
+    if ordinal is None and not device.reads_host_memory:
         raise Misfit(f"{view} whose memory was freed, or is not the device's")
-    return int(ordinal) if int(ordinal) >= 0 else device.ordinal  # managed memory has no device
+    return device.ordinal if ordinal is None or ordinal < 0 else ordinal
 
 
 def _on_host(value: Any, copy: str) -> Misfit:
