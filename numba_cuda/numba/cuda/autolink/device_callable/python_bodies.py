@@ -11,29 +11,39 @@ from typing import Any
 from numba import cuda
 
 from ..compilation import current_target
+from ..value_fingerprint import UnknownValueError, fingerprint
 from .arguments import CallArguments
 
 
 @dataclass(frozen=True, eq=False)
 class PythonBody:
-    """The Python function that *obj* returned for a call with these *arguments*, as a device function."""
+    """The Python function that *obj* returned for a call with these *arguments*, as a device function; and its
+    *fingerprint* before it was compiled, None if it has none."""
 
     obj: Any
     arguments: CallArguments
     function: pytypes.FunctionType
     dispatcher: Any
+    fingerprint: bytes | None
 
     @classmethod
     def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> PythonBody | None:
         """Return the body that a ``__numba_cuda_call__`` *returned*; None if it is not a function."""
         if isinstance(getattr(returned, "py_func", None), pytypes.FunctionType):
-            return cls(obj, arguments, returned.py_func, returned) if returned.targetoptions.get("device") else None
-        if not isinstance(returned, pytypes.FunctionType):
+            function, dispatcher = returned.py_func, returned
+            if not dispatcher.targetoptions.get("device"):
+                return None
+        elif isinstance(returned, pytypes.FunctionType):
+            function, target = returned, current_target()
+            options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
+            dispatcher = cuda.jit(device=True, opt=not target.debug, **options)(returned)
+        else:
             return None
-        target = current_target()
-        options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
-        dispatcher = cuda.jit(device=True, opt=not target.debug, **options)(returned)
-        return cls(obj, arguments, returned, dispatcher)
+        try:
+            digest = fingerprint(function)
+        except UnknownValueError:
+            digest = None
+        return cls(obj, arguments, function, dispatcher, digest)
 
     def compiled(self) -> Any:
         """Return the function, compiled for the types of the arguments. Raises what Numba raises."""

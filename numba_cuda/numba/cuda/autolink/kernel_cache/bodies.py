@@ -97,13 +97,15 @@ def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> t
 
 
 def _returned_body(body: PythonBody) -> ReturnedBody:
-    filename = body.function.__code__.co_filename
     try:
-        return ReturnedBody(body.obj, body.arguments, filename, fingerprint(body.function))
+        digest = fingerprint(body.function)
     except UnknownValueError as error:
         raise NotCacheableError(
             f"a Python function that {safe_repr(body.obj)} returns leads to more: {error}"
         ) from error
+    if digest != body.fingerprint:
+        raise NotCacheableError(f"a Python function that {safe_repr(body.obj)} returned has changed since")
+    return ReturnedBody(body.obj, body.arguments, body.function.__code__.co_filename, digest)
 
 
 def _body(function: pytypes.FunctionType) -> Body:

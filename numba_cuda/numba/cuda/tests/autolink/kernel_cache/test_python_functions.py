@@ -111,6 +111,36 @@ def test_a_change_is_seen(program, what):
     assert changed.cubin != first.cubin
 
 
+def test_a_function_that_changed_after_it_was_compiled_is_not_cached(program):
+    """The kernel has the code of the function as it was, and a fresh process would take it for the new one."""
+    parts = """
+class Own(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return lambda x: inner(x) + amount
+inner, add, amount = Add(5), Own(), 1
+"""
+    kernels = """
+from numba import cuda
+from parts import *
+@cuda.jit(cache=True)
+def first(x):
+    x[0] = add(x[1])
+@cuda.jit(cache=True)
+def kernel(x):
+    x[0] = add(x[1])
+"""
+    then_change = """
+original = kernel_of
+def kernel_of(*arguments):
+    result = original(*arguments)
+    sys.modules["parts"].amount = 2
+    return result
+"""
+    program.write(parts, kernels).runs("first", "kernel", before=then_change)
+    again = program.write(parts.replace("Own(), 1", "Own(), 2"), kernels).run()
+    assert again.status == "built"
+
+
 def test_an_operator_that_is_an_argument_is_loaded_and_its_change_is_seen(program):
     parts = (
         APPLY
