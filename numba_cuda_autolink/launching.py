@@ -36,6 +36,11 @@ class Overload:
                     found = self._ready[context] = ReadyCode(self.kernel, self.code, device_of(context))
         return found
 
+    @property
+    def owners(self) -> list[Any]:
+        """What keeps its code loaded, in each context that it was launched in."""
+        return [ready.owner for ready in tuple(self._ready.values())]
+
     def close(self) -> None:
         """Refuse launches of code that was loaded so far."""
         for ready in self._ready.values():
@@ -157,6 +162,11 @@ class Kernel:
     def signatures(self) -> tuple[str, ...]:
         """Its signatures, as Numba's types."""
         return tuple(overload.code.text for overload in self._overloads)
+
+    @property
+    def owners(self) -> list[Any]:
+        """What keeps its code loaded, as far as it is."""
+        return [owner for overload in self._overloads_or_none or () for owner in overload.owners]
 
     def close(self) -> None:
         """Refuse launches of code that was loaded so far, because it is unloaded."""

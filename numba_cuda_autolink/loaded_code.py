@@ -36,9 +36,10 @@ class ReadyCode:
 
     def __init__(self, kernel: str, code: Code, device: Device):
         self._kernel, self.device = kernel, device
-        self._loaded = loaded = code.load(device)
+        loaded = code.load(device)
         self.cooperative = loaded.cooperative
         self._function = loaded.function
+        self.owner = loaded.owner
         self.static_shared = self._attribute("SHARED_SIZE_BYTES")
         self.most_threads = self._attribute("MAX_THREADS_PER_BLOCK")
         self._allowed = SHARED_WITHOUT_ASKING - self.static_shared
