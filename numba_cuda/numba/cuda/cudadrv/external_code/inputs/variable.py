@@ -26,8 +26,8 @@ class VariableSource(CUDASource):
             f'extern "C" {{ __{described.space}__ __align__({_ALIGNMENT}) unsigned char'
             f" {described.name}[{described.nbytes}]; }}\n",
             name=f"variable {described.name}",
-            setup_callback=self._set_up,
         )
+        self.setup_callback = self._set_up  # which the simulator's base class takes no argument for
 
     def _set_up(self, module: Any) -> None:
         self.memory.load(module)

@@ -20,6 +20,7 @@ from .plan import LinkPlan, PlannedInput
 
 _WRONG_SIZE = re.compile(r'static assertion failed with "(\w+) is (.*?): it has (\d+) bytes"')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
 _SPACE = "numba_cuda_autolink_variables"
 # Of an array without a size nothing is known. Where the unit has no such variable, "none" is found.
@@ -92,8 +93,21 @@ def _declaration(text: str, name: str) -> tuple[str, int] | None:
     if name not in text:
         return None
     text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
-    found = re.search(rf"(?:^|[;{{}}])([^;{{}}]*\bextern\b[^;{{}}()]*?)\b{name}\b\s*[\[;,]", text)
-    return None if found is None else (found[1], text.count("\n", 0, found.end()) + 1)
+    for found in re.finditer(rf"(?:^|[;{{}}])([^;{{}}]*\bextern\b[^;{{}}()]*?)\b{name}\b\s*[\[;,]", text):
+        if _is_at_file_level(text[: found.start(1)]):
+            return found[1], text.count("\n", 0, found.end()) + 1
+    return None
+
+
+def _is_at_file_level(before: str) -> bool:
+    """Return whether what follows is in no namespace, class or function: in blocks of ``extern "C"`` at most."""
+    is_linkage: list[bool] = []
+    for brace in _BRACE.finditer(before):
+        if brace[0] != "}":
+            is_linkage.append(brace[1] is not None)
+        elif is_linkage:
+            is_linkage.pop()
+    return all(is_linkage)
 
 
 def _check_space(plan: LinkPlan, planned: PlannedInput, variable: VariableSource) -> None:
