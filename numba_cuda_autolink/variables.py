@@ -187,7 +187,8 @@ class Variable:
         with _Current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
                 return None
-            called(bindings().cuMemcpyDtoH, data, address, len(data))
+            called(bindings().cuMemcpyDtoHAsync, data, address, len(data), _LEGACY)
+            called(bindings().cuStreamSynchronize, _LEGACY)
         return bytes(data)
 
     def _address(self, copy: _Copy) -> Any:

@@ -157,7 +157,7 @@ class FakeDriver:
         self.copies.append((address[2], stream))
         return (0,)
 
-    def cuMemcpyDtoH(self, data, address, size):
+    def cuMemcpyDtoHAsync(self, data, address, size, stream):
         data[:] = self.globals[address]
         return (0,)
 
