@@ -154,8 +154,13 @@ class Variable:
             if value is not None:
                 self._write(copy, value, None)
 
-    def forget_modules(self) -> None:
-        """Forget where it is loaded: those modules are unloaded."""
+    def unload(self, owner: Any) -> None:
+        """Forget the module that *owner* keeps loaded, before it is unloaded."""
+        with self._lock:
+            self._copies = [copy for copy in self._copies if copy.owner() is not owner]
+
+    def unload_all(self) -> None:
+        """Forget all modules, before they are unloaded."""
         with self._lock:
             self._copies = []
 

@@ -434,6 +434,15 @@ class TestOnGPU:
         gc.collect()
         assert (codes[0]() is None) == (codes[1]() is None)
 
+    def test_a_module_that_numba_cuda_unloads_is_forgotten(self):
+        table = table_of()
+        kernel = self.kernel_of(Look(table))
+        self.values(kernel)
+        cuda.current_context().reset()
+        table.set([1, 2, 3, 4])
+        assert table.get().tolist() == [1, 2, 3, 4]
+        assert self.values(self.kernel_of(Look(table))) == [1, 2, 3, 4]
+
     def test_one_array_that_all_kernels_share(self):
         address = autolink.Variable("shared", np.uint64)
         source = (

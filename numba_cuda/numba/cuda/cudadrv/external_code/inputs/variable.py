@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Variables of device code as linkable code: their definition, and a callback that sets them in each module."""
+"""Variables of device code as linkable code: their definition, and callbacks that tell where they are loaded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ class VariableSource(CUDASource):
             f" {described.name}[{described.nbytes}]; }}\n",
             name=f"variable {described.name}",
         )
-        self.setup_callback = self._set_up  # which the simulator's base class takes no argument for
+        # The simulator's base class takes no arguments for them.
+        self.setup_callback, self.teardown_callback = self._set_up, self._tear_down
 
     def _set_up(self, module: Any) -> None:
         self.memory.load(module)
+
+    def _tear_down(self, module: Any) -> None:
+        self.memory.unload(module)  # numba-cuda unloads it, although others may keep its code

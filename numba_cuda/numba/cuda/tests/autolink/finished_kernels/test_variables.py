@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -59,10 +60,18 @@ class TestModules:
         table.set([5, 6, 7, 8])
         assert fake.copies == [("table", 0)] * 2 and fake.context == 0x101
         assert floats(fake, 1, 0x100) == floats(fake, 1, 0x101) == [5, 6, 7, 8]
+        table.unload(module)
+        table.set([1, 1, 1, 1])
+        assert len(fake.copies) == 2 and table.get().tolist() == [1, 1, 1, 1]
+
+    def test_a_module_is_not_kept(self, fake):
+        table, module = variable(), Module(1)
+        table.load(module)
+        gone = weakref.ref(module)
         del module
         gc.collect()
         table.set([1, 1, 1, 1])
-        assert len(fake.copies) == 2 and table.get().tolist() == [1, 1, 1, 1]
+        assert gone() is None and fake.copies == []
 
     def test_one_device_alone(self, fake):
         table, module = variable(), Module(1)

@@ -990,7 +990,7 @@ def test_a_kernel_with_a_variable_is_loaded_whatever_the_value_and_set(program):
     program.write(WITH_VARIABLE.replace("VALUES", "5, 6").replace("SPACE", "constant"))
     loaded = program.run()
     assert (built.status, loaded.status, built.cubin) == ("built", "loaded", loaded.cubin)
-    assert built.setup == loaded.setup == ["_set_up"]
+    assert built.setup == loaded.setup == ["_set_up"] and built.teardown == loaded.teardown == ["_tear_down"]
     program.write(WITH_VARIABLE.replace("VALUES", "5, 6").replace("SPACE", "device"))
     assert program.run().status == "built"
 
