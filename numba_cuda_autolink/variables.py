@@ -7,6 +7,7 @@ loaded later, and where it is in those that are loaded already, without keeping 
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from collections.abc import Iterable
@@ -173,28 +174,29 @@ class Variable:
     def _write(self, copy: _Copy, data: bytes, stream: int | None) -> None:
         """Write *data* in order with *stream*; without one, in order with nothing, although a stream is captured."""
         api = bindings()
+        host = ctypes.create_string_buffer(data, len(data))
         with _Current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
                 return
             if stream is not None:
-                called(api.cuMemcpyHtoDAsync, address, data, len(data), stream)
+                called(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), stream)
                 called(api.cuStreamSynchronize, stream)
                 return
             own = called(api.cuStreamCreate, api.CUstream_flags.CU_STREAM_NON_BLOCKING)
             try:
-                called(api.cuMemcpyHtoDAsync, address, data, len(data), own)
+                called(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), own)
                 called(api.cuStreamSynchronize, own)
             finally:
                 called(api.cuStreamDestroy, own)
 
     def _read(self, copy: _Copy) -> bytes | None:
-        data = bytearray(self.type.nbytes)
+        host = ctypes.create_string_buffer(self.type.nbytes)
         with _Current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
                 return None
-            called(bindings().cuMemcpyDtoHAsync, data, address, len(data), _LEGACY)
+            called(bindings().cuMemcpyDtoHAsync, ctypes.addressof(host), address, self.type.nbytes, _LEGACY)
             called(bindings().cuStreamSynchronize, _LEGACY)
-        return bytes(data)
+        return host.raw
 
     def _address(self, copy: _Copy) -> Any:
         """Return where it is in a module, of the current context; ``None`` if the module lacks it."""

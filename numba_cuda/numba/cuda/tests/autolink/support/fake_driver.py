@@ -161,12 +161,12 @@ class FakeDriver:
         return 0, (library, 0, name), size
 
     def cuMemcpyHtoDAsync(self, address, data, size, stream):
-        self.globals[address][:] = bytes(data)[:size]
+        self.globals[address][:] = ctypes.string_at(data, size)
         self.copies.append((address[2], stream))
         return (0,)
 
     def cuMemcpyDtoHAsync(self, data, address, size, stream):
-        data[:] = self.globals[address]
+        ctypes.memmove(data, bytes(self.globals[address]), size)
         return (0,)
 
     def cuStreamCreate(self, flags):
