@@ -19,6 +19,7 @@ from .parameters import type_name
 from .variable_types import VariableType
 
 _LEGACY = 0  # the default stream, which waits for all others but the non-blocking ones
+_CAPTURES = (900, 901, 905, 906)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, INVALIDATED, ISOLATION, IMPLICIT
 _NOT_FOUND = 500  # CUDA_ERROR_NOT_FOUND: nothing in the module reads it
 
 
@@ -93,8 +94,7 @@ class Variable:
         data = self._bytes(value)
         with self._lock:
             copies = [copy for copy in self._alive() if device is None or copy[1].device == device]
-            if copies:
-                _check_capture(self.name, "set")
+            self._check_capture("set", copies)
             if device is None:
                 self._value = data
                 self._of_device.clear()
@@ -127,8 +127,7 @@ class Variable:
         wanted = None if owners is None else set(map(id, owners))
         with self._lock:
             alive = [(owner, copy) for owner, copy in self._alive() if wanted is None or id(owner) in wanted]
-            if alive:
-                _check_capture(self.name, "read")
+            self._check_capture("read", alive)
             if alive and device is None:
                 device = device_of(current_context()[0]).ordinal
             found = [data for _, copy in alive if copy.device == device and (data := self._read(copy)) is not None]
@@ -170,6 +169,18 @@ class Variable:
         alive = [(owner, copy) for copy in self._copies if (owner := copy.owner()) is not None]
         self._copies = [copy for _, copy in alive]
         return alive
+
+    def _check_capture(self, how: str, copies: list[tuple[Any, _Copy]]) -> None:
+        """Raise `LaunchError` if accessing *copies* would take part in the capture of a stream, or end it."""
+        api = bindings() if copies else None
+        for context in {copy.context for _, copy in copies}:
+            with _Current(context) as is_there:
+                error, *status = api.cuStreamIsCapturing(api.CUstream(_LEGACY)) if is_there else (0, 0)
+            if int(error) in _CAPTURES or (int(error) == 0 and int(status[0]) != 0):
+                raise LaunchError(
+                    f"{self.name!r} cannot be {how} while a stream is captured into a graph\n"
+                    "  what to do: do it before or after; graphs use the value that it has when they are launched"
+                )
 
     def _write(self, copy: _Copy, data: bytes, stream: int | None) -> None:
         """Write *data* in order with *stream*; without one, in order with nothing, although a stream is captured."""
@@ -282,14 +293,3 @@ class _Current:
     def __exit__(self, *_: Any) -> None:
         if self._pushed:
             called(bindings().cuCtxPopCurrent)
-
-
-def _check_capture(name: str, how: str) -> None:
-    """Raise `LaunchError` if a copy would take part in the capture of a stream, or end it."""
-    api = bindings()
-    error, *status = api.cuStreamIsCapturing(api.CUstream(_LEGACY))
-    if int(error) != 0 or int(status[0]) != 0:
-        raise LaunchError(
-            f"{name!r} cannot be {how} while a stream is captured into a graph\n"
-            "  what to do: do it before or after; graphs use the value that it has when they are launched"
-        )

@@ -125,13 +125,13 @@ class TestModules:
     def test_loading_copies_in_a_stream_of_its_own_and_setting_waits_for_kernels(self, fake):
         table, module = variable(), Module(1)
         table.set([1, 2, 3, 4])
-        fake.capturing = 1  # code may be loaded then
+        fake.capturing = True  # code may be loaded then
         table.load(module)
         with pytest.raises(LaunchError, match="'table' cannot be set while a stream is captured into a graph"):
             table.set([0, 0, 0, 0])
         with pytest.raises(LaunchError, match="'table' cannot be read while a stream is captured"):
             table.get()
-        fake.capturing = 0
+        fake.capturing = False
         assert table.get().tolist() == [1, 2, 3, 4]  # a value that was refused is not kept
         table.set([0, 0, 0, 0])
         assert [stream for _, stream in fake.copies] == ["CU_STREAM_NON_BLOCKING", 0]

@@ -15,6 +15,7 @@ class CUresult(enum.IntEnum):
     CUDA_ERROR_INVALID_CONTEXT = 201
     CUDA_ERROR_NOT_FOUND = 500
     CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701
+    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906
 
 
 class Launched(NamedTuple):
@@ -58,7 +59,7 @@ class FakeDriver:
         self.sizes: dict[str, int] = {}
         self.globals: dict[tuple[Any, int, str], bytearray] = {}
         self.copies: list[tuple[str, Any]] = []
-        self.capturing = 0
+        self.capturing = False
         types = ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64
         self._pointer_attribute = ctypes.CFUNCTYPE(*types)(self._attribute_of_pointer)
         self._devices = devices
@@ -179,7 +180,7 @@ class FakeDriver:
         return (0,)
 
     def cuStreamIsCapturing(self, stream):
-        return 0, self.capturing
+        return (CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT if self.capturing else 0), 0
 
     def cuEventCreate(self, flags):
         return 0, "event"
