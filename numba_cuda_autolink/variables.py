@@ -172,8 +172,8 @@ class Variable:
 
     def _check_capture(self, how: str, copies: list[tuple[Any, _Copy]]) -> None:
         """Raise `LaunchError` if accessing *copies* would take part in the capture of a stream, or end it."""
-        api = bindings() if copies else None
         for context in {copy.context for _, copy in copies}:
+            api = bindings()
             with _Current(context) as is_there:
                 error, *status = api.cuStreamIsCapturing(api.CUstream(_LEGACY)) if is_there else (0, 0)
             if int(error) in _CAPTURES or (int(error) == 0 and int(status[0]) != 0):
