@@ -12,6 +12,7 @@ Public names:
 - `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
+- `Variable`: variables of device code that the host sets.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
 - `write_header`: a finished kernel for C and C++ programs.
@@ -31,6 +32,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
 ``device_functions``   Python functions that C++ calls
+``device_variables``   variables of device code that the host sets
 ``prebuilt``           device code that a package ships: what fits the target
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
@@ -76,6 +78,7 @@ _NAMES = {
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
     "autolink.device_callable.symbol_names": ("symbol",),
     "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
+    "autolink.device_variables": ("Variable",),
     "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
     "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),
