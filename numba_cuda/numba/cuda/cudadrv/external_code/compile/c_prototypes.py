@@ -14,6 +14,8 @@ class CType:
     ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
     or 16-bit number, which C++ defines as a struct), ``"pointer"``, ``"void"`` or ``"unknown"``; ``size`` and ``align``
     are in bytes; ``pointee`` is that of a pointer to a number or a pointer.
+
+    A view of an array is a ``"struct"``, or, by reference, a ``"pointer"``: a class of ``cuda::std``.
     """
 
     cxx: str
@@ -81,10 +83,16 @@ def _of_llvm(llvm_type: str) -> CType:
         return _LLVM["ptr"]
     return _LLVM.get(llvm_type, CType(f"/* {llvm_type} */", "unknown", 0, 1))
 
+_VIEW = re.compile(r"(?:const )?(cuda::std::(?:md)?span)<([^,>]+)(.*)>&?")
+
 
 def _pattern(c_type: CType) -> str:
     """Return the template of ``prototype_check`` that decides which C++ types fit a value of *c_type*."""
     kind, size = c_type.kind, c_type.size
+    if found := _VIEW.fullmatch(c_type.cxx):  # C++ may take the elements as const
+        name, element, rest = found.groups()
+        both = f"{name}<{element}{rest}>, {name}<const {element.removeprefix('const ')}{rest}>"
+        return f"nca_{name.rpartition('::')[2].upper()}({both})"
     if kind == "unknown":
         return "nca_anything"
     if kind == "void":

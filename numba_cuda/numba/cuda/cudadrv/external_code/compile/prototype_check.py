@@ -119,6 +119,39 @@ template <class $e> struct $pointer_to {
     template <class $t> struct $holds : $fits<$t> {};
 };
 
+// Views of arrays. Their names are known only where their headers are included: $v are a view and that of const elements.
+// A class of the user's that has the same layout fits, and another view does not.
+template <class $t> struct $is_view : $constant<0> {};
+#ifdef _CUDA_STD_SPAN
+template <class $t, decltype(sizeof(0)) $n> struct $is_view<cuda::std::span<$t, $n>> : $constant<1> {};
+#define $SPAN(...) $span_of<__VA_ARGS__>
+#else
+#define $SPAN(...) $span_of<>
+#endif
+#ifdef _CUDA_STD_MDSPAN
+template <class... $t> struct $is_view<cuda::std::mdspan<$t...>> : $constant<1> {};
+#define $MDSPAN(...) $mdspan_at<__VA_ARGS__>
+#else
+#define $MDSPAN(...) $mdspan_at<>
+#endif
+template <class $t, class... $v> struct $among : $constant<0> {};
+template <class $t, class... $v> struct $among<$t, $t, $v...> : $constant<1> {};
+template <class $t, class $u, class... $v> struct $among<$t, $u, $v...> : $among<$t, $v...> {};
+template <class... $v> struct $span_of {
+    template <class $t, class $b = typename $bare<$t>::$type> struct $fits {
+        enum { $is = $is_view<$b>::$is ? int($among<$b, $v...>::$is) : int($struct_of<16, 8>::template $fits<$t>::$is) };
+    };
+};
+template <class... $v> struct $mdspan_at {
+    template <class $t> struct $holds {
+        enum { $k = $kind<$t>::$is, $is = $k == $void || ($k == $class && ($among<$t, $v...>::$is || !$is_view<$t>::$is)) };
+    };
+    template <class $t> struct $fits : $constant<0> {};
+    template <class $t> struct $fits<$t*> : $holds<typename $bare<$t>::$type> {};
+    template <class $t> struct $fits<$t&> : $holds<typename $bare<$t>::$type> {};
+    template <class $t> struct $fits<$t&&> : $holds<typename $bare<$t>::$type> {};
+};
+
 template <class...> struct $list {};
 template <class $c, class $f> struct $all_fit : $constant<0> {};
 template <> struct $all_fit<$list<>, $list<>> : $constant<1> {};

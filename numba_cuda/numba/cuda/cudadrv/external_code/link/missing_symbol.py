@@ -18,6 +18,7 @@ from ..target import Target
 from . import probes
 from .errors import LinkError, link_error
 from .parts import LinkJob, Part
+from .variables import extern_declaration, undefined_variable
 
 _UNDEFINED = re.compile(
     r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
@@ -26,6 +27,10 @@ _MOST_NAMES = 8
 _REMEDY = (
     "check the symbol's spelling; in CUDA C++ declare the function"
     ' extern "C" __device__, so that its name is not mangled; return the code that defines it from __numba_cuda_link__'
+)
+_REMEDY_FOR_VARIABLES = (
+    "return the autolink.Variable that is called so from __numba_cuda_link__, with the source; or, if the host does not"
+    " set it, define it in C++"
 )
 
 
@@ -52,6 +57,8 @@ def symbol_in_parts(job: LinkJob) -> str | None:
 
 def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     """Return the error for an undefined *symbol*."""
+    declared = _declarations(job, symbol)
+    is_variable = bool(declared) or symbol == undefined_variable(log)
     external = [part for part in job.parts if part.planned is not None]
     defined = {part: names for part in external if (names := _names_in(part, job.plan.target)) is not None}
     near, remedy = _similar_names(symbol, defined)
@@ -59,13 +66,20 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
     return link_error(
         job.plan,
-        f"{symbol!r} is called but nothing that is linked defines it",
-        f"referenced by: {job.kernel_code.referenced_by(symbol)}",
+        f"{symbol!r} is {'read' if is_variable else 'called'} but nothing that is linked defines it",
+        *(declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]),
         *(f"near miss: {line}" for line in near),
         *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),
-        f"what to do: {remedy or _REMEDY}",
+        f"what to do: {remedy or (_REMEDY_FOR_VARIABLES if is_variable else _REMEDY)}",
         log=log,
     )
+
+
+def _declarations(job: LinkJob, symbol: str) -> list[str]:
+    """Return where CUDA C++ declares *symbol* as a variable that other code defines."""
+    sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
+    found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
+    return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
 
 
 def _definitions(names: frozenset[str] | None) -> str:

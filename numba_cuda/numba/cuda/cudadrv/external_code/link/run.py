@@ -22,19 +22,19 @@ from .errors import LinkError, link_error
 from .fit import misfit
 from .kernel_code import KernelCode
 from .parts import LinkJob, listed
-from .plan import DEVICE_RUNTIME, LinkPlan
+from .plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan
 from .record import LinkRecord
 from .signatures import check_signatures
 from .survival import doubted, remember
 from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
-from .variables import check_variables
+from .variables import check_variables, undefined_variable
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "3"
+_FORMAT = "4"
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,8 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
             return log.encode() + b"\0"
         raise _explained(job, log) from RuntimeError(log)
     remember(job, doubts)
+    if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
+        raise _explained(job, log) from RuntimeError(log)
     if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
         raise _explained(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
     # The log is cached with the code, so what differs from run to run is left out.

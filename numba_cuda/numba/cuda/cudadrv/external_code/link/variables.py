@@ -19,6 +19,7 @@ from .errors import LinkError, link_error
 from .plan import LinkPlan, PlannedInput
 
 _WRONG_SIZE = re.compile(r'static assertion failed with "(\w+) is (.*?): it has (\d+) bytes"')
+_UNDEFINED = re.compile(r"Unresolved extern variable '([^']+)'")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
@@ -58,7 +59,7 @@ def check_variables(plan: LinkPlan) -> None:
 def with_sizes_checked(source: LinkInput, variables: Iterable[VariableSource]) -> LinkInput:
     """Return a CUDA C++ *source* with an assertion for each of *variables* that it declares: the size is right."""
     text = source.code.decode()
-    declared = [each.memory.type for each in variables if _declaration(text, each.memory.name) is not None]
+    declared = [each.memory.type for each in variables if extern_declaration(text, each.memory.name) is not None]
     if not declared:
         return source
     added = [_SIZES.replace("$space", _SPACE)]
@@ -75,7 +76,7 @@ def size_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkError | N
     if found is None:
         return None
     name, described, size = found.groups()
-    declared = _declaration(planned.input.code.decode(), name)
+    declared = extern_declaration(planned.input.code.decode(), name)
     return link_error(
         plan,
         f"{name!r} is declared with another size than it has",
@@ -88,7 +89,14 @@ def size_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkError | N
     )
 
 
-def _declaration(text: str, name: str) -> tuple[str, int] | None:
+def undefined_variable(log: str) -> str | None:
+    """Return the first undefined variable that the linker's *log* names, or ``None``. With LTO that is a warning: the
+    linker makes a variable of zeros."""
+    found = _UNDEFINED.search(log)
+    return found[1] if found else None
+
+
+def extern_declaration(text: str, name: str) -> tuple[str, int] | None:
     """Return the specifiers of the ``extern`` declaration of *name* in C++, and its line; ``None`` without one."""
     if name not in text:
         return None
@@ -111,7 +119,7 @@ def _is_at_file_level(before: str) -> bool:
 
 
 def _check_space(plan: LinkPlan, planned: PlannedInput, variable: VariableSource) -> None:
-    found = _declaration(planned.input.code.decode(), variable.memory.name)
+    found = extern_declaration(planned.input.code.decode(), variable.memory.name)
     if found is None:
         return
     specifiers, line = found
