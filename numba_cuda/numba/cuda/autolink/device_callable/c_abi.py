@@ -8,6 +8,7 @@ with the one that NVRTC compiles.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,16 @@ def numba_type_of(given: Any) -> Any:
             return numpy_support.from_dtype(np.dtype(given))
         except NotImplementedError:
             raise CABIError(f"{given!r} has no Numba type") from None
+    if isinstance(given, (tuple, list)):
+        raise CABIError(
+            f"{given!r} is not a Numba type\n"
+            "  what to do: write types.Tuple((...)), or types.UniTuple(T, n) if all elements are of one type"
+        )
+    if inspect.isfunction(given):
+        name = given.__name__
+        raise CABIError(
+            f"the function {name} is not a Numba type\n  what to do: call it with a type, such as {name}(types.int32)"
+        )
     hint = f": C and Python mean different types by {given.__name__}" if given in (bool, int, float, complex) else ""
     raise CABIError(f"{given!r} is not a Numba type{hint}; expected one, such as types.float32, its name or a dtype")
 

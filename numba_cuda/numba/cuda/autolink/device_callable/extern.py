@@ -108,7 +108,14 @@ def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, A
     for name, target in named:
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
-        yield name, target if target is None or isinstance(target, _WAYS) else numba_type_of(target)
+        yield name, target if target is None or isinstance(target, _WAYS) else _converted(name, target)
+
+
+def _converted(name: str, target: Any) -> Any:
+    try:
+        return numba_type_of(target)
+    except CABIError as error:
+        raise CABIError(f"Extern's args, {name!r}: {error}") from None
 
 
 @dataclass(frozen=True)

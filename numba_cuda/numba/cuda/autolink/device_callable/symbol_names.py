@@ -49,6 +49,8 @@ def symbol(name: str, *parts: Any) -> str:
 
 def _readable(part: Any) -> str:
     """Return what a reader recognises of *part*, in characters of identifiers."""
+    part = getattr(part, "dispatcher", part)  # of the type of a device function, whose name is that function's
+    part = getattr(part, "py_func", part)
     if isinstance(part, (str, bool, int, float, complex)):
         text = str(part)
     elif isinstance(part, tuple):

@@ -70,6 +70,8 @@ def _functor(symbol: str, names: list[str], returns: str, signature: CSignature)
         parameters = ", ".join(f"const void* {state}" for state in states)
         values = ", ".join(f"{state}({state})" for state in states)
         members.append(f"    __device__ explicit {name}({parameters}) : {values} {{}}")
+    else:  # C++ that passes state on does so for every function
+        members += [f"    {name}() = default;", f"    __device__ explicit {name}(const void*) {{}}"]
     template = [f"    template <{', '.join(classes)}>"] if classes else []
     operator = f"    __device__ {result} operator()({', '.join(given)}) const {{ return {call}; }}"
     return [f"struct {name} {{", *members, *template, operator, "};"]

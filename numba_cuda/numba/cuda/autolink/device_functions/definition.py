@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 import threading
 import types as pytypes
@@ -40,8 +41,8 @@ class DeviceFunction(CallingCode):
     declaration : str
         C++ that declares it and ``functor``, to be put at namespace scope, as often as needed.
     functor : str
-        A class in C++ whose objects are called as the function is. It has a default constructor, or, if the function
-        has state, a constructor that takes the ``const void*`` of each.
+        A class in C++ whose objects are called as the function is. It is made of the ``const void*`` of each state. If
+        the function has no state, it is made of nothing, or of a ``const void*`` that it ignores.
     returns : Numba type
         What it returns.
     """
@@ -85,6 +86,10 @@ class DeviceFunction(CallingCode):
 
     def __repr__(self) -> str:
         return f"device_function({self._name}) as {self.symbol}"
+
+
+# Numba makes a dispatcher, as cuda.jit does, of a function or lambda that is written in a kernel.
+_IN_A_KERNEL = "closure.<locals>."
 
 
 class _InProgress(threading.local):
@@ -132,7 +137,8 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
         in C++ are of the types that `cxx_type` returns; for a struct, of any class of its size and layout.
     state : Numba type, or iterable of these, optional
         The types of the function's last parameters, which C++ passes on without knowing them: arrays, records, tuples,
-        numbers. It gets them by ``args={"table": autolink.state}`` of an `Extern`, and makes the functor of them.
+        numbers. It gets them by ``args={"table": autolink.state}`` of an `Extern`, and makes the functor of them. If
+        the type is ``none``, as for an argument ``table=None`` that a call leaves out, the function has no state.
 
     Raises
     ------
@@ -146,8 +152,10 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
     target = current_target()
     subject = function.dispatcher if isinstance(function, types.Dispatcher) else function
     name = getattr(getattr(subject, "py_func", subject), "__name__", type(subject).__name__)
-    states = (state,) if isinstance(state, (types.Type, str)) else tuple(state)
+    states = (state,) if state is None or isinstance(state, (types.Type, str)) else tuple(state)
     arguments, states = tuple(map(numba_type_of, argtypes)), tuple(map(numba_type_of, states))
+    if states == (types.none,):
+        states = ()
     dispatcher = _dispatcher(subject, target)
     question = arguments, states, target
     known = _compiled.setdefault(subject, {})
@@ -166,6 +174,8 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
 
 def _dispatcher(subject: Any, target: Target) -> Any:
     """Return the device function that *subject* is, or is made into with the options of the kernel."""
+    if getattr(getattr(subject, "py_func", None), "__qualname__", "").startswith(_IN_A_KERNEL):
+        subject = subject.py_func
     if isinstance(getattr(subject, "py_func", None), pytypes.FunctionType):
         if not subject.targetoptions.get("device"):
             raise TypeError(
@@ -182,9 +192,22 @@ def _dispatcher(subject: Any, target: Target) -> Any:
     return cuda.jit(device=True, opt=not target.debug, **options)(subject)
 
 
+def _check_parameters(function: Any, called: str, arguments: Any, states: Any) -> None:
+    try:
+        inspect.signature(function).bind(*arguments, *states)
+    except TypeError as error:
+        one = f"{len(arguments)} from C++" + (f" and {len(states)} of state" if states else "")
+        raise TypeError(
+            f"device_function() cannot compile {called}: {error}\n"
+            f"  got: the types of {len(arguments) + len(states)} arguments ({one})\n"
+            f"  expected: those of the function's parameters, {inspect.signature(function)}"
+        ) from None
+
+
 def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target]) -> DeviceFunction:
     arguments, states, target = question
     called = f"{name}({', '.join(map(str, (*arguments, *states)))})"
+    _check_parameters(dispatcher.py_func, called, arguments, states)
     try:
         with compiling_apart(target):
             compiled = dispatcher.compile_device((*arguments, *states))

@@ -62,13 +62,13 @@ _OWN_FOLDERS = (
 
 
 def raised_at(error: BaseException) -> str | None:
-    """Return file, line and function of the innermost frame of *error*, or None if every frame is this package's."""
-    frames, outside = _frames(error)
-    return _described(frames[-1]) if outside else None
+    """Return file, line and function of the innermost frame of *error* that is not this package's, or None."""
+    outside = _frames(error)[1]
+    return _described(outside[-1]) if outside else None
 
 
 def raised_by_hook(error: BaseException) -> str | None:
-    """Return file, line and function of the outermost frame of *error* that is not this package's, or None."""
+    """Return the same of the outermost such frame, which is the hook's own."""
     outside = _frames(error)[1]
     return _described(outside[0]) if outside else None
 

@@ -104,7 +104,7 @@ def _code(code: CodeReport) -> Item:
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
-    return "(not visible in this format)" if names is None else ", ".join(names) or "nothing that is referenced"
+    return "not visible in this format" if names is None else ", ".join(names) or "nothing that is referenced"
 
 
 def _link(build: BuildReport) -> Iterator[Item]:

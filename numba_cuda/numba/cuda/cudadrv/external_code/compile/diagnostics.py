@@ -21,6 +21,8 @@ _UNDEFINED_MACRO = re.compile(
     r"no storage class or type specifier\n\s*(?:static |inline |extern )*([A-Z][A-Z0-9_]{2,})\b"
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
+_BUILT_IN = "__nv_nvrtc_builtin_header.h"
+_VIEW_WITHOUT_HEADER = re.compile(r"\bcuda::std::(span|mdspan)\b")
 # C++'s have no suffix; C's are listed.
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
@@ -41,9 +43,14 @@ def errors_in(log: str) -> str:
     return "\n".join(shown)
 
 
-def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
-    """Return what to do about the first error in NVRTC's *log* of a source with *include_paths*."""
+def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = ()) -> str:
+    """Return what to do about the first error in NVRTC's *log* of a source with *include_paths* and *macros*."""
     errors = errors_in(log)
+    if errors.startswith(_BUILT_IN) and macros:
+        return (
+            f"rename a macro in defines ({', '.join(macros)}): macros replace names in the compiler's own headers too, and"
+            " one letter is the name of a template's parameter"
+        )
     if macro := _UNDEFINED_MACRO.search(errors):
         return (
             f"if {macro[1]} is a macro that headers define for other compilers but not for NVRTC, define it:"
@@ -71,6 +78,8 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
                 todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
             return f"NVRTC has no headers of the host's C++ library: {todo} into one of the source's include_paths"
         return f"add the directory that {name} is in to the source's include_paths"
+    if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
+        return f"include <cuda/std/{view[1]}>"
     if "host functions are not allowed in JIT mode" in errors:
         return (
             "mark the function __device__, or make all functions device functions:"

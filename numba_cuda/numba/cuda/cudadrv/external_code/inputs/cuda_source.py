@@ -154,6 +154,10 @@ def _macro_text(value: Any) -> str:
 
 
 def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"CUDASource's options must be a mapping, such as {{'use_fast_math': True}}, not {type(options).__name__}"
+        )
     known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
         if hint := _RESERVED_OPTIONS.get(option):

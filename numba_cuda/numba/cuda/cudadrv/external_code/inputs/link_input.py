@@ -12,6 +12,7 @@ import hashlib
 import io
 import os
 import pathlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -172,6 +173,11 @@ def _from_path(path: str) -> LinkInput:
     suffix = pathlib.PurePath(path).suffix.lower()
     kind = next((kind for kind in KINDS if suffix in kind.suffixes), None)
     if kind is None:
+        if re.search(r"[\n;{]", path):
+            raise LinkInputError(
+                f"a str is the path of a file, got text\n  got: {safe_repr(path)}\n"
+                "  what to do: for source, return autolink.CUDASource(text); for PTX, cuda.PTXSource(text.encode())"
+            )
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
         raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")

@@ -62,6 +62,8 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
     external = [part for part in job.parts if part.planned is not None]
     defined = {part: names for part in external if (names := _names_in(part, job.plan.target)) is not None}
     near, remedy = _similar_names(symbol, defined)
+    if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
+        remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
     if not near and symbol in job.kernel_code.sites:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
     return link_error(

@@ -23,7 +23,7 @@ from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
 from .unsupported import unsupported_in, unsupported_in_source
-from .variables import size_error, with_sizes_checked
+from .variables import size_error, undeclared_variable, with_sizes_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +183,14 @@ def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: Kernel
     if (wrong_size := size_error(plan, planned, error.log)) is not None:
         return wrong_size
     path = diagnostics.saved(planned.input.code, planned.input.name)
+    options = planned.input.options
+    macros = [name for name, _ in options.defines]
+    todo = undeclared_variable(plan, error.log) or diagnostics.remedy(error.log, options.include_paths, macros)
     return link_error(
         plan,
         f"the {planned} does not compile",
         f"source: {path or 'could not be saved'}",
-        f"what to do: {diagnostics.remedy(error.log, planned.input.options.include_paths)}",
+        f"what to do: {todo}",
         log=error.log,
         source_path=path,
         shown=diagnostics.errors_in(error.log),

@@ -20,6 +20,7 @@ from .plan import LinkPlan, PlannedInput
 
 _WRONG_SIZE = re.compile(r'static assertion failed with "(\w+) is (.*?): it has (\d+) bytes"')
 _UNDEFINED = re.compile(r"Unresolved extern variable '([^']+)'")
+_UNDECLARED = re.compile(r'error: identifier "(\w+)" is undefined')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
@@ -87,6 +88,15 @@ def size_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkError | N
         log=log,
         shown="",
     )
+
+
+def undeclared_variable(plan: LinkPlan, log: str) -> str:
+    """Return what to do if NVRTC's *log* says that a source uses a variable of *plan* without a declaration."""
+    found = _UNDECLARED.search(log)
+    for _, variable in plan.variables:
+        if found is not None and variable.memory.name == found[1]:
+            return f"declare {found[1]!r} in the source: Variable.declaration is the text"
+    return ""
 
 
 def undefined_variable(log: str) -> str | None:
