@@ -36,6 +36,19 @@ def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:
         raise CallError(error, site, loc) from error.__cause__
 
 
+def _check_state(call: AskedCall, prototypes: Sequence[tuple[str, CPrototype]], loc: ir.Loc) -> None:
+    """Raise `CallError` if C++ gets the data of an array, where a Python function that it calls expects the array."""
+    functions = [each for each in call.answer.calling if each.takes_arrays]
+    addresses = [each for _, prototype in prototypes for each in prototype.parameters if each.cxx == "const void*"]
+    if functions and prototypes and not addresses:
+        diagnosis = (
+            "returned a function with an array as state, and the call passes none\n"
+            f"  function: {functions[0]}\n"
+            "  what to do: pass the array as state, in the args of the Extern: args={'name': autolink.state}"
+        )
+        raise CallError(HookError(call.callee, call.argtypes, diagnosis), call, loc)
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class AskCallees(AnalysisPass):
     """Ask every called object for its code, so that an object that rejects a signature is a typing error at the call.
@@ -77,15 +90,17 @@ class LinkingLower(CUDALower):
                 self.library.add_call(asked[-1])
             with in_progress.noting_prototypes() as prototypes:
                 result = super().lower_call(resty, expr)
+            for call in asked:
+                _check_state(call, prototypes, expr.loc)
         finally:
             _lowering.call = outer
         added = len(self.module.globals) - known
         if added or prototypes:
             arguments = ", ".join(map(str, signature.args))
             place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
-            call = f"the call with ({arguments}) at {place}"
+            described = f"the call with ({arguments}) at {place}"
             for symbol, prototype, c_prototype in self._symbols(added, prototypes):
-                self.library.note_symbol(symbol, SymbolSite(prototype, call, c_prototype), asked)
+                self.library.note_symbol(symbol, SymbolSite(prototype, described, c_prototype), asked)
         return result
 
     def lower_function_body(self) -> Any:

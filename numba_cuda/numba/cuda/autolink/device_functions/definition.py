@@ -74,6 +74,10 @@ class DeviceFunction(CallingCode):
     def undefined(self) -> tuple[str, ...]:  # type: ignore[override]
         return self._modules.undefined
 
+    @property
+    def takes_arrays(self) -> bool:  # type: ignore[override]
+        return any(isinstance(state, types.Array) for state in self._signature.state)
+
     def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         yield from ((origin, each) for each in self._code)
         yield from self.library.provided(self._target)

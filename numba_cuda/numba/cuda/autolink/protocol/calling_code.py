@@ -18,10 +18,13 @@ class CallingCode:
         The code library of the function that was compiled, which knows its calls.
     undefined:
         The functions that it calls and does not define.
+    takes_arrays:
+        Whether C++ passes on the address of an array that it gets from the call.
     """
 
     library: Any
     undefined: tuple[str, ...]
+    takes_arrays: bool
 
     def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         """Yield its code, whose origin is *origin*, and what the objects that it calls provide, each with its call."""

@@ -83,6 +83,7 @@ def _of_llvm(llvm_type: str) -> CType:
         return _LLVM["ptr"]
     return _LLVM.get(llvm_type, CType(f"/* {llvm_type} */", "unknown", 0, 1))
 
+
 _VIEW = re.compile(r"(?:const )?(cuda::std::(?:md)?span)<([^,>]+)(.*)>&?")
 
 

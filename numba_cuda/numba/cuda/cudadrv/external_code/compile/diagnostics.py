@@ -48,8 +48,8 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
     errors = errors_in(log)
     if errors.startswith(_BUILT_IN) and macros:
         return (
-            f"rename a macro in defines ({', '.join(macros)}): macros replace names in the compiler's own headers too, and"
-            " one letter is the name of a template's parameter"
+            f"rename a macro in defines ({', '.join(macros)}): macros replace names in the compiler's own headers, too,"
+            " whose templates have parameters of one letter"
         )
     if macro := _UNDEFINED_MACRO.search(errors):
         return (

@@ -119,7 +119,7 @@ template <class $e> struct $pointer_to {
     template <class $t> struct $holds : $fits<$t> {};
 };
 
-// Views of arrays. Their names are known only where their headers are included: $v are a view and that of const elements.
+// Views of arrays. Their names are known where their headers are included: $v are a view and that of const elements.
 // A class of the user's that has the same layout fits, and another view does not.
 template <class $t> struct $is_view : $constant<0> {};
 #ifdef _CUDA_STD_SPAN
@@ -139,12 +139,19 @@ template <class $t, class... $v> struct $among<$t, $t, $v...> : $constant<1> {};
 template <class $t, class $u, class... $v> struct $among<$t, $u, $v...> : $among<$t, $v...> {};
 template <class... $v> struct $span_of {
     template <class $t, class $b = typename $bare<$t>::$type> struct $fits {
-        enum { $is = $is_view<$b>::$is ? int($among<$b, $v...>::$is) : int($struct_of<16, 8>::template $fits<$t>::$is) };
+        enum {
+            $same = $among<$b, $v...>::$is,
+            $is = $is_view<$b>::$is ? int($same) : int($struct_of<16, 8>::template $fits<$t>::$is)
+        };
     };
 };
 template <class... $v> struct $mdspan_at {
     template <class $t> struct $holds {
-        enum { $k = $kind<$t>::$is, $is = $k == $void || ($k == $class && ($among<$t, $v...>::$is || !$is_view<$t>::$is)) };
+        enum {
+            $k = $kind<$t>::$is,
+            $other_view = int($is_view<$t>::$is) && !int($among<$t, $v...>::$is),
+            $is = $k == $void || ($k == $class && !$other_view)
+        };
     };
     template <class $t> struct $fits : $constant<0> {};
     template <class $t> struct $fits<$t*> : $holds<typename $bare<$t>::$type> {};
