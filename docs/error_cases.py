@@ -360,6 +360,36 @@ CASES = (
     ),
     Case(
         _TYPING,
+        "An array that is passed as a pointer, where a Python function takes it as state",
+        "C++ would pass on the address of the data, without the shape and the strides.",
+        '''
+        class Add(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, i, table):
+                return autolink.Extern("add", returns="float32", args={"i": "int32", "table": None})
+
+            def __numba_cuda_link__(self, i, table):
+                function = autolink.device_function(lambda i, t: t[i] + t[i + 1], "int32", state=table)
+                yield function
+                yield autolink.CUDASource(f"""
+                    {function.declaration}
+                    extern "C" __device__ float add(int i, const void* table) {{
+                        return {function.functor}(table)(i);
+                    }}""")
+
+
+        add = Add()
+
+
+        def kernel(data):
+            data[0] = add(1, data)
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        ''',
+        'Pass it as state: `args={"i": "int32", "table": autolink.state}`.',
+    ),
+    Case(
+        _TYPING,
         "A variable that is set to another type",
         "`Variable.set` does not convert arrays, which would lose digits unnoticed.",
         """
@@ -496,6 +526,16 @@ CASES = (
         "Make the function `inline` in the header. If the header is not yours, give both sources the same"
         ' `unit="shapes"`: they are compiled as one translation unit. Their include paths, macros and options must be'
         " equal, so list the folders of both libraries in both.",
+    ),
+    Case(
+        _SYMBOLS,
+        "A variable that no object returns",
+        "C++ declares a variable, and nothing that is linked defines it.",
+        _WINDOW.replace("DECLARATION", "extern __constant__ float window_table[256];").replace(
+            "                yield self.table\n", ""
+        )
+        + _BUILD_WINDOW,
+        "Return the `Variable` from `__numba_cuda_link__`, together with the source.",
     ),
     Case(
         _SYMBOLS,

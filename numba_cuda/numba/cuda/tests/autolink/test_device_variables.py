@@ -169,6 +169,28 @@ class TestLinking:
         assert "'table' is declared in another memory than it is in" in str(caught.value)
         assert f"got: __{declared}__\n  expected: __{space}__, of the variable float32[4]" in str(caught.value)
 
+    @pytest.mark.parametrize("lto", [True, False])
+    def test_one_that_no_object_returns_is_refused(self, lto):
+        """With LTO the linker would define it, as zeros."""
+
+        class Forgets(Look):
+            def __numba_cuda_link__(self, i):
+                return list(super().__numba_cuda_link__(i))[1:]
+
+        with pytest.raises(autolink.LinkError) as caught:
+            linked(Forgets(table_of()), lto=lto)
+        first, *details = str(caught.value).splitlines()
+        assert first.endswith("failed: 'table' is read but nothing that is linked defines it") and len(first) < 120
+        assert details[0].startswith("  declared by: CUDA C++ source 'look.cu' of ") and details[0].endswith(", line 1")
+        assert "what to do: return the autolink.Variable that is called so" in str(caught.value)
+
+    def test_one_that_cxx_does_not_declare_is_named(self):
+        with pytest.raises(autolink.LinkError, match=r"declare 'table' in the source: Variable\.declaration is"):
+            linked(Look(table_of(), ""))
+
+    def test_shared_memory_of_the_launch_is_not_a_variable(self):
+        assert linked(Look(table_of(), table_of().declaration + "extern __shared__ float dynamic[];")).code
+
     def test_what_only_has_its_name_is_not_compared(self):
         other = "namespace a { extern __device__ int table; } __device__ int f(int table) { return table; }"
         look, shadow = Look(table_of()), autolink.CUDASource(other)

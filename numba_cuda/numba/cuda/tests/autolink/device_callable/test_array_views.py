@@ -124,6 +124,60 @@ def test_what_has_no_view(array, view, message):
         autolink.cxx_type(array, getattr(autolink, view))
 
 
+STRIDED = "cuda::std::mdspan<float, cuda::std::dextents<long long, 2>, cuda::std::layout_stride>"
+
+
+def thorough(*values):
+    return pytest.param(*values, marks=pytest.mark.thorough)
+
+
+@pytest.mark.parametrize(
+    "view, parameter, fits, headers",
+    [
+        ("mdspan", f"const {STRIDED.replace('float', 'const float')}&", True, True),
+        ("mdspan", f"const {STRIDED.replace('stride', 'right')}&", False, True),
+        ("mdspan", "const float*", False, False),
+        ("mdspan", "const Own&", True, False),
+        ("span", "Own", True, False),
+        ("span", "const float*", False, False),
+        thorough("mdspan", f"const {STRIDED}&", True, True),
+        thorough("mdspan", f"const {STRIDED}*", True, True),
+        thorough("mdspan", "const void*", True, True),
+        thorough("mdspan", "const Own&", True, True),
+        thorough("mdspan", STRIDED, False, True),
+        thorough("mdspan", "const float*", False, True),
+        thorough("mdspan", f"const {STRIDED.replace('float', 'int')}&", False, True),
+        thorough("mdspan", f"const {STRIDED.replace('long long', 'int')}&", False, True),
+        thorough("span", "cuda::std::span<const float>", True, True),
+        thorough("span", "Own", True, True),
+        thorough("span", "cuda::std::span<int>", False, True),
+    ],
+)
+def test_the_parameter_in_cxx_is_compared(view, parameter, fits, headers):
+    """Where C++ includes no header of views, it has none, and a pointer to numbers does not fit either."""
+    included = "#include <cuda/std/mdspan>\n#include <cuda/std/span>\n" if headers else ""
+
+    class Takes(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, a):
+            return autolink.Extern("takes", args={"a": getattr(autolink, view)})
+
+        def __numba_cuda_link__(self, a):
+            own = "struct Own { float* data; unsigned long long size; };"
+            return autolink.CUDASource(f'{included}{own}\nextern "C" __device__ void takes({parameter} a) {{}}')
+
+    takes = Takes()
+
+    def kernel(a):
+        takes(a)
+
+    signature = (F32[:, :] if view == "mdspan" else F32[::1],)
+    if fits:
+        assert build(kernel, signature).code
+    else:
+        with pytest.raises(autolink.LinkError, match="'takes' is called with other types than it has"):
+            build(kernel, signature)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("lto", [True, False])
 def test_have_the_elements_of_the_array(lto):

@@ -394,6 +394,12 @@ def test_the_order_of_compilation_changes_nothing_in_the_cubin():
             (),
             r"device_function '<lambda>': argument 1 is array\(float32, 1d, C\), which",
         ),
+        (
+            lambda a, b: a,
+            ("float32",),
+            (),
+            r"device_function\(\) cannot compile <lambda>\(float32\): missing a required argument: 'b'",
+        ),
         (lambda a: a.undefined, ("float32",), (), r"device_function\(\) cannot compile <lambda>\(float32\)"),
         (lambda a, s: s, ("float32",), "float32[::1]", r"the result is array\(float32, 1d, C\), which C\+\+ cannot"),
         (lambda a: None if a else a, ("float32",), (), r"the result is (OptionalType|\?float|Option)"),
@@ -413,6 +419,75 @@ def test_what_is_refused(function, argtypes, state, message):
     with pytest.raises(TypingError, match=message) as failure:
         autolink.build(kernel, "void()", cc=(9, 0))
     assert __file__ in str(failure.value)
+
+
+def test_a_lambda_of_the_kernel_and_a_function_in_it():
+    apply = Apply()
+
+    def kernel(x):
+        def product(a, b):
+            return a * b
+
+        x[0] = apply(lambda a, b: a + 3 * b, x[1], x[2])
+        x[0] += apply(lambda a, b: a - b, x[1], x[2])
+        x[0] += apply(product, x[1], x[2])
+
+    text = build(kernel, FLOATS, output="ptx").code.decode()
+    assert "mul" in text or "fma" in text
+    assert "call" not in text
+    assert len({each.symbol for each in apply.made}) == 3
+
+
+def test_state_of_none_is_no_state():
+    class Add(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, function, x, table=None):
+            symbol = autolink.symbol("add", function, x, table)
+            return autolink.Extern(symbol, returns=x, args={"x": None, "table": autolink.state})
+
+        def __numba_cuda_link__(self, function, x, table):
+            symbol = autolink.symbol("add", function, x, table)
+            function = autolink.device_function(function, x, state=table)
+            return function, autolink.CUDASource(f"""
+                {function.declaration}
+                extern "C" __device__ float {symbol}(float x, const void* table) {{
+                    return {function.functor}(table)(x);
+                }}""")
+
+    add = Add()
+
+    def kernel(x):
+        x[0] = add(lambda a: a + 1, x[1])
+        x[0] += add(lambda a: a + 2, x[1], None)
+        x[0] += add(lambda a, table: a + table[2], x[1], x)
+
+    assert "call" not in build(kernel, FLOATS, output="ptx").code.decode()
+
+
+def test_an_array_that_the_call_does_not_pass_as_state_is_refused():
+    """C++ would get the address of its data."""
+
+    class Own(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x, table):
+            return autolink.Extern("own", returns=x)
+
+        def __numba_cuda_link__(self, x, table):
+            function = autolink.device_function(lambda a, t: a + t[0], x, state=table)
+            return (
+                function,
+                autolink.CUDASource(f"""
+                {function.declaration}
+                extern "C" __device__ float own(float x, const void* t) {{ return {function.functor}(t)(x); }}"""),
+            )
+
+    own = Own()
+
+    def kernel(x):
+        x[0] = own(x[0], x)
+
+    with pytest.raises(TypingError) as failure:
+        build(kernel, FLOATS)
+    assert "returned a function with an array as state, and the call passes none" in str(failure.value)
+    assert "what to do: pass the array as state" in str(failure.value)
 
 
 def test_it_needs_an_object_that_is_asked():

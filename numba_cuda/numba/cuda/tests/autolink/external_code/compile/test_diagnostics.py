@@ -51,6 +51,7 @@ def message_of(code, **options):
             "if MY_STATIC_INLINE is a macro that headers define for other compilers",
         ),
         ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
+        ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
         ("int;;;garbage", "what to do: fix the source at the line that the log names\n"),
     ],
 )

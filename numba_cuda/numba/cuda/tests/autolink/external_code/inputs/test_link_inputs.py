@@ -198,6 +198,11 @@ WRONG = [
     (lambda tmp: tmp / "code.bin", "Don't know how to link file with extension .bin", "known: .cu"),
     (lambda tmp: tmp / "code", "Don't know how to link file with no extension", ""),
     (lambda tmp: tmp, "Don't know how to link file with no extension", ""),
+    (
+        lambda tmp: "__device__ int f() { return 1; }",
+        "a str is the path of a file, got text",
+        "autolink.CUDASource(text)",
+    ),
     (lambda tmp: cuda.Cubin(b""), "cubin", "is empty"),
     (lambda tmp: cuda.Cubin(compiled(adder("f"), "ltoir")), "is not cubin", "it looks like LTO-IR"),
     (lambda tmp: cuda.LTOIR(compiled(adder("f"), "cubin")), "is not LTO-IR", "it looks like cubin"),
