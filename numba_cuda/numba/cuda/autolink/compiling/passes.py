@@ -38,12 +38,10 @@ def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:
 
 def _check_state(call: AskedCall, prototypes: Sequence[tuple[str, CPrototype]], loc: ir.Loc) -> None:
     """Raise `CallError` if C++ gets the data of an array, where a Python function that it calls expects the array."""
-    functions = [each for each in call.answer.calling if each.takes_arrays]
     addresses = [each for _, prototype in prototypes for each in prototype.parameters if each.cxx == "const void*"]
-    if functions and prototypes and not addresses:
+    if prototypes and not addresses and any(each.takes_arrays for each in call.answer.calling):
         diagnosis = (
             "returned a function with an array as state, and the call passes none\n"
-            f"  function: {functions[0]}\n"
             "  what to do: pass the array as state, in the args of the Extern: args={'name': autolink.state}"
         )
         raise CallError(HookError(call.callee, call.argtypes, diagnosis), call, loc)

@@ -149,7 +149,8 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
         raise _explained(job, log) from RuntimeError(log)
     remember(job, doubts)
     if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
-        raise _explained(job, log) from RuntimeError(log)
+        warnings = "\n".join(line for line in log.splitlines() if undefined_variable(line))
+        raise _explained(job, warnings) from RuntimeError(log)
     if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
         raise _explained(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
     # The log is cached with the code, so what differs from run to run is left out.
