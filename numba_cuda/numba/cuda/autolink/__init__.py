@@ -13,6 +13,7 @@ Public names:
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
+- `build_many`, `Job`, `BuildManyError`, `RayExecutor`: sets of kernels, built by many processes.
 - `write_header`: a finished kernel for C and C++ programs.
 - `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
@@ -33,6 +34,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``ahead_of_time``      building finished kernels without a GPU
+``many_kernels``       sets of kernels, built by processes on one or many machines
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
 ``c_header``           a finished kernel as a header for C and C++ programs
@@ -77,6 +79,9 @@ _NAMES = {
     "autolink.protocol.errors": ("CallError", "HookError"),
     "autolink.protocol.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
     "autolink.kernel_report": ("report",),
+    "autolink.many_kernels.building": ("build_many",),
+    "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
+    "autolink.many_kernels.ray_executor": ("RayExecutor",),
     "autolink.reports.report_class": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),

@@ -32,6 +32,7 @@ INTERNAL = {
     "DamagedEntryError",
     "FailedError",
     "FormatError",
+    "LeftToAnotherError",
     "NotCacheableError",
     "PrototypeError",
     "RequestError",

@@ -6,6 +6,7 @@
 ``entry``             the format of an entry on disk
 ``disk``              the directory, who may have written to it, and what can go wrong with it
 ``guard``             one build per key, among threads and processes
+``shared_work``       which builds a thread leaves to another process
 ``settings``          the environment variables
 ``log``               the logger of hits and misses
 ``store``             what is cached under a key, or is built and cached now

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .disk import LOCKS, MISMATCHES, DiskEntries
+from .entry import unpack
 from .guard import BuildGuard
 from .key import CacheKey, differences
 from .log import logger, print_log
 from .settings import CacheSettings
+from .shared_work import check_assigned, note_built
 
 _MEMORY_BYTES = 256 << 20
 
@@ -89,6 +91,7 @@ class CacheStore:
         origin: Origin = "built"
         found = self._look(key.digest)
         if found is None:
+            check_assigned([key])
             folder = self.disk.private_folder(LOCKS)
             with self._guard.turn(key.digest, folder, lambda: self._look(key.digest)) as found:
                 if found is None:
@@ -117,6 +120,14 @@ class CacheStore:
         self._keep(key, data, memory)
         if logger.isEnabledFor(logging.DEBUG):
             self._seen[key.digest] = key
+
+    def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> None:
+        """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Raise
+        `DamagedEntryError` if it is not one."""
+        data = unpack(entry, digest)
+        if memory:
+            self._remember(digest, data)
+        self.disk.write_entry(digest, entry)
 
     def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
@@ -151,6 +162,7 @@ class CacheStore:
     def _keep(self, key: CacheKey, data: bytes, memory: bool = True) -> bytes:
         if not isinstance(data, bytes):
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
+        note_built(key, data)
         if memory:
             self._remember(key.digest, data)
         self.disk.write(key, data)

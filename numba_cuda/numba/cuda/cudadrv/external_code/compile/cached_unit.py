@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import cuda.core
 
 from ..cache.key import CacheKey
+from ..cache.shared_work import check_assigned
 from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
@@ -109,6 +110,7 @@ class CachedUnit:
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
         if known is None:
+            check_assigned([dataclasses.replace(self.base_key, kind="program")])
             return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
         program, manifest = known
         store, key = current_store(), program
@@ -125,6 +127,7 @@ class CachedUnit:
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
                 if unchecked:
+                    check_assigned(unchecked)
                     fetched = Fetched(compiled(), "built", 0)
             for key in unchecked:
                 store.put(key, b"")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .. import progress
+from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
@@ -83,6 +84,8 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
         _Checked(unit_of(source, target), tuple(functions))
         for source, functions in zip(sources, called or [()] * len(sources), strict=True)
     ]
+    if shares_work():  # where each process compiles one source at a time
+        return _all_assigned(units)
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
     futures: dict[_Checked, Future[Fetched]] = {}
     if len(slow) > 1:
@@ -103,6 +106,19 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
     finally:
         if futures:
             pool.shutdown(cancel_futures=True)
+
+
+def _all_assigned(units: Sequence[_Checked]) -> list[Program]:
+    """Return the programs of *units*; compile those that are assigned to this thread, whatever else is missing."""
+    found, left = [], []
+    for number, unit in enumerate(units):
+        try:
+            found.append(_program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1)))
+        except LeftToAnotherError as error:
+            left += error.keys
+    if left:
+        raise LeftToAnotherError(dict.fromkeys(left))
+    return found
 
 
 @dataclass(frozen=True)
