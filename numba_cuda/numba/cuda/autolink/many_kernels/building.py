@@ -76,18 +76,13 @@ def build_many(
     if on_error not in ("raise", "return"):
         raise ValueError(f'on_error must be "raise" or "return", not {on_error!r}')
     if config.ENABLE_CUDASIM:
-        raise RuntimeError(
-            "build_many() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler"
-        )
+        raise RuntimeError("build_many() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not do")
     checked = [Job.of(each) for each in jobs]
     names = list(map(str, checked))
     pickled = [_pickled(number, each, names[number]) for number, each in enumerate(checked)]
     results, built = run_all(pickled, executor, progress)
-    logger.info(
-        "%d kernels; built: %s",
-        len(results),
-        ", ".join(f"{kind} {count}" for kind, count in sorted(built.items())) or "nothing",
-    )
+    counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.items()))
+    logger.info("%d kernels; built: %s", len(results), counts or "nothing")
     if on_error == "raise" and any(isinstance(each, BaseException) for each in results):
         raise BuildManyError(names, results)
     return results

@@ -25,12 +25,12 @@ class _WorkerProcess(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
         with _without_script():
-            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+            return SpawnProcess._Popen(process_obj)
 
 
 class _WorkerContext(SpawnContext):
     # Not a fork: the parent may have threads, and a CUDA context.
-    Process = _WorkerProcess  # type: ignore[assignment]
+    Process = _WorkerProcess
 
 
 @contextlib.contextmanager

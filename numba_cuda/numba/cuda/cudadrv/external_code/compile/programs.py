@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .. import progress
+from ..cache.key import CacheKey
 from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
@@ -110,7 +111,8 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
 
 def _all_assigned(units: Sequence[_Checked]) -> list[Program]:
     """Return the programs of *units*; compile those that are assigned to this thread, whatever else is missing."""
-    found, left = [], []
+    found: list[Program] = []
+    left: list[CacheKey] = []
     for number, unit in enumerate(units):
         try:
             found.append(_program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1)))

@@ -28,8 +28,7 @@ def test_the_first_job_that_stops_at_something_builds_it_and_others_wait():
 
 def test_a_job_is_ready_again_when_all_that_it_waits_for_is_built():
     assignment = Assignment(3)
-    for job in range(3):
-        assignment.next()
+    assert [assignment.next() for _ in range(3)] == [0, 1, 2]
     assignment.stopped(0, [A], True)
     assignment.stopped(1, [B], True)
     assignment.stopped(2, [A, B], True)

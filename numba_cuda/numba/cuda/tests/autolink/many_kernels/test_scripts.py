@@ -138,7 +138,7 @@ def test_an_interrupted_script_leaves_no_process_and_is_continued(start, tmp_pat
     wait_for_the_end_of_all(process)
     assert not list((tmp_path / "cache").glob("locks/*")) and not list((tmp_path / "cache").glob("tmp/*"))
     process = start(_ENGINES["processes"], kernels=20)
-    out, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert sorted(map(int, generated.read_text().split())) == list(range(2, 12))
 
