@@ -21,6 +21,7 @@
 ``arguments``         arrays of other libraries as views of device memory
 ``dlpack``            DLPack capsules
 ``streams``           streams of other libraries as the driver's handles
+``package_versions``  the versions of the packages that take part in building a kernel
 ``driver``            the CUDA driver: its errors, and the device of the current context
 ``errors``            the errors of finished kernels
 ====================  ==============================================================================================

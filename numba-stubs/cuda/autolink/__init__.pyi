@@ -315,6 +315,7 @@ class Job:
     output: str = "cubin"
     entry_name: str | None = None
     options: Mapping[str, Any] = ...
+    for_launch: bool = False
     @classmethod
     def of(cls, given: Any) -> Job: ...
 

@@ -38,6 +38,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
 ``c_header``           a finished kernel as a header for C and C++ programs
+``kernel_events``      which kernels an application compiles, for whoever listens
 ``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
 ``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
@@ -134,6 +135,8 @@ def _start() -> None:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
+        importlib.import_module(f"{__name__}.many_kernels.capture").start()
 
 
 _start()

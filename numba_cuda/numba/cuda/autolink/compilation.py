@@ -45,6 +45,7 @@ class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
+    for_launch: bool = False
     # Of the dispatchers that are isolated, by id(), the overloads that they had before.
     isolated: dict[int, tuple[Any, Any]]
 
@@ -78,12 +79,13 @@ def asking(target: Target) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
-    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist.
+def without_device(cc: tuple[int, int, str], *, for_launch: bool = False) -> Iterator[None]:
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist; *for_launch*,
+    exactly as a launch on such a GPU would.
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
-    with _inside(cc=cc, isolated={}):
+    with _inside(cc=cc, isolated={}, for_launch=for_launch):
         try:
             yield
         finally:
@@ -101,6 +103,11 @@ def isolate(dispatcher: Any) -> None:
 def cc_without_device() -> tuple[int, int, str] | None:
     """Return the compute capability set by `without_device`, or None."""
     return _state.cc
+
+
+def is_for_launch() -> bool:
+    """Return whether a kernel is compiled to be launched, and not for programs that may set its variables."""
+    return _state.cc is None or _state.for_launch
 
 
 def current_target() -> Target:

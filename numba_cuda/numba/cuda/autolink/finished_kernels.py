@@ -192,6 +192,6 @@ def _importable(callback: Any) -> str:
 
 
 def _versions() -> dict[str, str]:
-    from .commands.doctor_command import versions
+    from numba_cuda_autolink.package_versions import versions
 
     return versions() | toolkit.version_texts()

@@ -11,8 +11,9 @@ from typing import Any
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
+from numba_cuda_autolink.package_versions import versions
+
 from .argument_parsing import CommandError, add_kernel, explained_errors, load
-from .doctor_command import versions
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin

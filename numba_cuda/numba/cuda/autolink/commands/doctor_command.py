@@ -7,7 +7,6 @@ This module imports nothing of Numba, which may be broken, and is run by its pat
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
 import importlib.metadata
 import os
@@ -17,8 +16,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-_CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
-_PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
+from numba_cuda_autolink.package_versions import versions
+
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
 
@@ -55,15 +54,6 @@ def run(options: argparse.Namespace | None = None) -> int:
     count = f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts"
     print(count, *(f"  {conflict}" for conflict in found), sep="\n")
     return int(bool(found))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that matter, or ``"not installed"``."""
-    found = dict.fromkeys(_PACKAGES, "not installed")
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def _libraries() -> dict[str, str]:

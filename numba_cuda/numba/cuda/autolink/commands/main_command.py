@@ -8,7 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import build_command, cache_command, doctor_command, explain_command
+from . import (
+    build_command,
+    cache_command,
+    capture_command,
+    doctor_command,
+    explain_command,
+    prebuild_command,
+)
 from .argument_parsing import CommandError
 
 
@@ -19,7 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (explain_command, build_command, cache_command, doctor_command):
+    for command in (
+        *(explain_command, build_command, capture_command, prebuild_command),
+        *(cache_command, doctor_command),
+    ):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     try:

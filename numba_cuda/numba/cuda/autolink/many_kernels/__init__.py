@@ -11,6 +11,8 @@ needs.
 ``assignment``        which job builds what several need, and which wait for it
 ``entries``           cache entries that travel between processes that share no cache directory
 ``building``          `build_many`: the loop over all attempts
+``job_list``          lists of jobs in JSON files
+``capture``           noting the kernels that an application compiles
 ``worker_processes``  the default executor
 ``ray_executor``      an executor for Ray
 ``progress_bar``      how many jobs are done, in a terminal

@@ -13,8 +13,9 @@ from typing import Any
 import cloudpickle
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.shared_work import LeftToAnotherError, building_only
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
-from ..ahead_of_time import build
+from ..ahead_of_time import build, build_for_launch, compute_capability
 from .entries import PackedEntry, keep, packed, shares_cache
 from .jobs import Job
 
@@ -77,6 +78,9 @@ def attempt(task: Task) -> Attempt:
 
 def _built(job: bytes) -> Any:
     found = _job(job)
+    if found.for_launch:
+        cc = ComputeCapability(*compute_capability(found.cc))
+        return build_for_launch(found.kernel, found.signature, cc, dict(found.options))
     how = {"output": found.output, "entry_name": found.entry_name, **found.options}
     return build(found.kernel, found.signature, cc=found.cc, **how)
 

@@ -79,8 +79,7 @@ def build_many(
         raise RuntimeError("build_many() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not do")
     checked = [Job.of(each) for each in jobs]
     names = list(map(str, checked))
-    pickled = [_pickled(number, each, names[number]) for number, each in enumerate(checked)]
-    results, built = run_all(pickled, executor, progress)
+    results, built = run_all(pickled_jobs(checked), executor, progress)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.items()))
     logger.info("%d kernels; built: %s", len(results), counts or "nothing")
     if on_error == "raise" and any(isinstance(each, BaseException) for each in results):
@@ -88,14 +87,19 @@ def build_many(
     return results
 
 
-def _pickled(number: int, job: Job, name: str) -> bytes:
+def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
+    """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
+    return [_pickled(number, job) for number, job in enumerate(jobs)]
+
+
+def _pickled(number: int, job: Job) -> bytes:
     capability = compute_capability(job.cc)
     given = vars(job) | {"cc": capability}
     try:
         return bytes(cloudpickle.dumps(Job(**given)))
     except Exception as error:
         raise TypeError(
-            f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {name}\n"
+            f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
             "  what to do: give the kernel's objects a __reduce__, or make them of what can be pickled"
         ) from error
 

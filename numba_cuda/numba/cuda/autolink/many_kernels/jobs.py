@@ -25,6 +25,9 @@ class Job:
         As for `build`. ``cc`` is one compute capability; by default that of the parent's GPU.
     options:
         Options of ``cuda.jit``.
+    for_launch:
+        Build exactly what a launch on such a GPU builds, which then finds it in the cache, and not a kernel for other
+        programs, which may set its variables. ``output`` and ``entry_name`` do not apply.
     """
 
     kernel: Any
@@ -33,6 +36,7 @@ class Job:
     output: str = "cubin"
     entry_name: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    for_launch: bool = False
 
     @classmethod
     def of(cls, given: Any) -> Job:

@@ -32,6 +32,7 @@ INTERNAL = {
     "DamagedEntryError",
     "FailedError",
     "FormatError",
+    "JobListError",
     "LeftToAnotherError",
     "NotCacheableError",
     "PrototypeError",

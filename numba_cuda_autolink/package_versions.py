@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The versions of the installed packages that take part in building a kernel."""
+
+import contextlib
+import importlib.metadata
+
+CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
+_PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *CUDA_PACKAGES)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that matter, or ``"not installed"``."""
+    found = dict.fromkeys(_PACKAGES, "not installed")
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
