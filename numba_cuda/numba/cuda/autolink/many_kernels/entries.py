@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.shared_work import PORTABLE_KINDS, BuiltEntry
+from numba.cuda.cudadrv.external_code.cache.shared_work import BuiltEntry
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 
 
@@ -26,7 +26,7 @@ def packed(built: Iterable[BuiltEntry]) -> tuple[PackedEntry, ...]:
     entries = {
         each.key.digest: PackedEntry(each.key.digest, pack(each.key, each.data))
         for each in built
-        if each.key.kind in PORTABLE_KINDS and each.key.kind != "link"
+        if each.is_portable and each.key.kind != "link"
     }
     return tuple(entries.values())
 

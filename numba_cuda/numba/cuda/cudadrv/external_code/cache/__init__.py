@@ -4,6 +4,12 @@
 ====================  ================================================================================
 ``key``               what an artefact depends on: named parts, and their digest
 ``entry``             the format of an entry on disk
+``read_only``         cache directories that are read as they are: of images and wheels
+``remote``            the cache that machines share
+``remote_settings``   where it is, and which of its entries are trusted
+``seals``             what tells one's own entries from others'
+``transfers``         reading and writing its files, in threads of their own
+``patience``          how long to wait for it
 ``disk``              the directory, who may have written to it, and what can go wrong with it
 ``guard``             one build per key, among threads and processes
 ``shared_work``       which builds a thread leaves to another process

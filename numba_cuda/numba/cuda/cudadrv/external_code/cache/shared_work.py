@@ -37,10 +37,11 @@ class LeftToAnotherError(BaseException):
 
 
 class BuiltEntry(NamedTuple):
-    """What was built under a key."""
+    """What was built under a key, and whether another machine can use it."""
 
     key: CacheKey
     data: bytes
+    is_portable: bool
 
 
 class _Work(threading.local):
@@ -77,7 +78,7 @@ def check_assigned(keys: Iterable[CacheKey]) -> None:
             raise LeftToAnotherError(left)
 
 
-def note_built(key: CacheKey, data: bytes) -> None:
-    """Remember that *data* was built under *key*."""
+def note_built(key: CacheKey, data: bytes, is_portable: bool) -> None:
+    """Remember that *data* was built under *key*, and whether another machine can use it."""
     if _work.built is not None:
-        _work.built.append(BuiltEntry(key, data))
+        _work.built.append(BuiltEntry(key, data, is_portable))

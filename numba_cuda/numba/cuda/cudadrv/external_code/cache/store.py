@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The store of everything that is cached: artefacts by `CacheKey`, in memory and on disk.
+"""The store of everything that is cached: artefacts by `CacheKey`, in memory, on disk, and behind these in directories
+that are only read (``"image"``) and in the cache that machines share (``"remote"``).
 
 Memory and disk are `cuda.core.utils`'s `InMemoryProgramCache` and `FileStreamProgramCache`. The entries on disk are
 trusted: they are code that will run, so whoever can write to the directory decides what runs.
@@ -7,6 +8,7 @@ trusted: they are code that will run, so whoever can write to the directory deci
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -14,19 +16,23 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from .disk import LOCKS, MISMATCHES, DiskEntries
-from .entry import unpack
+from .entry import data_of, pack, unpack
 from .guard import BuildGuard
 from .key import CacheKey, differences
 from .log import logger, print_log
+from .read_only import ReadOnlyEntries
 from .settings import CacheSettings
-from .shared_work import check_assigned, note_built
+from .shared_work import PORTABLE_KINDS, check_assigned, note_built
+
+if TYPE_CHECKING:
+    from .remote import RemoteEntries
 
 _MEMORY_BYTES = 256 << 20
 
-Origin = Literal["memory", "disk", "built"]
+Origin = Literal["memory", "disk", "image", "remote", "built"]
 
 # Taken where memory is used, and while a process forks: the child's memory is whole, and no thread holds its lock.
 _lock = threading.Lock()
@@ -64,6 +70,10 @@ class Fetched:
     seconds: float
 
 
+def _always(_: bytes) -> bool:
+    return True
+
+
 class CacheStore:
     """Artefacts by `CacheKey`, in memory and on disk, for all threads of this process and all processes of this user.
 
@@ -75,27 +85,40 @@ class CacheStore:
 
         self.settings = settings
         self.disk = DiskEntries(settings)
+        self.image = ReadOnlyEntries(settings.read_only)
+        self.remote: RemoteEntries | None = None
+        if settings.remote is not None:
+            from .remote import RemoteEntries
+
+            self.remote = RemoteEntries(settings.remote, self.adopt)
+            atexit.register(self.remote.end)
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
         self._seen: dict[bytes, CacheKey] = {}  # that a later miss is compared with, while misses are logged
 
-    def fetch(self, key: CacheKey, build: Callable[[], bytes]) -> Fetched:
+    def fetch(
+        self, key: CacheKey, build: Callable[[], bytes], *, is_portable: Callable[[bytes], bool] = _always
+    ) -> Fetched:
         """Return what is cached under *key*, or call *build* and cache what it returns.
 
         When several threads and processes need the same key at once, one builds and the others wait for it. *build*
         may fetch under other keys; it must not wait for another thread or process that fetches under this one. In
-        verify mode it is always called; raises `CacheMismatchError` if what is cached is not what it returns.
+        verify mode it is always called; raises `CacheMismatchError` if what is cached is not what it returns. What is
+        not *is_portable* stays on this machine.
         """
         start = time.perf_counter()
         data = b""
         origin: Origin = "built"
         found = self._look(key.digest)
         if found is None:
-            check_assigned([key])
             folder = self.disk.private_folder(LOCKS)
             with self._guard.turn(key.digest, folder, lambda: self._look(key.digest)) as found:
                 if found is None:
-                    data = self._keep(key, build())
+                    found = self._look_behind(key)
+                if found is None:
+                    check_assigned([key])
+                    data = build()
+                    self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found
             if self.settings.verify:
@@ -107,7 +130,7 @@ class CacheStore:
     def get(self, key: CacheKey, *, memory: bool = True) -> bytes | None:
         """Return what is cached under *key*, or ``None``. Without *memory*, only the disk answers."""
         start = time.perf_counter()
-        data, origin = self._look(key.digest, memory) or (None, None)
+        data, origin = self._look(key.digest, memory) or self._look_behind(key, memory) or (None, None)
         self._log(key, origin, start)
         return data
 
@@ -115,9 +138,9 @@ class CacheStore:
         """Return whether there is an entry under *key*, which may be damaged."""
         return self._remembered(key.digest) is not None or os.path.isfile(self.disk.path(key.digest) or "")
 
-    def put(self, key: CacheKey, data: bytes, *, memory: bool = True) -> None:
+    def put(self, key: CacheKey, data: bytes, *, memory: bool = True, is_portable: bool = True) -> None:
         """Cache *data* under *key*, replacing what is there. What a process loads once needs no room in *memory*."""
-        self._keep(key, data, memory)
+        self._keep(key, data, memory, is_portable)
         if logger.isEnabledFor(logging.DEBUG):
             self._seen[key.digest] = key
 
@@ -159,14 +182,33 @@ class CacheStore:
             return data, "disk"
         return None
 
-    def _keep(self, key: CacheKey, data: bytes, memory: bool = True) -> bytes:
+    def _look_behind(self, key: CacheKey, memory: bool = True) -> tuple[bytes, Origin] | None:
+        """Look for *key* in the levels behind the disk, for what can come from another machine; keep what is found."""
+        if key.kind not in PORTABLE_KINDS:
+            return None
+        if self.settings.read_only and (data := self.image.read(key.digest)) is not None:
+            if memory:
+                self._remember(key.digest, data)
+            return data, "image"
+        if self.remote is None:
+            return None
+        if key.kind == "link":  # of which each kernel that is built has one
+            self.remote.patience.note_build()
+        if (entry := self.remote.read(key.digest)) is None:
+            return None
+        self.adopt(key.digest, entry, memory=memory)
+        return data_of(entry), "remote"
+
+    def _keep(self, key: CacheKey, data: bytes, memory: bool = True, is_portable: bool = True) -> None:
         if not isinstance(data, bytes):
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
-        note_built(key, data)
+        is_portable = is_portable and key.kind in PORTABLE_KINDS
+        note_built(key, data, is_portable)
         if memory:
             self._remember(key.digest, data)
         self.disk.write(key, data)
-        return data
+        if is_portable and self.remote is not None:
+            self.remote.write(key.digest, pack(key, data))
 
     def _remembered(self, digest: bytes) -> bytes | None:
         with _lock:
@@ -181,7 +223,7 @@ class CacheStore:
         if not logger.isEnabledFor(logging.DEBUG):
             return  # to explain a miss means reading every entry on disk
         milliseconds = (time.perf_counter() - start) * 1e3
-        if origin in ("memory", "disk"):
+        if origin not in (None, "built"):
             logger.debug("%s from %s in %.2f ms", key, origin, milliseconds)
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
