@@ -15,7 +15,7 @@ PER_BUILD = 0.050  # seconds
 MOST = 0.5
 _MARGIN = 1.2  # an answer may take so much longer than the last ones did, for anybody to wait for it,
 _MOST_TIMES, _LEAST = 4, 0.02  # and so many times as long, or so many seconds, until nobody waits any more
-_FORGETTING = 0.98  # of what is expected, each time that nobody waits: a store may become faster
+_FORGETTING = 0.99  # of what is expected, with each build: a store may become faster
 _WEIGHT = 0.3  # of a faster answer in what is expected; a slower one counts at once
 
 
@@ -31,12 +31,12 @@ class Patience:
         """Add what another kernel's build may cost."""
         with self._lock:
             self._account = min(MOST, self._account + PER_BUILD)
+            self._expected *= _FORGETTING
 
     def longest_wait(self) -> float:
         """Return how many seconds to wait now; 0 if it is not worth it. They are taken from the account."""
         with self._lock:
             if self._account <= 0 or self._expected * _MARGIN > self._account:
-                self._expected *= _FORGETTING
                 return 0.0
             taken = min(self._account, max(_LEAST, self._expected * _MOST_TIMES)) if self._expected else self._account
             self._account -= taken

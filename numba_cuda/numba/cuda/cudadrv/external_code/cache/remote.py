@@ -104,6 +104,10 @@ class RemoteEntries:
         else:
             self.counts.dropped += 1
 
+    def connect(self) -> None:
+        """Start to connect, so that the first question need not wait for it."""
+        self._transfers.connect()
+
     def flush(self, timeout: float) -> int:
         """Wait until all is written, at most *timeout* seconds. Return how many entries are not written."""
         return self._transfers.flush(_FLUSH_PATIENCE, timeout)

@@ -91,6 +91,7 @@ class CacheStore:
             from .remote import RemoteEntries
 
             self.remote = RemoteEntries(settings.remote, self.adopt)
+            self.remote.connect()
             atexit.register(self.remote.end)
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()

@@ -6,6 +6,7 @@ A store that stalls keeps these threads, and nothing is asked of it until one of
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import queue
@@ -73,6 +74,14 @@ class Transfers:
         self._has_writer = False
         self._changed = threading.Condition()
         self._pending = self._pending_bytes = 0
+
+    def connect(self) -> None:
+        """Start to open the files, which takes as long as importing what fsspec needs."""
+        _start(self._connect)
+
+    def _connect(self) -> None:
+        with contextlib.suppress(Exception):  # the first read raises it again
+            self._store()
 
     def read(self, name: str) -> Future[bytes | None] | None:
         """Start to read a file; ``None`` if all readers are busy."""

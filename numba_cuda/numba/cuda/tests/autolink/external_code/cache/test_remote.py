@@ -301,6 +301,36 @@ def test_a_folder_is_a_store(tmp_path):
     assert [path.name for path in (tmp_path / "shared").rglob("*.tmp")] == []
 
 
+@pytest.mark.thorough
+def test_an_object_store_is_one(tmp_path, monkeypatch):
+    """Through a real server of S3's protocol on this machine, which is then killed, and a warning says so once."""
+    moto, s3fs = (pytest.importorskip(name, reason=f"needs {name}") for name in ("moto.server", "s3fs"))
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    s3fs.S3FileSystem.clear_instance_cache()
+    s3fs.S3FileSystem().mkdir("bucket")
+    settings = RemoteSettings("s3://bucket/cache", writes=True, key=KEY)
+    keys = [make_key(f"f{number}.cu") for number in range(50)]
+    first, second, third = (
+        patient(CacheStore(CacheSettings(str(tmp_path / name), remote=settings))) for name in ("one", "two", "three")
+    )
+    for key in keys:
+        first.fetch(key, lambda: b"code" * 1000)
+    assert first.remote.flush(60) == 0
+    assert [second.fetch(key, not_built).origin for key in keys] == ["remote"] * 50
+    server.stop()
+    third.remote.patience.longest_wait = lambda: 60.0
+    with cache_warnings() as warned:
+        assert third.fetch(keys[0], lambda: b"right").data == b"right"
+        assert third.fetch(keys[1], lambda: b"right").data == b"right"
+    assert len(warned) == 1 and "cannot use its shared cache s3://bucket/cache" in warned[0]
+
+
 class TestImages:
     def test_a_directory_that_is_only_read_hits_whatever_its_times_and_modes_are(self, tmp_path):
         key, image = make_key(), tmp_path / "image"
