@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import sys
@@ -15,6 +16,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.cache.store import current_store
+
+_LONGEST_WRITE = 5.0  # seconds to wait for each entry that is written to a shared cache
 _replacing = threading.Lock()
 
 
@@ -56,6 +60,13 @@ def _start() -> None:
     if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     from numba import cuda  # noqa: F401
+
+    # Processes of `multiprocessing` run no functions of `atexit`.
+    multiprocessing.util.Finalize(None, _finish, exitpriority=1)
+
+
+def _finish() -> None:
+    current_store().end(_LONGEST_WRITE)
 
 
 def _end_with(parent: Any) -> None:

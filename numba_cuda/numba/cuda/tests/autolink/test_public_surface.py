@@ -30,17 +30,20 @@ INTERNAL = {
     "ChildStartError",
     "CommandError",
     "DamagedEntryError",
+    "EntryFileError",
     "FailedError",
     "FormatError",
     "JobListError",
     "LeftToAnotherError",
     "NotCacheableError",
     "PrototypeError",
+    "RemoteSettingsError",
     "RequestError",
     "SkippedError",
     "SourceError",
     "UnknownTextError",
     "UnknownValueError",
+    "UntrustedEntryError",
 }
 
 

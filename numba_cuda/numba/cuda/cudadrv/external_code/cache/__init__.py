@@ -8,6 +8,8 @@
 ``remote``            the cache that machines share
 ``remote_settings``   where it is, and which of its entries are trusted
 ``seals``             what tells one's own entries from others'
+``entry_files``       files of entries, for machines without a network
+``statistics``        how often things were found, and how long building them took
 ``transfers``         reading and writing its files, in threads of their own
 ``patience``          how long to wait for it
 ``disk``              the directory, who may have written to it, and what can go wrong with it

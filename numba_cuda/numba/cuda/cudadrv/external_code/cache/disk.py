@@ -22,6 +22,7 @@ from .entry import DamagedEntryError, StoredEntry, data_of, describe, open_entry
 from .guard import FileLock
 from .key import CacheKey
 from .settings import DIRECTORY, CacheSettings, CacheWarning
+from .statistics import FILE_NAME as STATISTICS
 
 if TYPE_CHECKING:
     from cuda.core.utils import FileStreamProgramCache
@@ -48,6 +49,11 @@ class DiskEntries:
         self._files: FileStreamProgramCache | None = None
         self._unusable = not settings.on_disk
         self._warned: dict[str, str] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the directory is used, and can be."""
+        return self._files is not None
 
     def path(self, digest: bytes) -> str | None:
         """Return the path of the entry under the key with *digest*, which may be missing or damaged; ``None`` if the
@@ -123,6 +129,8 @@ class DiskEntries:
         entries were removed; raise `OSError` if one cannot be."""
         if (files := self._open()) is None:
             return 0
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self._root, STATISTICS))
         for file in self._files_in(LOCKS):
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):

@@ -112,11 +112,14 @@ class RemoteEntries:
         """Wait until all is written, at most *timeout* seconds. Return how many entries are not written."""
         return self._transfers.flush(_FLUSH_PATIENCE, timeout)
 
-    def end(self) -> None:
-        """Wait for the writes when the process ends, as long as one is completed every 50 ms, or the account allows
-        more."""
+    def end(self, patience: float | None = None) -> None:
+        """Wait for the writes when the process ends, each at most *patience* seconds, by default what `Patience`
+        allows."""
         if self._clock() >= self._closed_until:
-            self._transfers.flush(self.patience.longest_wait(), _FLUSH_PATIENCE)
+            if patience is None:
+                self._transfers.flush(self.patience.longest_wait(), _FLUSH_PATIENCE)
+            else:
+                self._transfers.flush(patience, _LONGEST_PAUSE)
 
     def _entry(self, digest: bytes, blob: bytes | None) -> bytes | None:
         if blob is None:

@@ -50,7 +50,7 @@ class RemoteSettings:
         mode = environ.get(REMOTE_MODE, "").strip().lower() or "ro"
         if mode not in ("ro", "rw"):
             raise RemoteSettingsError(f"{REMOTE_MODE}={mode!r}: expected ro or rw")
-        key = _key(environ.get(REMOTE_KEY, ""))
+        key = key_in(environ)
         lock = environ.get(REMOTE_LOCK, "")
         if not key and not lock:
             raise RemoteSettingsError(f"set {REMOTE_KEY} or {REMOTE_LOCK}, which tell your own entries from others'")
@@ -59,8 +59,10 @@ class RemoteSettings:
         return cls(address, mode == "rw", key, read_lock(lock) if lock else {})
 
 
-def _key(text: str) -> bytes:
-    """Return the key that is *text*, or that is in the file at a path after ``@``."""
+def key_in(environ: Mapping[str, str]) -> bytes:
+    """Return the key of the site, empty if there is none: the variable's text, or what is in the file at a path after
+    ``@``. Raises `RemoteSettingsError` if it is too short, or `OSError`."""
+    text = environ.get(REMOTE_KEY, "")
     if text.startswith("@"):
         with open(os.path.expanduser(text[1:]), "rb") as file:
             key = file.read().strip()

@@ -43,5 +43,10 @@ def opened(settings: RemoteSettings, digest: bytes, blob: bytes) -> bytes:
     return entry
 
 
+def without_seal(blob: bytes) -> bytes:
+    """Return the entry in a *blob*, whoever sealed it."""
+    return blob[_SEAL_SIZE:]
+
+
 def _seal(key: bytes, digest: bytes, entry: bytes) -> bytes:
     return hmac.digest(key, _PURPOSE + len(digest).to_bytes(8, "little") + digest + entry, "sha256")

@@ -26,6 +26,7 @@ from .log import logger, print_log
 from .read_only import ReadOnlyEntries
 from .settings import CacheSettings
 from .shared_work import PORTABLE_KINDS, check_assigned, note_built
+from .statistics import Statistics, leave
 
 if TYPE_CHECKING:
     from .remote import RemoteEntries
@@ -86,13 +87,10 @@ class CacheStore:
         self.settings = settings
         self.disk = DiskEntries(settings)
         self.image = ReadOnlyEntries(settings.read_only)
-        self.remote: RemoteEntries | None = None
-        if settings.remote is not None:
-            from .remote import RemoteEntries
-
-            self.remote = RemoteEntries(settings.remote, self.adopt)
+        self.remote = self._remote()
+        if self.remote is not None:
             self.remote.connect()
-            atexit.register(self.remote.end)
+        self.statistics = Statistics()
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
         self._seen: dict[bytes, CacheKey] = {}  # that a later miss is compared with, while misses are logged
@@ -125,6 +123,7 @@ class CacheStore:
             if self.settings.verify:
                 self.verify(key, data, origin, build)
         fetched = Fetched(data, origin, time.perf_counter() - start)
+        self._count(key, origin, fetched.seconds)
         self._log(key, origin, start)
         return fetched
 
@@ -132,6 +131,7 @@ class CacheStore:
         """Return what is cached under *key*, or ``None``. Without *memory*, only the disk answers."""
         start = time.perf_counter()
         data, origin = self._look(key.digest, memory) or self._look_behind(key, memory) or (None, None)
+        self._count(key, origin or "missing", 0.0)
         self._log(key, origin, start)
         return data
 
@@ -173,6 +173,32 @@ class CacheStore:
         with _lock:
             self._memory.clear()
         return self.disk.clear()
+
+    def after_fork(self) -> None:
+        """In a forked child: what the parent counted it leaves itself, and its threads are not here."""
+        self._guard.after_fork()
+        self.statistics = Statistics()
+        self.remote = self._remote()
+
+    def _remote(self) -> RemoteEntries | None:
+        if self.settings.remote is None:
+            return None
+        from .remote import RemoteEntries
+
+        return RemoteEntries(self.settings.remote, self.adopt)
+
+    def end(self, patience: float | None = None) -> None:
+        """Leave the statistics for `statistics.read`, and let the shared cache finish, as a process does at its end.
+        Wait for each write to it at most *patience* seconds; by default hardly at all."""
+        left, self.statistics = self.statistics, Statistics()
+        if self.disk.is_open:
+            leave(self.settings.directory, left)
+        if self.remote is not None:
+            self.remote.end(patience)
+
+    def _count(self, key: CacheKey, origin: str, seconds: float) -> None:
+        with _lock:
+            self.statistics.add(key.kind, origin, seconds)
 
     def _look(self, digest: bytes, memory: bool = True) -> tuple[bytes, Origin] | None:
         if memory and (data := self._remembered(digest)) is not None:
@@ -259,6 +285,7 @@ def current_store() -> CacheStore:
                 settings = CacheSettings.from_environment()
                 print_log(settings.log)
                 _store = CacheStore(settings)
+                atexit.register(_end)
     return _store
 
 
@@ -272,10 +299,15 @@ def reset_store(store: CacheStore | None = None) -> CacheStore | None:
     return replaced
 
 
+def _end() -> None:
+    if _store is not None:
+        _store.end()
+
+
 def _after_fork_in_child() -> None:
     _lock.release()
     if _store is not None:
-        _store._guard.after_fork()
+        _store.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
