@@ -127,10 +127,11 @@ class CacheStore:
         self._log(key, origin, start)
         return fetched
 
-    def get(self, key: CacheKey, *, memory: bool = True) -> bytes | None:
-        """Return what is cached under *key*, or ``None``. Without *memory*, only the disk answers."""
+    def get(self, key: CacheKey, *, memory: bool = True, remote: bool = True) -> bytes | None:
+        """Return what is cached under *key*, or ``None``. Without *memory*, the process's memory is not used; without
+        *remote*, the shared cache is not asked."""
         start = time.perf_counter()
-        data, origin = self._look(key.digest, memory) or self._look_behind(key, memory) or (None, None)
+        data, origin = self._look(key.digest, memory) or self._look_behind(key, memory, remote) or (None, None)
         self._count(key, origin or "missing", 0.0)
         self._log(key, origin, start)
         return data
@@ -209,7 +210,7 @@ class CacheStore:
             return data, "disk"
         return None
 
-    def _look_behind(self, key: CacheKey, memory: bool = True) -> tuple[bytes, Origin] | None:
+    def _look_behind(self, key: CacheKey, memory: bool = True, remote: bool = True) -> tuple[bytes, Origin] | None:
         """Look for *key* in the levels behind the disk, for what can come from another machine; keep what is found."""
         if key.kind not in PORTABLE_KINDS:
             return None
@@ -217,7 +218,7 @@ class CacheStore:
             if memory:
                 self._remember(key.digest, data)
             return data, "image"
-        if self.remote is None:
+        if self.remote is None or not remote:
             return None
         if key.kind == "link":  # of which each kernel that is built has one
             self.remote.patience.note_build()

@@ -77,7 +77,10 @@ class CachedUnit:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
         `OSError` if one cannot be read, or is not a regular file."""
         with self._lock:
-            if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
+            # To find them here is faster than to ask another machine which they are.
+            if not self._is_cacheable or not (
+                self._recorded_headers_hold() or self._find_headers() or self._recorded_headers_hold(remote=True)
+            ):
                 return None
             return self._current()
 
@@ -176,9 +179,9 @@ class CachedUnit:
             self._known = KnownHeaders(key, manifest)
         return self._known
 
-    def _recorded_headers_hold(self) -> bool:
+    def _recorded_headers_hold(self, remote: bool = False) -> bool:
         """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
-        if self._watch is None and (data := current_store().get(self.base_key)) is not None:
+        if self._watch is None and (data := current_store().get(self.base_key, remote=remote)) is not None:
             with contextlib.suppress(ValueError, TypeError):  # it is damaged
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
         if self._watch is None:

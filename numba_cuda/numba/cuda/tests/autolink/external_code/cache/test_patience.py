@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waiting in vain for a shared cache takes at most 50 ms of each kernel's build on average, and never half a second."""
+"""Waiting in vain for a shared cache takes at most 50 ms of each kernel's build on average."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_store_that_answers_quickly_is_asked_each_time(latency):
 @pytest.mark.parametrize("latency", [0.06, 0.12, 0.3])
 def test_a_store_that_answers_slowly_is_used_once_a_few_builds_have_paid_for_the_wait(latency):
     patience = Patience()
-    wasted, used = built(patience, 12, latency)
-    assert wasted <= 12 * PER_BUILD and used > 0
+    wasted, used = built(patience, 3, latency)
+    assert wasted <= 3 * PER_BUILD and used > 0
     assert built(patience, 50, latency) == (0.0, 200)
 
 
@@ -71,7 +71,7 @@ def test_whatever_a_store_does_the_share_is_kept():
         for _ in range(kernels):
             latency = draw.choice([0.001, 0.02, 0.06, 0.15, 0.4, 2.0, float("inf")])
             wasted += built(patience, 1, latency, draw.randint(1, 8), has_entry=draw.random() < 0.5)[0]
-        assert wasted <= (kernels + 1) * PER_BUILD + 1e-9
+        assert wasted <= (kernels + 1) * PER_BUILD + MOST + 1e-9
 
 
 def test_no_single_wait_is_longer_than_the_most():
@@ -79,10 +79,22 @@ def test_no_single_wait_is_longer_than_the_most():
     for _ in range(100):
         patience.note_build()
     assert patience.longest_wait() == MOST
+    patience = Patience()
+    patience.note_answer(10.0)
+    assert patience.longest_wait() == MOST
+
+
+def test_a_store_that_stops_to_answer_costs_half_a_second_once():
+    patience = Patience()
+    assert built(patience, 20, 0.3)[1] > 0
+    wasted, _ = built(patience, 1, float("inf"))
+    assert wasted <= 2 * MOST
+    wasted, _ = built(patience, 100, float("inf"))
+    assert wasted <= 101 * PER_BUILD
 
 
 def test_threads_share_the_account():
     patience = Patience()
     ask(patience, 0.001)
     taken = [patience.longest_wait() for _ in range(5)]
-    assert taken[0] > 0 and taken[1] > 0 and sum(taken) <= PER_BUILD
+    assert taken[0] > 0 and sum(taken) <= PER_BUILD + MOST
