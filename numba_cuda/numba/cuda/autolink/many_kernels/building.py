@@ -6,9 +6,11 @@ from __future__ import annotations
 import collections
 import contextlib
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from queue import SimpleQueue
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import cloudpickle
@@ -89,7 +91,23 @@ def build_many(
 
 def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
     """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
-    return [_pickled(number, job) for number, job in enumerate(jobs)]
+    with _by_value():
+        return [_pickled(number, job) for number, job in enumerate(jobs)]
+
+
+@contextlib.contextmanager
+def _by_value() -> Iterator[None]:
+    """Pickle what is in modules that were made at run time as what is in ``__main__``: no worker could import them."""
+    made = [
+        module
+        for name, module in sys.modules.items()
+        if isinstance(module, ModuleType) and module.__spec__ is None and name != "__main__"
+    ]
+    with contextlib.ExitStack() as registered:
+        for module in made:
+            cloudpickle.register_pickle_by_value(module)
+            registered.callback(cloudpickle.unregister_pickle_by_value, module)
+        yield
 
 
 def _pickled(number: int, job: Job) -> bytes:

@@ -191,7 +191,8 @@ class CachedUnit:
             self._watch = None
             return False
         if self._watch.manifest is not before:
-            current_store().put(self.base_key, self._watch.manifest.packed())  # files were touched, or are older now
+            # Files were touched, or are older now.
+            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
@@ -209,7 +210,8 @@ class CachedUnit:
         if manifest is None:
             return False
         self._watch = HeaderWatch(manifest, fixed_include_paths())
-        current_store().put(self.base_key, manifest.packed())
+        # What takes a compile to find is worth telling other machines.
+        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
         return True
 
     @functools.cached_property
