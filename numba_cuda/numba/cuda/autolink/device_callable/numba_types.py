@@ -129,6 +129,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
             extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
+        except CABIError as error:  # it says why C or C++ has no such call
+            raise self._error(str(error)) from error
         except Exception as error:
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error

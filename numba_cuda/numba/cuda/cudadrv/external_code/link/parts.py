@@ -177,7 +177,7 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
 def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: KernelCode, error: CompileError) -> LinkError:
     if (found := unsupported_in(error.log)) is not None:
         return unsupported_in_source(plan, planned, kernel_code, found, error.log)
-    path = diagnostics.saved(planned.input.code, planned.input.name)
+    path = diagnostics.saved(planned.input.text.encode(), planned.input.name)
     return link_error(
         plan,
         f"the {planned} does not compile",
