@@ -29,6 +29,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 =====================  ===============================================================================================
 ``frontends``          every seam with numba-cuda
 ``compilation``        the compilation in progress and its target
+``deferred_calls``     calls that are resolved together, with one run of a compiler
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering

@@ -46,11 +46,13 @@ class Call:
     parameters: tuple[Parameter, ...]
     label: str
     made: str = ""
+    argtypes: tuple[Any, ...] = ()
+    written: int = 0  # the arguments whose new values are returned too, as bits
     symbol: str = field(init=False)
 
     def __post_init__(self) -> None:
         readable = re.sub(r"[^A-Za-z0-9_]+", "_", self.label.partition("(")[0]).strip("_")[:_LONGEST_READABLE]
-        content = repr((self.head, self.text, self.parameters, self.made, PRELUDE, VIEWS))
+        content = repr((self.head, self.text, self.parameters, self.made, self.written, PRELUDE, VIEWS))
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         object.__setattr__(self, "symbol", f"cxx_{readable}_{digest}")
 
@@ -62,10 +64,7 @@ class Call:
     @property
     def question(self) -> str:
         """The name expression whose lowered name tells the result, the way arrays are passed, and what is written."""
-        return (
-            f"&nca::tell<nca::all_t<nca::told<{self.symbol}_mode, {self.symbol}_written>,"
-            f" nca::form_t<{self.symbol}_r>::code>>"
-        )
+        return f"&nca::tell<nca::all_t<nca::told<{self.symbol}_mode, {self.symbol}_written>, {self.symbol}_code>>"
 
     def ways(self, mode: int) -> list[Any]:
         """Return what the ``args`` of an `Extern` say of each parameter, for the *mode* that C++ chose for arrays."""
@@ -106,13 +105,24 @@ def _lines(call: Call) -> Sequence[str]:
     if namespace:
         lines.append("}")
     lines.append(f"using nca_call_r = nca::plain<decltype(nca::result(&{inside}nca_call_expr))>;")
+    news = [f"nca::form_t<{each.cxx}>" for n, each in enumerate(parameters) if call.written >> n & 1]
+    lines += _results(news)
     passed = [(i, _final(each.passed, each, inside)) for i, each in enumerate(parameters) if each.is_passed]
     declared = ", ".join(f"{cxx} p{i}" for i, cxx in passed)
-    lines.append(f'extern "C" __device__ nca::returned<nca_call_r> nca_call({declared}) {{')
+    lines.append(f'extern "C" __device__ nca_call_out nca_call({declared}) {{')
     for i, each in enumerate(parameters):
         lines.append(f"    decltype(auto) a{i} = {_final(each.value, each, inside).replace('{p}', f'p{i}')};")
     called = f"{inside}nca_call_expr({', '.join(names)})"
-    lines.append(f"    return nca::given<nca_call_r>([&]() -> decltype(auto) {{ return {called}; }});\n}}")
+    given = f"nca::given<nca_call_r>([&]() -> decltype(auto) {{ return {called}; }})"
+    if not news:
+        lines.append(f"    return {given};\n}}")
+        return lines
+    values = ", ".join(f"nca::form_t<{parameters[n].cxx}>::give(a{n})" for n in _bits(call.written))
+    # The result comes first: it is computed before the new values are read.
+    lines.append(
+        f"    return nca::with_result<nca_call_out, nca_call_r>([&]() -> decltype(auto) {{ return {called}; }},"
+    )
+    lines.append(f"        [&](auto... r) {{ return nca_call_out{{r..., {values}}}; }});\n}}")
     return lines
 
 
@@ -130,6 +140,25 @@ def _record(number: int, name: str, namespace: str) -> Sequence[str]:
         f"using {known} = ::{f'{namespace}::' if namespace else ''}{known}_t;",
         f"template <> inline constexpr int nca::record_number<{known}> = {number};\n#endif",
     ]
+
+
+def _results(news: Sequence[str]) -> Sequence[str]:
+    """Return what the C function returns, and the numbers that tell it: the result, and the new values of arguments."""
+    if not news:
+        return [
+            "using nca_call_out = nca::returned<nca_call_r>;",
+            "using nca_call_code = nca::form_t<nca_call_r>::code;",
+        ]
+    passed = ", ".join(f"{each}::passed" for each in news)
+    codes = ", ".join(f"{each}::code" for each in news)
+    return [
+        f"using nca_call_out = nca::fields_after<nca_call_r, {passed}>::type;",
+        f"using nca_call_code = nca::codes_after<nca_call_r, {len(news)}, {codes}>::type;",
+    ]
+
+
+def _bits(number: int) -> Sequence[int]:
+    return [position for position in range(number.bit_length()) if number >> position & 1]
 
 
 def _tried(call: Call, line: str) -> Sequence[str]:

@@ -17,7 +17,6 @@ from .calls import Call, known_record
 from .parameters import WAYS, parameter_of
 from .placeholders import MADE
 from .refusals import CxxError
-from .results import CxxObject
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
@@ -28,14 +27,24 @@ if TYPE_CHECKING:
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
+    depends_on_files = True  # headers, which may change between two kernels
+
     def __init__(
-        self, library: CxxLibrary, name: str, text: str, *, made: str = "", passing: tuple[str | None, ...] = ()
+        self,
+        library: CxxLibrary,
+        name: str,
+        text: str,
+        *,
+        made: str = "",
+        passing: tuple[str | None, ...] = (),
+        written: int = 0,
     ):
         self._library = library
         self._name = name
         self._text = text
         self._made_of = made
         self._passing = passing
+        self._written = written  # the arguments whose new values are returned too, as bits
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
 
@@ -43,7 +52,14 @@ class CxxFunction(DeviceCallable):
         return f"{self._library!r}[{self._name!r}]"
 
     def __reduce__(self) -> Any:
-        return _function_of, (self._library, self._name, self._text, self._made_of, self._passing)
+        return function_of, (
+            self._library,
+            self._name,
+            self._text,
+            self._made_of,
+            self._passing,
+            self._written,
+        )
 
     @property
     def __name__(self) -> str:
@@ -111,6 +127,18 @@ class CxxFunction(DeviceCallable):
             )
         return self._python(*args)
 
+    def writing(self, written: int) -> CxxFunction:
+        """Return the function that returns a tuple: its result, and the new values of the arguments *written*."""
+        return function_of(self._library, self._name, self._text, self._made_of, self._passing, written)
+
+    def why_refused(self, argtypes: Sequence[Any]) -> CxxError | None:
+        """Return why a call with these types was refused in the compilation in progress; None if it was not."""
+        try:
+            call = self.call([types.unliteral(each) for each in argtypes])
+        except CABIError:
+            return None
+        return self._library.resolver.why_refused(call)
+
     def call(self, argtypes: Sequence[Any]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
         ways = (*self._passing, *[None] * (len(argtypes) - len(self._passing)))
@@ -130,33 +158,14 @@ class CxxFunction(DeviceCallable):
                 except CABIError as error:
                     raise CABIError(f"argument {number}: {error}") from None
             label = f"{self._name}({', '.join(_shown(each, names) for each in argtypes)})"
-            self._calls[key] = Call(self._library.head(), self._text, tuple(parameters), label, self._made_of)
+            head = self._library.head()
+            given = tuple(parameters), label, self._made_of, tuple(argtypes), self._written
+            self._calls[key] = Call(head, self._text, *given)
         return self._calls[key]
 
     def __numba_cuda_call__(self, *args: Any) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
-        call = self.call(args)
-        answer = self._library.resolver.resolve(call, current_target(), list(self._library.cxx_records))
-        if isinstance(answer.returns, CxxObject):
-            raise CxxError(
-                f"{call.label} returns an object that only C++ knows ({answer.returns.size} bytes)\n"
-                "  what to do: let a lambda, lib.expr(...), use the object and return numbers; or keep it in memory of"
-                " a lib.type(...)"
-            )
-        if answer.written:
-            numbers = ", ".join(str(n + 1) for n in range(len(args)) if answer.written >> n & 1)
-            raise CxxError(
-                f"{call.label} writes to argument {numbers}, of which C would pass a copy\n"
-                "  what to do: pass an array of one element, and say so: .passing(..., 'element')"
-            )
-        named = {
-            f"args_{number}": way
-            for number, (way, parameter) in enumerate(zip(call.ways(answer.mode), call.parameters, strict=True))
-            if parameter.is_passed
-        }
-        extern = Extern(call.symbol, returns=answer.returns, args=named)
-        self._library.resolver.note(call, extern, args, current_target())
-        return extern
+        return self._library.resolver.resolve(self.call(args), current_target())
 
     def __numba_cuda_link__(self, *args: Any) -> list[CUDASource]:
         """Return the source of the call, with those of the calls that were declared together with it."""
@@ -178,13 +187,10 @@ def _shown(numba_type: Any, names: Mapping[Any, str]) -> str:
 
 
 def function_of(
-    library: CxxLibrary, name: str, text: str, made: str = "", passing: tuple[str | None, ...] = ()
+    library: CxxLibrary, name: str, text: str, made: str = "", passing: tuple[str | None, ...] = (), written: int = 0
 ) -> CxxFunction:
     """Return the function of *library* with this text, always the same object."""
-    make = library._once  # the library and its functions are one unit
-    return make(
-        ("function", name, text, made, passing), lambda: CxxFunction(library, name, text, made=made, passing=passing)
+    return library.cxx_object(
+        ("function", name, text, made, passing, written),
+        lambda: CxxFunction(library, name, text, made=made, passing=passing, written=written),
     )
-
-
-_function_of = function_of

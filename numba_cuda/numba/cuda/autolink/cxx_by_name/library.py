@@ -43,7 +43,7 @@ class CxxLibrary:
         self._identity = _identity(text, made, namespace)
         self._made: dict[Any, Any] = {}
         self.cxx_records: dict[Any, str] = {}
-        self.resolver = Resolver(self.cxx_source)
+        self.resolver = Resolver(self.cxx_source, lambda: list(self.cxx_records))
 
     def __repr__(self) -> str:
         source = self._given[0]
@@ -60,7 +60,7 @@ class CxxLibrary:
 
     def __getitem__(self, name: str) -> CxxFunction:
         _check_text("a name", name)
-        return self._once(("name", name), lambda: CxxFunction(self, name, f"{name}({ALL})"))
+        return self.cxx_object(("name", name), lambda: CxxFunction(self, name, f"{name}({ALL})"))
 
     def expr(self, text: str) -> CxxFunction:
         """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.
@@ -68,7 +68,7 @@ class CxxLibrary:
         ``lib.expr("[](auto x, auto y) { return x * x + y; }")``. Names in it resolve as in ``lib[...]``.
         """
         _check_text("an expression", text)
-        return self._once(("expr", text), lambda: CxxFunction(self, text, f"{MADE}({ALL})", made=text))
+        return self.cxx_object(("expr", text), lambda: CxxFunction(self, text, f"{MADE}({ALL})", made=text))
 
     def eval(self, text: str, cc: ComputeCapabilityLike | None = None) -> bool | int | float:
         """Return the value of a constant expression of C++, such as ``sizeof(T)`` or an enumerator, as a number.
@@ -82,7 +82,7 @@ class CxxLibrary:
             If it is not a constant expression of arithmetic or enumeration type.
         """
         _check_text("an expression", text)
-        return self._once(("eval", text, cc), lambda: evaluated(self, text, cc))
+        return self.cxx_object(("eval", text, cc), lambda: evaluated(self, text, cc))
 
     def type(self, name: str, cc: ComputeCapabilityLike | None = None) -> CxxType:
         """Return the class *name*, ``"cub::BlockReduce<float, 128>"``: its size and alignment, and its member functions
@@ -92,7 +92,7 @@ class CxxLibrary:
         Raises `CxxError` if *name* is not a complete object type.
         """
         _check_text("a type", name)
-        return self._once(("type", name, cc), lambda: CxxType(self, name, cc))
+        return self.cxx_object(("type", name, cc), lambda: CxxType(self, name, cc))
 
     def record(self, name: str, dtype: Any = None, cc: ComputeCapabilityLike | None = None) -> Any:
         """Return the NumPy dtype of the C++ struct *name*. Records of this dtype are then that struct for the library:
@@ -106,7 +106,7 @@ class CxxLibrary:
             If *name* is not a struct of numbers, pointers, arrays and such structs; if *dtype* has other fields.
         """
         _check_text("a type", name)
-        found = self._once(("record", name, cc), lambda: record_dtype(self, name, cc))
+        found = self.cxx_object(("record", name, cc), lambda: record_dtype(self, name, cc))
         return found.registered(self, dtype)
 
     def declare(self, calls: Iterable[tuple[str | CxxFunction, Sequence[Any]]], cc: Any = None) -> None:
@@ -140,7 +140,8 @@ class CxxLibrary:
         compiled = {**self._options, "options": {**self._options["options"], **options}}
         return CUDASource(text, name=label, prologue=self.head().text, **compiled)
 
-    def _once(self, key: Any, make: Callable[[], _T]) -> _T:
+    def cxx_object(self, key: Any, make: Callable[[], _T]) -> _T:
+        """Return what *make* makes, the first time it is asked for under *key*."""
         if key not in self._made:
             self._made.setdefault(key, make())
         found: _T = self._made[key]

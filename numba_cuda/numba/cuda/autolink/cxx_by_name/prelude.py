@@ -242,6 +242,20 @@ template <class R, class F> __device__ returned<R> given(F f) {
     else return form_t<R>::give(f());
 }
 
+// The result of a call and values after it, where the call writes to arguments.
+template <class R, class... T> struct fields_after { using type = fields<typename form<R>::passed, T...>; };
+template <class... T> struct fields_after<void, T...> { using type = fields<T...>; };
+template <class R, unsigned long long N, class... C> struct codes_after {
+    using type = all_t<told<TUPLE, N + 1>, typename form<R>::code, C...>;
+};
+template <unsigned long long N, class... C> struct codes_after<void, N, C...> {
+    using type = all_t<told<TUPLE, N>, C...>;
+};
+template <class O, class R, class F, class G> __device__ O with_result(F f, G g) {
+    if constexpr (same<R, void>) { f(); return g(); }
+    else { auto r = given<R>(f); return g(r); }
+}
+
 // An array of Numba as C++ finds it in memory: its data, the extents, and the strides in elements of strided ones.
 template <class T, int N, bool STRIDED> struct view {
     T* data;

@@ -2,14 +2,13 @@
 """Asks C++ about calls: one run of NVRTC resolves those of one translation unit, and makes their code.
 
 The calls that a kernel makes are compiled together, as the link of the kernel compiles them, which then finds the
-program in the cache. What is known of a call is looked up in the cache of programs again for each kernel, so that a
+program in the cache. For each kernel, what is known of a call is looked up in the cache of programs again, so that a
 changed header is noticed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
@@ -17,92 +16,66 @@ from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import asking, compilation
+from ..compilation import asking, compilation, current_target
+from ..deferred_calls import put_off
 from ..device_callable.extern import Extern, prototype
 from ..lowered_names import compiled, unit_of_sources
 from .calls import Call
+from .externs import extern_of
 from .refusals import CxxError, refusal
-from .results import numba_type_told, numbers_in
+
+Unit = tuple[Call, ...]
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """What C++ told of a call: the Numba type of the result or a `CxxObject`, how open arrays are passed, and the
-    numbers that it writes to, as bits."""
+class _Notes:
+    """What one compilation has found out: the calls of the kernel so far, and by symbol their C functions or why C++
+    refuses them; and which units were looked up."""
 
-    returns: Any
-    mode: int
-    written: int
+    def __init__(self) -> None:
+        self.calls: dict[str, Call] = {}
+        self.externs: dict[str, Extern | CxxError] = {}
+        self.names: dict[Unit, Mapping[str, str]] = {}
 
 
 class Resolver:
-    """What is known of the calls of one library. *source_of* returns the source of a call."""
+    """What is known of the calls of one library. *source_of* returns the source of a call, *records* the Numba types of
+    the structs that the library knows."""
 
-    def __init__(self, source_of: Callable[[Call], CUDASource]):
+    def __init__(self, source_of: Callable[[Call], CUDASource], records: Callable[[], Sequence[Any]]):
         self._source_of = source_of
-        self._units: dict[tuple[str, Target], tuple[Call, ...]] = {}  # in which calls were resolved
-        self._declared: dict[tuple[str, Target], tuple[Call, ...]] = {}
-        self._names: dict[tuple[tuple[Call, ...], Target], Mapping[str, str]] = {}
-        self._answers: dict[tuple[str, Target], str] = {}
-        self._called: dict[tuple[str, Target], CalledFunction] = {}
+        self._records = records
+        self._units: dict[tuple[str, Target], Unit] = {}  # in which calls were resolved
+        self._declared: dict[tuple[str, Target], Unit] = {}
 
-    def resolve(self, call: Call, target: Target, records: Sequence[Any]) -> Resolved:
-        """Return what C++ says of a call. Raise `CxxError` if it refuses it."""
-        in_progress = compilation()
-        noted = {} if in_progress is None else in_progress.notes.setdefault(self, {})
-        known = call.symbol, target
-        unit = self._units.get(known) or (*noted.values(), call)
-        unit, answer = self._told(unit, call, target)
-        self._units[known], self._answers[known] = unit, answer
-        for each in self._declared.get(known, (call,)):
-            noted.setdefault(each.symbol, each)
-        mode, written, *numbers = numbers_in(answer)
-        return Resolved(numba_type_told(iter(numbers), records), mode, written)
+    def resolve(self, call: Call, target: Target) -> Extern:
+        """Return the C function of a call. Raise `CxxError` if C++ refuses the call; within type inference,
+        `DeferredCallError` if NVRTC has to be asked."""
+        notes = self._notes()
+        if call.symbol not in notes.externs:
+            if (call.symbol, target) not in self._units:
+                put_off(self.resolve_together, call)
+            self._resolve([call], target, notes)
+        extern = notes.externs[call.symbol]
+        if isinstance(extern, CxxError):
+            raise extern
+        for each in self._declared.get((call.symbol, target), (call,)):
+            notes.calls.setdefault(each.symbol, each)
+        return extern
 
-    def _told(self, unit: tuple[Call, ...], call: Call, target: Target) -> tuple[tuple[Call, ...], str]:
-        """Return what C++ tells of *call*, and the unit in which it did: with the others of *unit*, or alone where one
-        of those is at fault."""
-        try:
-            return unit, self._compiled(unit, target)[call.question]
-        except CompileError as error:
-            if len(unit) == 1 or call.label in error.log:
-                raise self._refused(call, target, error) from error
-        return self._told((call,), call, target)
+    def resolve_together(self, calls: Sequence[Call]) -> None:
+        """Resolve calls that were put off."""
+        self._resolve(calls, current_target(), self._notes())
 
     def declare(self, calls: Sequence[Call], target: Target) -> None:
         """Resolve *calls* together. Raise `CxxError` if C++ refuses one."""
         unit = tuple({call.symbol: call for call in calls}.values())
-        try:
-            self._compiled(unit, target)
-        except CompileError as error:
-            for call in unit:
-                if call.label in error.log or len(unit) == 1:
-                    raise self._refused(call, target, error) from error
-            raise self._refused(unit[0], target, error) from error
+        notes = _Notes()
+        self._resolve(unit, target, notes)
+        for found in notes.externs.values():
+            if isinstance(found, CxxError):
+                raise found
         for call in unit:
-            self._units[call.symbol, target] = self._declared[call.symbol, target] = unit
-
-    def _refused(self, call: Call, target: Target, error: CompileError) -> CxxError:
-        from numba.cuda.cudadrv.external_code.compile import programs
-
-        source = self._source_of(call)
-        unit = unit_of_sources([source])
-        return refusal(
-            call.label, error, source.compile_options.include_paths, lambda: programs.header_texts(unit, target)
-        )
-
-    def note(self, call: Call, extern: Extern, args: Sequence[Any], target: Target) -> None:
-        """Note that *extern*, which follows from what C++ told, has the types of the C function: so it has them in the
-        units of other calls that tell the same of it."""
-        from numba.cuda.cudadrv.external_code.compile import programs
-
-        named = {f"args_{number}": each for number, each in enumerate(args)}
-        known = call.symbol, target
-        self._called[known] = CalledFunction(call.symbol, prototype(extern, named, None).c_prototype)
-        unit = self._units[known]
-        same = [c for c in unit if self._answers.get((c.symbol, target)) == self._names[unit, target].get(c.question)]
-        called = [self._called[c.symbol, target] for c in same if (c.symbol, target) in self._called]
-        programs.note_checked(unit_of_sources([self._source_of(each) for each in unit]), target, called)
+            self._declared[call.symbol, target] = unit
 
     def sources(self, call: Call, target: Target) -> list[CUDASource]:
         """Return the sources of a call, and of those that were declared with it."""
@@ -112,8 +85,81 @@ class Resolver:
         """Return the names of the C functions of the `sources`, which stand for all of their text."""
         return [each.symbol for each in self._declared.get((call.symbol, target), (call,))]
 
-    def _compiled(self, unit: tuple[Call, ...], target: Target) -> Mapping[str, str]:
-        with asking(target):
-            found = compiled([self._source_of(each) for each in unit], [each.question for each in unit]).names
-        self._names[unit, target] = found
+    def why_refused(self, call: Call) -> CxxError | None:
+        """Return why a call was refused in this compilation; None if it was not."""
+        found = self._notes().externs.get(call.symbol)
+        return found if isinstance(found, CxxError) else None
+
+    def _notes(self) -> _Notes:
+        in_progress = compilation()
+        if in_progress is None:
+            return _Notes()
+        notes: _Notes = in_progress.notes.setdefault(self, _Notes())
+        return notes
+
+    def _resolve(self, calls: Sequence[Call], target: Target, notes: _Notes) -> None:
+        """Note the C functions of *calls*, or why C++ refuses them."""
+        before = tuple(each for each in notes.calls.values() if each not in calls)
+        unit = (*before, *calls)
+        if len(calls) == 1:
+            unit = self._units.get((calls[0].symbol, target), unit)
+        try:
+            names = self._names(unit, target, notes)
+        except CompileError as error:
+            self._resolve_apart(calls, unit, error, target, notes)
+            return
+        for call in calls:
+            notes.externs[call.symbol] = self._extern(call, names)
+            self._units[call.symbol, target] = unit
+
+    def _resolve_apart(
+        self, calls: Sequence[Call], unit: Unit, error: CompileError, target: Target, notes: _Notes
+    ) -> None:
+        """Resolve *calls* whose *unit* does not compile: without those that are at fault, or each alone."""
+        at_fault = [call for call in calls if call.label in error.log] or (calls if len(unit) == 1 else [])
+        for call in at_fault:
+            notes.externs[call.symbol] = self._refused(call, error, target)
+        others = [call for call in calls if call not in at_fault]
+        if at_fault and others:
+            self._resolve(others, target, notes)
+        elif others:  # two calls need different definitions of one name, for example
+            for call in others:
+                self._units[call.symbol, target] = (call,)
+                self._resolve([call], target, notes)
+
+    def _extern(self, call: Call, names: Mapping[str, str]) -> Extern | CxxError:
+        try:
+            return extern_of(call, names[call.question], self._records())
+        except CxxError as error:
+            return error
+
+    def _names(self, unit: Unit, target: Target, notes: _Notes) -> Mapping[str, str]:
+        """Return the lowered names of what a unit is asked, once for each compilation."""
+        if unit not in notes.names:
+            with asking(target):
+                found = compiled([self._source_of(each) for each in unit], [each.question for each in unit])
+            notes.names[unit] = found.names
+            if not found.was_cached:
+                self._note_checked(unit, found.names, target)
+        return notes.names[unit]
+
+    def _note_checked(self, unit: Unit, names: Mapping[str, str], target: Target) -> None:
+        """Note that the C functions have the types that C++ told of them, which a link need not check again."""
+        from numba.cuda.cudadrv.external_code.compile import programs
+
+        called = []
+        for call in unit:
+            if isinstance(extern := self._extern(call, names), Extern):
+                named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
+                called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
+        programs.note_checked(unit_of_sources([self._source_of(each) for each in unit]), target, called)
+
+    def _refused(self, call: Call, error: CompileError, target: Target) -> CxxError:
+        from numba.cuda.cudadrv.external_code.compile import programs
+
+        source = self._source_of(call)
+        unit = unit_of_sources([source])
+        include_paths = source.compile_options.include_paths
+        found = refusal(call.label, error, include_paths, lambda: programs.header_texts(unit, target))
+        found.__cause__ = CompileError(call.label, error.log)  # without the frames that hold NVRTC's program
         return found

@@ -17,7 +17,8 @@ from numba.cuda.extending import register_model, typeof_impl
 from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
-from ..compilation import current_target
+from ..compilation import compilation, current_target
+from ..deferred_calls import DeferredCallError
 from ..protocol.callee import Identity, identity
 from ..protocol.errors import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
@@ -102,8 +103,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
+        known = self._remembered(self._as_written)
         # Type inference asks about the same call many times.
-        if as_written not in self._as_written:
+        if as_written not in known:
             try:
                 arguments = CallArguments.bind(self.numba_cuda_link_object.__numba_cuda_call__, args, dict(kws))
             except ArgumentError as error:
@@ -114,21 +116,33 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 check_values(call[1], arguments.as_given)
             except CABIError as error:
                 raise self._error(str(error)) from None
-            self._as_written[as_written] = call
-        return self._as_written[as_written]
+            known[as_written] = call
+        return known[as_written]
 
     def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
         # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
         call = arguments.types, _target()
-        if call not in self._calls:
-            self._calls[call] = self._ask(context, arguments)
-        return self._calls[call]
+        known = self._remembered(self._calls)
+        if call not in known:
+            known[call] = self._ask(context, arguments)
+        return known[call]
+
+    def _remembered(self, always: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
+        call depends on files."""
+        in_progress = compilation()
+        if in_progress is None or not getattr(self.numba_cuda_link_object, "depends_on_files", False):
+            return always
+        found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
+        return found
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
             extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
+        except DeferredCallError:
+            raise
         except CABIError as error:  # it says why C or C++ has no such call
             raise self._error(str(error)) from error
         except Exception as error:

@@ -133,9 +133,10 @@ class CachedUnit:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
-    def lowered(self, names: Sequence[str]) -> dict[str, str]:
-        """Return the lowered names of the name expressions *names*, from a cache or from a compile, whose program is
-        cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
+    def lowered(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
+        """Return the lowered names of the name expressions *names*, and whether they are from a cache, not from a
+        compile, whose program is cached too. Raise `CompileError` if the code does not compile, or a name means
+        nothing in it."""
         try:
             known = self.known()
         except OSError as error:
@@ -155,7 +156,7 @@ class CachedUnit:
         here = noted(compile_unit)
         if known is None:
             self._compiled_and_recorded(here, (), noted(compile_in_child, traces=True))
-            return found
+            return found, False
         program, manifest = known
 
         def build() -> bytes:
@@ -164,9 +165,10 @@ class CachedUnit:
 
         key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
         try:
-            return dict(json.loads(current_store().fetch(key, build).data))
+            data = current_store().fetch(key, build).data
         except _HeaderEditedError:
-            return found
+            return found, False
+        return dict(json.loads(data)), not found
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""

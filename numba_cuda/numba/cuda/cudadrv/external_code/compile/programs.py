@@ -76,9 +76,10 @@ def compiled(
     return _program(unit, unit.fetched(compile_unit, called))
 
 
-def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> dict[str, str]:
-    """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, from a cache or from a
-    compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile."""
+def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> tuple[dict[str, str], bool]:
+    """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, and whether they are from a
+    cache, not from a compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile.
+    """
     return unit_of(link_input, target).lowered(names)
 
 
