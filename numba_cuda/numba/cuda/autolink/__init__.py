@@ -42,12 +42,14 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
 ``c_header``           a finished kernel as a header for C and C++ programs
+``c_names``            the names of its parameters in C
 ``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
 ``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
 ``python_code``        names that Python code uses, and what identifies the code of a module
+``object_state``       the attributes and slots of objects, or what their classes pickle
 ``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``testing``            helpers for tests of objects with linkable code
 ``conformance``        the checks of `testing.check_linkable`

@@ -18,7 +18,6 @@ import decimal
 import enum
 import functools
 import hashlib
-import inspect
 import io
 import itertools
 import logging
@@ -37,6 +36,7 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from .object_state import attributes, state
 from .python_code import globals_used, imports_of, is_versioned, names_used, origin_of
 
 # An object that refers to half of the program is unknown: so many values, nested so deeply, are looked at.
@@ -139,24 +139,24 @@ def _primitive(value: Any) -> bytes:
 
 def _number(value: Any) -> Iterable[Any]:
     base: Any = next(base for base in _NUMBERS if isinstance(value, base))
-    return type(value), base.__new__(base, value), _attributes(value)
+    return type(value), base.__new__(base, value), attributes(value)
 
 
 def _sequence(value: tuple[Any, ...] | list[Any]) -> Iterable[Any]:
     base: Any = tuple if isinstance(value, tuple) else list
-    return type(value), getattr(type(value), "_fields", None), _attributes(value), *base.__iter__(value)
+    return type(value), getattr(type(value), "_fields", None), attributes(value), *base.__iter__(value)
 
 
 def _unordered(value: Any) -> Iterable[Any]:
     elements = _Unordered(dict.items(value) if isinstance(value, dict) else zip(value))
-    return type(value), _attributes(value), getattr(value, "default_factory", None), elements
+    return type(value), attributes(value), getattr(value, "default_factory", None), elements
 
 
 def _array(value: np.ndarray[Any, Any]) -> Iterable[Any]:
     content = list(value.flat) if value.dtype.hasobject else value.tobytes()
     flags = value.flags
     layout = flags.c_contiguous, flags.f_contiguous, flags.aligned, flags.writeable, value.strides
-    return type(value), value.dtype, value.shape, layout, _attributes(value), content
+    return type(value), value.dtype, value.shape, layout, attributes(value), content
 
 
 def _dtype(value: np.dtype[Any]) -> Iterable[Any]:
@@ -280,7 +280,7 @@ def _pickled(value: Any) -> Iterable[Any]:
     """A value whose class, written in C, pickles all of it."""
     reduced = value.__reduce_ex__(4)
     parts = [list(part) if number > 2 and part is not None else part for number, part in enumerate(reduced)]
-    return type(value), parts, _attributes(value)
+    return type(value), parts, attributes(value)
 
 
 def _object(value: Any) -> Iterable[Any] | None:
@@ -298,55 +298,6 @@ _OF_CLASSES = (
     *("_abc_impl", "__dataclass_fields__", "__orig_bases__", "__parameters__", "__type_params__"),
     *("__firstlineno__", "__static_attributes__"),
 )
-
-
-def _slots(value: Any) -> dict[str, Any]:
-    return {
-        name: getattr(value, name, NotImplemented)
-        for base in type(value).__mro__
-        if "__slots__" in vars(base)
-        for name, slot in vars(base).items()
-        if isinstance(slot, pytypes.MemberDescriptorType)
-    }
-
-
-def _attributes(value: Any) -> dict[str, Any] | None:
-    """Return the attributes that an instance of a subclass of a built-in type has."""
-    return {**getattr(value, "__dict__", {}), **_slots(value)} or None
-
-
-def state(obj: Any) -> Any:
-    """Return what can differ between *obj* and others of its class: its attributes, or what its class pickles.
-
-    Cached properties are left out: they follow from the other attributes and are there only after they were used. The
-    result is a class where the state is unknown: that of the error which *obj* raises, or its own.
-    """
-    cls = type(obj)
-    own_getstate = getattr(cls, "__getstate__", None)
-    if own_getstate is not getattr(object, "__getstate__", None):
-        if not isinstance(own_getstate, pytypes.FunctionType):
-            return cls  # written in C: it may say nothing
-        try:
-            return own_getstate(obj)
-        except Exception as error:
-            return type(error)
-    slots = _slots(obj)
-    references = len(slots) + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
-    if cls.__basicsize__ != object.__basicsize__ + references * struct.calcsize("P") or cls.__itemsize__:
-        return cls  # a larger instance has state besides its attributes
-    of_class = {
-        name: value
-        for base in reversed(cls.__mro__[:-1])
-        if not is_versioned(base.__module__)
-        for name, value in vars(base).items()
-        if not name.startswith(("__", "_abc_")) and not hasattr(type(value), "__get__")
-    }
-    own = {
-        name: value
-        for name, value in {**slots, **getattr(obj, "__dict__", {})}.items()
-        if not isinstance(inspect.getattr_static(cls, name, None), functools.cached_property)
-    }
-    return of_class | own
 
 
 def _by(*names: str) -> Callable[[Any], Any]:
@@ -375,7 +326,7 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (list, "list", _sequence),
     (frozenset, "frozenset", _unordered),
     (set, "set", _unordered),
-    (collections.OrderedDict, "ordered", lambda value: (type(value), _attributes(value), list(value.items()))),
+    (collections.OrderedDict, "ordered", lambda value: (type(value), attributes(value), list(value.items()))),
     (dict, "mapping", _unordered),
     (pytypes.MappingProxyType, "mapping proxy", lambda value: [_Unordered(value.items())]),
     (np.generic, "scalar", lambda value: (value.dtype, value.tobytes())),
@@ -410,7 +361,7 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (pathlib.PurePath, "path", lambda value: (type(value), str(value))),
     ((io.StringIO, io.BytesIO), "text", lambda value: (type(value), value.getvalue(), value.tell())),
     (struct.Struct, "struct", _by("__class__", "format")),
-    (bytearray, "buffer", lambda value: (type(value), bytes(value), _attributes(value))),
+    (bytearray, "buffer", lambda value: (type(value), bytes(value), attributes(value))),
     (memoryview, "view", lambda value: (value.format, value.shape, bytes(value))),
     ((range, slice), "range", _by("__class__", "start", "stop", "step")),
     ((datetime.date, datetime.time, datetime.timedelta, datetime.timezone), "time", _pickled),

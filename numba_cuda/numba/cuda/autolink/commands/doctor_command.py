@@ -7,9 +7,7 @@ This module imports nothing of Numba, which may be broken, and is run by its pat
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import importlib.metadata
 import os
 import platform
 import re
@@ -17,8 +15,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-_CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
-_PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
+from numba_cuda_autolink.package_versions import package_versions
+
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
 
@@ -47,7 +45,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace | None = None) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
     python = f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}"
-    installed, import_error = versions(), _import_error()
+    installed, import_error = package_versions(), _import_error()
     sections = {python: installed, "CUDA libraries": _libraries(), "numba-cuda": _state(import_error)}
     for title, states in sections.items():
         print(title, *(f"  {name:20} {state}" for name, state in states.items()), sep="\n")
@@ -55,15 +53,6 @@ def run(options: argparse.Namespace | None = None) -> int:
     count = f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts"
     print(count, *(f"  {conflict}" for conflict in found), sep="\n")
     return int(bool(found))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that matter, or ``"not installed"``."""
-    found = dict.fromkeys(_PACKAGES, "not installed")
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
 
 
 def _libraries() -> dict[str, str]:

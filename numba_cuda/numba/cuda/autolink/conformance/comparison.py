@@ -13,10 +13,11 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..object_state import state
 from ..protocol.asking import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
-from ..value_fingerprint import fingerprint, plain, state
+from ..value_fingerprint import fingerprint, plain
 from . import reproducibility
 from .records import FailedCheck, FailedError, LinkedCode, SkippedError
 from .subject import Subject

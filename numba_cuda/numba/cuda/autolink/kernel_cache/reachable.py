@@ -22,9 +22,10 @@ from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from ..compiling.declared_functions import declarations
+from ..object_state import state
 from ..protocol.callee import find_callee, identity
 from ..python_code import file_digest, globals_used, names_used, origin_of
-from ..value_fingerprint import UnknownValueError, attributes_of, fingerprint, plain, state
+from ..value_fingerprint import UnknownValueError, attributes_of, fingerprint, plain
 
 # A property that makes an object with the same property leads on for ever.
 _MOST_THINGS = 1000

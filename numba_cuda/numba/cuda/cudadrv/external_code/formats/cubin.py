@@ -82,6 +82,8 @@ def cubin_prototypes(code: bytes) -> Iterator[tuple[str, bool, Prototype]]:
         names = content(code, file.sections[file.symbol_table.link])
         for number, at in _pairs(code, section):
             _check_symbols(section, (number,), len(symbols))
+            if number >= _NO_SYMBOL:
+                continue
             text, symbol = string_at(names, at, "a prototype"), symbols[number]
             if symbol.bind == GLOBAL and text.startswith("#"):
                 returns, *parameters = [_parameter(*found) for found in _PARAMETER.findall(text)] or [Parameter(None)]

@@ -13,6 +13,7 @@ import pytest
 from autolink_support import adder, compiled, from_nvcc, have_nvcc
 from code_samples import LINKABLE, READS_WRITES, archive, fatbin, good
 from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.formats.cubin import cubin_prototypes
 from numba.cuda.cudadrv.external_code.formats.elf import read_elf
 from numba.cuda.cudadrv.external_code.formats.pieces import ARCHIVE_MAGIC
 from numba.cuda.cudadrv.external_code.formats.structure import _fault, structural_fault
@@ -189,3 +190,12 @@ def test_damage_to_tables_on_which_the_linker_crashes_is_found():
         changed = bytearray(code)
         changed[section.offset + at] ^= 0x40
         assert message in structural_fault("cubin", bytes(changed))
+
+
+def test_a_prototype_of_no_symbol_is_passed_over():
+    code = compiled(adder("f"), "cubin")
+    assert [name for name, _, _ in cubin_prototypes(code)] == ["f"]
+    section = next(section for section in read_elf(code).sections if section.name == ".nv.prototype")
+    changed = code[: section.offset] + b"\xfe\xff\xff\xff" + code[section.offset + 4 :]
+    assert structural_fault("cubin", changed) == ""
+    assert list(cubin_prototypes(changed)) == []
