@@ -47,7 +47,9 @@ def refusal(
     ]
     if not errors:
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
-    if not of_call:
+    found = _ERROR.match(errors[0][0])
+    is_of_source = found is not None and "(" not in found["place"] and errors[0] not in of_call
+    if is_of_source or not of_call:
         found = _ERROR.match(errors[0][0])
         assert found is not None
         first = f"the C++ source of {label} does not compile: {found['text']}"
@@ -89,6 +91,7 @@ def _details(block: list[str], label: str) -> list[str]:
 
 
 def _readable(text: str) -> str:
+    text = re.sub(r'"[^"]*\b(?:nca::|nca_|cxx_\w+_[0-9a-f]{16})[^"]*" \(aka "([^"]*)"\)', r'"\1"', text)
     text = re.sub(r"\b(cuda::std|cub|thrust)::(?:__\d+|(?:CUB|THRUST|_V)_\w+)::", r"\1::", text)
     return text.replace("18446744073709551615UL", "dynamic_extent")
 
