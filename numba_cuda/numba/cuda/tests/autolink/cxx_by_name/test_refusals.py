@@ -108,7 +108,7 @@ def test_a_wrong_call_says_which_function_where_and_why(name, argtypes, reason):
         *[("int16[:, ::1]", each, "int32") for each in ("float32", "int8", "complex64", "voidptr", "boolean[::1]")],
         *[("complex128", each) * 2 for each in ("float64", "uint64", "int16[::1]", "voidptr")],
         ("Tuple((int8, float32))",),
-        ("int8[:]",),
+        ("int8[:]", "int32"),
     ],
     ids=str,
 )
