@@ -11,6 +11,7 @@ Public names:
 - `exact`, `by_reference`, `by_value`, `span`, `mdspan`: how arguments of such an object are passed, besides types.
 - `cxx`: functions, types and constants of C++ libraries by name, without bindings.
 - `compiled`: CUDA C++ compiled for the current target, and the lowered names of C++ expressions in it.
+- `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
@@ -35,6 +36,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``device_callable``    the base class of called objects, its C ABI and its lowering
 ``cxx_by_name``        functions, types and constants of C++ libraries by name
 ``lowered_names``      CUDA C++ compiled for the current target, and C++ names in it
+``device_functions``   Python functions that C++ calls
 ``prebuilt``           device code that a package ships: what fits the target
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
@@ -78,10 +80,11 @@ _NAMES = {
     "autolink.lowered_names": ("compiled",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
     "autolink.device_callable.array_views": ("mdspan", "span"),
-    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact"),
+    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact", "state"),
     "autolink.device_callable.extern": ("Extern",),
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
     "autolink.device_callable.symbol_names": ("symbol",),
+    "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
     "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
     "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),
