@@ -40,5 +40,6 @@ def asked(library: CxxLibrary, label: str, text: str, questions: Sequence[str], 
 
             paths = source.compile_options.include_paths
             texts = programs.header_texts(unit_of_sources([source]), target)
-            raise refusal(label, error, paths, lambda: texts) from error
+            # Without the frames of the first error, which hold NVRTC's program.
+            raise refusal(label, error, paths, lambda: texts) from CompileError(label, error.log)
     return [names[question] for question in questions]
