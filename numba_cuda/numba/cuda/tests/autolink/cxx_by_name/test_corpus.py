@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from autolink_support import CC
+from autolink_support import CC, build, symbols
 from cuda.core import Program, ProgramOptions
 from cxx_corpus import CORPORA, Corpus
 from numba.cuda import autolink, types
@@ -136,6 +136,29 @@ def test_each_function_has_the_type_that_cxx_prints(corpus):
 @pytest.mark.parametrize("corpus", [each for each in CORPORA if not each.is_quick], ids=lambda each: each.name)
 def test_each_function_of_a_large_library_has_the_type_that_cxx_prints(corpus):
     check(corpus)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("corpus", [each for each in CORPORA if "half" not in each.name], ids=lambda each: each.name)
+def test_each_call_is_inlined(corpus):
+    """Those with numbers as results, all in one kernel."""
+    lib = autolink.cxx(corpus.source, namespace=corpus.namespace)
+    calls = [(n, a) for n, a in calls_of(corpus) if n not in UNRESOLVED and not {types.float16, types.bfloat16} & {*a}]
+    functions = [(lib.expr(name) if name.startswith("[") else lib[name], argtypes) for name, argtypes in calls]
+    lib.declare(functions, cc=CC)
+    names, lines, parameters = {}, [], {}
+    for number, (function, argtypes) in enumerate(functions):
+        returns = function.signature(*argtypes, cc=CC).return_type
+        if isinstance(returns, (types.Integer, types.Float, types.Boolean)) and returns != types.float16:
+            for each in argtypes:
+                parameters.setdefault(each, f"p{len(parameters)}")
+            given = [parameters[t] if isinstance(t, types.Array) else f"{parameters[t]}[0]" for t in argtypes]
+            names[f"f{number}"] = function
+            lines.append(f"    r[{number}] = f{number}({', '.join(given)})")
+    exec(f"def kernel(r, {', '.join(parameters.values())}):\n" + "\n".join(lines), names)
+    arrays = [each if isinstance(each, types.Array) else each[::1] for each in parameters]
+    code = build(names["kernel"], (types.float64[::1], *arrays)).code
+    assert lines and [name for name in symbols(code) if name.startswith("cxx_")] == []
 
 
 def test_the_corpus_is_large_and_nearly_all_of_it_resolves():
