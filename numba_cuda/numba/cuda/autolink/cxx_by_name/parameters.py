@@ -66,7 +66,7 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
     """Return the parameter for an argument of *numba_type*. Raise `CABIError` if C++ has no value for it."""
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     if callee is not None:
-        if not hasattr(callee, "cxx_text"):
+        if not hasattr(type(callee), "cxx_text"):
             raise CABIError(f"{callee!r} is not a function of C++ and cannot be passed to one")
         return _functor(callee)
     numba_type = types.unliteral(numba_type)
