@@ -18,8 +18,8 @@ from numba.cuda.autolink.many_kernels.assignment import Assignment
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that the parent and its scheduler need for one attempt, as Dask's does; that an attempt takes that stops, a
-    program, and a kernel whose programs are there, measured on two cores; and that a question to the store takes. S3
+    """Seconds that the parent and its scheduler need for one attempt, as Dask's does; that an attempt takes that stops,
+    a program, and a kernel whose programs are there, measured on two cores; and that a question to the store takes. S3
     answers so many of them in a second, below one prefix."""
 
     parent: float = 0.001

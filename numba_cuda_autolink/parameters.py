@@ -117,7 +117,11 @@ def type_name(dtype: ElementType | None) -> str:
     text = str(dtype)
     if text[1:] in ("b1", "?"):
         return "bool"
-    if text[1:2] in _SHORT and text[2:].isdigit() and not text.startswith(">"):
+    if text.startswith(">"):
+        return f"big-endian {type_name('<' + text[1:])}"
+    if text[1:3] in ("m8", "M8"):
+        return f"{_SHORT[text[1]]}64{text[3:]}"
+    if text[1:2] in _SHORT and text[2:].isdigit():
         return f"{_SHORT[text[1]]}{8 * int(text[2:])}"
     return text
 
@@ -132,23 +136,6 @@ def element_type(dtype: Any) -> ElementType:
         base, shape = field.subdtype or (field, ())
         fields.append((name, int(offset), element_type(base), tuple(map(int, shape))))
     return RecordType(dtype.itemsize, tuple(sorted(fields, key=lambda field: field[1])))
-
-
-def described_type(typestr: str, descr: Any = None) -> ElementType:
-    """Return the element type that an array interface describes. Fields without a name are padding."""
-    if typestr[1:2] != "V" or not descr or (len(descr) == 1 and not descr[0][0]):
-        return typestr
-    fields, at = [], 0
-    for name, inner, *shape in descr:
-        dims = tuple(map(int, shape[0])) if shape else ()
-        kind = inner if isinstance(inner, str) else described_type("|V0", inner)
-        size = _size_of(kind)
-        for length in dims:
-            size *= length
-        if name:
-            fields.append((name[1] if isinstance(name, tuple) else name, at, kind, dims))
-        at += size
-    return RecordType(int(typestr[2:]) or at, tuple(fields))
 
 
 def item_size(dtype: ElementType) -> int:
@@ -170,7 +157,7 @@ def to_json(parameter: Parameter) -> dict[str, Any]:
     """Return *parameter* as plain data."""
     data: dict[str, Any] = {"kind": parameter.kind, "name": parameter.name}
     if parameter.dtype is not None:
-        data["dtype"] = _type_to_json(parameter.dtype)
+        data["dtype"] = element_to_json(parameter.dtype)
     if parameter.kind == "array":
         data |= {"ndim": parameter.ndim, "layout": parameter.layout, "readonly": parameter.readonly}
     if parameter.kind == "tuple":
@@ -189,7 +176,7 @@ def from_json(data: Any, depth: int = 0) -> Parameter:
         return parameter._replace(items=items)
     if kind in ("pointer", "none"):
         return parameter
-    dtype = _type_from_json(data.get("dtype"), depth)
+    dtype = element_from_json(data.get("dtype"), depth)
     parameter = parameter._replace(dtype=dtype)
     if kind == "array":
         ndim, layout = field(data, "ndim", int), field(data, "layout", str)
@@ -216,14 +203,14 @@ def field(data: Any, name: str, kind: Any) -> Any:
     return value
 
 
-def _type_to_json(dtype: ElementType) -> Any:
+def element_to_json(dtype: ElementType) -> Any:
     if isinstance(dtype, str):
         return dtype
-    fields = [[name, offset, _type_to_json(kind), list(shape)] for name, offset, kind, shape in dtype.fields]
+    fields = [[name, offset, element_to_json(kind), list(shape)] for name, offset, kind, shape in dtype.fields]
     return {"itemsize": dtype.itemsize, "fields": fields}
 
 
-def _type_from_json(data: Any, depth: int) -> ElementType:
+def element_from_json(data: Any, depth: int = 0) -> ElementType:
     if isinstance(data, str):
         if len(data) < 3 or not data[2:].partition("[")[0].isdecimal() or len(data) > 40:
             raise KernelFileError(f"there is no element type {data!r:.60}")
@@ -237,5 +224,8 @@ def _type_from_json(data: Any, depth: int) -> ElementType:
         name, offset, kind, shape = entry
         if not isinstance(name, str) or not all(isinstance(number, int) for number in (offset, *shape)):
             raise KernelFileError(f"a field of a record is {entry!r:.60}")
-        fields.append((name, offset, _type_from_json(kind, depth + 1), tuple(shape)))
-    return RecordType(field(data, "itemsize", int), tuple(fields))
+        fields.append((name, offset, element_from_json(kind, depth + 1), tuple(shape)))
+    itemsize = field(data, "itemsize", int)
+    if not 0 <= itemsize < 1 << 31:
+        raise KernelFileError(f"a record has {itemsize!r:.30} bytes")
+    return RecordType(itemsize, tuple(fields))

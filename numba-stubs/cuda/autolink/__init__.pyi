@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, overload, runtime_checkable
 
 from numba.cuda import CUSource, _LinkableCode
+from numpy import dtype, ndarray
 
 from numba_cuda_autolink import Kernel
 
@@ -29,7 +30,9 @@ __all__ = [
     "CallError",
     "CompileError",
     "ComputeCapability",
+    "CxxError",
     "DeviceCallable",
+    "DeviceFunction",
     "Extern",
     "HookError",
     "Job",
@@ -48,6 +51,7 @@ __all__ = [
     "SupportsLinkKey",
     "Target",
     "TrialError",
+    "Variable",
     "activate",
     "bind",
     "build",
@@ -55,15 +59,19 @@ __all__ = [
     "by_reference",
     "by_value",
     "cache",
+    "compiled",
     "current_target",
+    "cxx",
     "cxx_type",
     "deactivate",
+    "device_function",
     "device_method",
     "exact",
     "mdspan",
     "report",
     "save",
     "span",
+    "state",
     "symbol",
     "testing",
     "write_header",
@@ -78,7 +86,7 @@ class _ObjectCode(Protocol):
     @property
     def code_type(self) -> str: ...
 
-LinkItem: TypeAlias = _LinkableCode | _ObjectCode | str | PathLike[str]
+LinkItem: TypeAlias = _LinkableCode | _ObjectCode | DeviceFunction | str | PathLike[str]
 _LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 
 @runtime_checkable
@@ -91,7 +99,7 @@ class SupportsLinkKey(Protocol):
 
 @runtime_checkable
 class SupportsCall(Protocol):
-    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern: ...
+    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> _Meaning: ...
 
 # Objects
 
@@ -125,11 +133,30 @@ class _ByValue: ...
 
 by_value: _ByValue
 
+class _State: ...
+
+state: _State
+
 def exact(numba_type: Any) -> _Exact: ...
 def by_reference(numba_type: Any) -> _ByReference: ...
 
+# What a call stands for: a C function, or a function in Python.
+_Meaning: TypeAlias = Extern | Callable[..., Any]
+
+class DeviceFunction:
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def declaration(self) -> str: ...
+    @property
+    def functor(self) -> str: ...
+    @property
+    def returns(self) -> Any: ...
+
+def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction: ...
+
 class DeviceCallable:
-    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> Extern: ...
+    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> _Meaning: ...
     # Declared so that the methods of subclasses are checked. A subclass need not have it.
     def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> _LinkItems: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -140,7 +167,7 @@ class _BoundDeviceMethod:
     @property
     def __name__(self) -> str: ...
     @property
-    def __numba_cuda_call__(self) -> Callable[..., Extern]: ...
+    def __numba_cuda_call__(self) -> Callable[..., _Meaning]: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class _DeviceMethod:
@@ -152,9 +179,46 @@ class _DeviceMethod:
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod: ...
 
-def device_method(function: Callable[..., Extern]) -> _DeviceMethod: ...
+def device_method(function: Callable[..., _Meaning]) -> _DeviceMethod: ...
 def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
+
+# C++ by name
+
+class _CxxFunction(DeviceCallable):
+    def passing(self, *ways: str | None) -> _CxxFunction: ...
+    def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def python(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+class _CxxType(_CxxFunction):
+    size: int
+    align: int
+    alignment: int
+    dtype: Any
+    def method(self, name: str) -> _CxxFunction: ...
+    def nested(self, name: str) -> _CxxType: ...
+
+class _CxxLibrary:
+    def __getattr__(self, name: str) -> _CxxFunction: ...
+    def __getitem__(self, name: str) -> _CxxFunction: ...
+    def expr(self, text: str) -> _CxxFunction: ...
+    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> bool | int | float: ...
+    def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> _CxxType: ...
+    def record(self, name: str, dtype: Any = None, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def declare(
+        self,
+        calls: Iterable[tuple[str | _CxxFunction, Iterable[Any]]],
+        cc: _ComputeCapabilityLike | None = None,
+    ) -> None: ...
+
+def cxx(
+    source: str | PathLike[str] = "",
+    *,
+    include_paths: Iterable[str | PathLike[str]] = (),
+    defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    namespace: str = "",
+) -> _CxxLibrary: ...
 
 # Code
 
@@ -169,6 +233,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -183,10 +248,34 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
     ) -> CUDASource: ...
+
+class Variable(CUDASource):
+    def __init__(
+        self, name: str, dtype: Any, shape: int | tuple[int, ...] = (), *, space: str = "device", value: Any = None
+    ) -> None: ...
+    @property
+    def dtype(self) -> dtype[Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def space(self) -> str: ...
+    @property
+    def declaration(self) -> str: ...
+    def set(self, value: Any, *, device: int | None = None) -> None: ...
+    def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
+
+class _CompiledSource:
+    names: Mapping[str, str]
+    target: Target
+    @property
+    def code(self) -> _LinkableCode: ...
+
+def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> _CompiledSource: ...
 
 class Bitcode(_LinkableCode):
     def __init__(
@@ -284,7 +373,7 @@ class LinkedKernel:
     called_functions: tuple[Any, ...]
     @property
     def report(self) -> Report: ...
-    def save(self, path: str | PathLike[str]) -> None: ...
+    def save(self, path: str | bytes | PathLike[Any]) -> None: ...
 
 @overload
 def build(
@@ -345,8 +434,8 @@ class BuildManyError(RuntimeError):
 class RayExecutor(Executor):
     def __init__(self, **options: Any) -> None: ...
 
-def save(path: str | PathLike[str], kernels: Iterable[LinkedKernel]) -> None: ...
-def write_header(path: str | PathLike[str], kernels: Iterable[LinkedKernel]) -> None: ...
+def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
+def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def bind(kernel: Any, *what: Any) -> Kernel: ...
 
 class Report:
@@ -386,6 +475,10 @@ class CallError(Exception):
     hook_error: HookError
 
 class CABIError(TypeError): ...
+
+class CxxError(CABIError):
+    log: str
+    def __init__(self, message: str, log: str = "") -> None: ...
 
 class CompileError(RuntimeError):
     log: str

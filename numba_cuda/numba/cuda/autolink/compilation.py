@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 @dataclass
 class Compilation:
     """An outermost compilation: its target; the objects with linkable code that typing has resolved so far, by their
-    Numba types and their ``id()``; and the C functions, with their types, that the call calls that is being lowered."""
+    Numba types and their ``id()``; the C functions, with their types, that the call calls that is being lowered; and
+    what called objects note for later calls of the same compilation."""
 
     target: Target
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+    notes: dict[Any, Any] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:
@@ -46,6 +48,8 @@ class _State(threading.local):
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
     for_launch: bool = False
+    # The device functions that the hook that is being asked has had compiled for C++.
+    device_functions: list[Any] | None = None
     # Of the dispatchers that are isolated, by id(), the overloads that they had before.
     isolated: dict[int, tuple[Any, Any]]
 
@@ -76,6 +80,30 @@ def compiling(target: Target) -> contextlib.AbstractContextManager[None]:
 def asking(target: Target) -> contextlib.AbstractContextManager[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
     return _inside(compilation=None, hook_target=target)
+
+
+@contextlib.contextmanager
+def compiling_apart(target: Target) -> Iterator[None]:
+    """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
+    apart = contextlib.nullcontext() if _state.cc == target.cc else without_device(target.cc)
+    with _inside(compilation=Compilation(target)), apart:
+        yield
+
+
+@contextlib.contextmanager
+def noting_device_functions() -> Iterator[list[Any]]:
+    """Give the list of the device functions that hooks have compiled for C++ inside the ``with`` block."""
+    outer, noted = _state.device_functions, []  # type: ignore[var-annotated]
+    with _inside(device_functions=noted):
+        yield noted
+    if outer is not None:
+        outer.extend(noted)
+
+
+def note_device_function(function: Any) -> None:
+    """Remember that the hook that is being asked depends on *function*."""
+    if _state.device_functions is not None:
+        _state.device_functions.append(function)
 
 
 @contextlib.contextmanager

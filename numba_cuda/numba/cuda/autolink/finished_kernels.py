@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -14,11 +15,13 @@ from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
+from numba.cuda.cudadrv.external_code.inputs.variable import VariableSource
 from numba.cuda.cudadrv.external_code.link.plan import NRT, LinkPlan
 
 from numba_cuda_autolink.architecture import CodeFor
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image, Signature, write
+from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.parameters import leaves, placed
 
 from .kernel_parameters import kernel_parameters
@@ -41,10 +44,13 @@ class LaunchFacts:
     setup: tuple[Callable[[Any], None], ...]
     teardown: tuple[Callable[[Any], None], ...]
     needs_nrt: bool
+    variables: tuple[VariableSource, ...] = ()
 
     @classmethod
     def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
         """Return those of numba-cuda's *kernel*, which is called *name* and linked as *plan* says."""
+        variables = tuple(variable for _, variable in plan.variables)
+        own = [callback for each in variables for callback in (each.setup_callback, each.teardown_callback)]
         return cls(
             name,
             tuple(kernel.argument_types),
@@ -53,43 +59,49 @@ class LaunchFacts:
             bool(kernel.extensions),
             kernel.cooperative,
             kernel.shared_memory_carveout,
-            plan.setup_callbacks,
-            plan.teardown_callbacks,
+            tuple(callback for callback in plan.setup_callbacks if callback not in own),
+            tuple(callback for callback in plan.teardown_callbacks if callback not in own),
             any(NRT in planned.origins for planned in plan.inputs),
+            variables,
         )
 
 
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the *count* parameters of a Python function."""
-    code = function.__code__
-    return tuple(code.co_varnames[: code.co_argcount + bool(code.co_flags & 0x04)][:count])
+    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
+    return tuple(inspect.signature(function).parameters)[:count]
 
 
-def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
+def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:
     """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
 
     Kernels of one name become one kernel with several signatures, and equal signatures one with code for several
-    architectures. The name is that of the Python function, or the ``entry_name`` that it was built with.
+    architectures. The name is that of the Python function, or the ``entry_name`` that it was built with. Variables are
+    saved with the values that they were set to.
 
     Parameters
     ----------
     path:
         The file, usually with the suffix ``.kernels``. It is replaced as a whole.
     kernels:
-        What `build` returned, as cubins or PTX. PTX is compiled by the driver of the machine that loads it, for GPUs
-        that no cubin fits.
+        What `build` returned, as cubins or PTX: one or any number of them. PTX is compiled by the driver of the machine
+        that loads it, for GPUs that no cubin fits.
 
     Raises
     ------
     FinishedKernelError
         If a kernel needs what only numba-cuda has at run time: NRT, callbacks that cannot be imported by name,
         arguments without a value at run time, exceptions (``debug=True``), extensions. If two kernels differ and have
-        the same name, signature and architecture.
+        the same name, signature and architecture, or variables that differ have the same name.
+    TypeError
+        If *kernels* are not what `build` returned.
+    OSError
+        If the file cannot be written.
     """
-    kernels = list(kernels)
+    kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
     found: dict[str, dict[Any, list[tuple[LinkedKernel, Image]]]] = {}
+    variables: dict[str, Any] = {}
     for linked in kernels:
         facts = linked.launch_facts
         try:
@@ -97,6 +109,14 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
             image = image_of(linked, facts, signature[1])
         except FinishedKernelError as error:
             raise FinishedKernelError(f"kernel {facts.name!r} cannot be saved: {error}") from error.__cause__
+        for variable, value in image.variables:
+            other = variables.setdefault(variable.name, (variable, value))
+            if other != (variable, value):
+                differs = f"{other[0]}, and {variable}" if other[0] != variable else "the values differ"
+                raise FinishedKernelError(
+                    f"two variables of the kernels are called {variable.name!r}: {differs}\n"
+                    "  what to do: give them different names, or write two files"
+                )
         images = found.setdefault(facts.name, {}).setdefault(signature, [])
         for other, saved in images:
             if saved.runs_on == image.runs_on and saved != image and other is not linked:
@@ -110,7 +130,31 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
         name: [Signature(text, tree, tuple(image for _, image in images)) for (text, tree), images in each.items()]
         for name, each in found.items()
     }
-    write(path, signatures, _versions())
+    write(path, signatures, package_versions() | toolkit.version_texts())
+
+
+def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> list[LinkedKernel]:
+    """Return *kernels*, one or any number, as a list. Raise `TypeError`, which names *caller*, if `build` did not
+    return them."""
+    if _is_built(kernels):
+        return [kernels]  # type: ignore[list-item]
+    is_text = isinstance(kernels, (str, bytes, os.PathLike))
+    built = list(kernels) if isinstance(kernels, Iterable) and not is_text else None
+    wrong = next(((n, each) for n, each in enumerate(built or (), 1) if not _is_built(each)), None)
+    if built is not None and wrong is None:
+        return built
+    number, value = wrong or (0, kernels)
+    got = f"{type(value).__name__} {value!r:.60}{f', item {number} of a list' if number else ''}"
+    todo = "pass a path, and then what build() returned"
+    if number and isinstance(value, (list, tuple)):
+        todo = "build(..., cc=[...]) returns a list: join lists, as in [*first, *second]"
+    elif callable(value):
+        todo = "build it first, with build(kernel, signature)"
+    raise TypeError(f"{caller} expects what build() returned\n  got: {got}\n  what to do: {todo}")
+
+
+def _is_built(value: Any) -> bool:
+    return isinstance(getattr(value, "launch_facts", None), LaunchFacts)
 
 
 def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
@@ -147,6 +191,7 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
         tuple(map(_importable, facts.setup)),
         tuple(map(_importable, facts.teardown)),
         linked.report.to_json(indent=None).encode(),
+        tuple((variable.memory.type, variable.memory.initial) for variable in facts.variables),
     )
 
 
@@ -189,9 +234,3 @@ def _importable(callback: Any) -> str:
             "  what to do: make it a function at the top level of a module that the application has"
         ) from None
     return f"{module}:{name}"
-
-
-def _versions() -> dict[str, str]:
-    from numba_cuda_autolink.package_versions import versions
-
-    return versions() | toolkit.version_texts()

@@ -11,7 +11,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
-from numba_cuda_autolink.package_versions import versions
+from numba_cuda_autolink.package_versions import package_versions
 
 from .argument_parsing import CommandError, add_kernel, explained_errors, load
 
@@ -65,6 +65,7 @@ def _run(options: argparse.Namespace) -> int:
     output = options.output or (options.out.suffix.lstrip(".") if options.out else "")
     if options.header is not None and output in ("ptx", "ltoir"):
         raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
+    _check_files(options, output)
     if output not in _OUTPUTS:
         output = "cubin" if len(options.cc) == 1 else "fatbin"
     if output not in _FOR_SEVERAL and len(options.cc) > 1:
@@ -87,10 +88,22 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     code = built[0].code if output != "fatbin" else _fatbin(built)
     options.out.write_bytes(code)
-    manifest = options.out.with_name(options.out.name + ".json")
-    manifest.write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
+    _manifest_path(options.out).write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
     print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {_arches(built)}")
     return 0
+
+
+def _check_files(options: argparse.Namespace, output: str) -> None:
+    """Raise `CommandError` if the header would replace what else is written."""
+    if options.out is None or options.header is None:
+        return
+    written = [options.out] if output == "kernels" else [options.out, _manifest_path(options.out)]
+    if options.header.resolve() in [path.resolve() for path in written]:
+        raise CommandError(f"{options.header} would be written twice: pass different files to -o and --header", 2)
+
+
+def _manifest_path(out: pathlib.Path) -> pathlib.Path:
+    return out.with_name(out.name + ".json")
 
 
 def _arches(built: list[Any]) -> str:
@@ -138,5 +151,5 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             }
             for kernel in built
         ],
-        "versions": {**versions(), **toolkit.versions()},
+        "versions": {**package_versions(), **toolkit.versions()},
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.metadata
 import os
 import platform
 import re
@@ -16,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from numba_cuda_autolink.package_versions import versions
+from numba_cuda_autolink.package_versions import package_versions
 
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
@@ -46,7 +45,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace | None = None) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
     python = f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}"
-    installed, import_error = versions(), _import_error()
+    installed, import_error = package_versions(), _import_error()
     sections = {python: installed, "CUDA libraries": _libraries(), "numba-cuda": _state(import_error)}
     for title, states in sections.items():
         print(title, *(f"  {name:20} {state}" for name, state in states.items()), sep="\n")

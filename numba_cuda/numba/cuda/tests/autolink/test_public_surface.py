@@ -30,6 +30,7 @@ INTERNAL = {
     "ChildStartError",
     "CommandError",
     "DamagedEntryError",
+    "DeferredCallError",
     "EntryFileError",
     "FailedError",
     "FormatError",
@@ -44,6 +45,7 @@ INTERNAL = {
     "UnknownTextError",
     "UnknownValueError",
     "UntrustedEntryError",
+    "WrittenArgumentError",
 }
 
 
@@ -123,7 +125,7 @@ class TestProtocols:
 
     def test_link_items_are_what_the_linker_takes(self):
         accepted = {getattr(each, "__forward_arg__", each) for each in typing.get_args(autolink.LinkItem)}
-        assert accepted == {"LinkableCode", "ObjectCode", str, "os.PathLike[str]"}
+        assert accepted == {"LinkableCode", "ObjectCode", "DeviceFunction", str, "os.PathLike[str]"}
 
 
 def facts(script: str, **environment: str) -> str:

@@ -694,7 +694,74 @@ any$n = Color$n.$v
     ),
 )
 
+# C++ that calls a Python function.
+_CALLED_BY_CXX = """
+class Calls$n(autolink.DeviceCallable):
+    def __init__(self, function):
+        self.function = function
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f$n_" + autolink.device_function(self.function, x).symbol, returns=types.int32)
+    def __numba_cuda_link__(self, x):
+        found = autolink.device_function(self.function, x)
+        yield found
+        yield autolink.CUDASource(
+            f'{found.declaration} extern "C" __device__ int f$n_{found.symbol}(int x) {{ return {found.symbol}(x); }}'
+        )
+    KEY
+FUNCTION
+"""
+_KEY = "def __numba_cuda_link_key__(self, x):\n        return 0"
+
+
+def _called_by_cxx(name: str, function: str, key: str = "") -> Feature:
+    """A Python function that C++ calls, which an object returns with or without a link key."""
+    function += "\ncalls$n = Calls$n(function$n)"
+    return _code(
+        name, _CALLED_BY_CXX.replace("KEY", key).replace("FUNCTION", function), expression="calls$n(types.int32(x))"
+    )
+
+
 PYTHON = (
+    _called_by_cxx("a function that C++ calls", "def function$n(x):\n    return x + $v"),
+    _called_by_cxx("a function that C++ calls, of a keyed object", "def function$n(x):\n    return x + $v", _KEY),
+    _called_by_cxx("a closure that C++ calls", "function$n = (lambda y: lambda x: x + y)($v)", _KEY),
+    _called_by_cxx(
+        "a device function that a function for C++ calls",
+        "@cuda.jit(device=True)\ndef inner$n(x):\n    return x + $v\ndef function$n(x):\n    return inner$n(x)",
+        _KEY,
+    ),
+    _called_by_cxx(
+        "an object that a function for C++ calls",
+        "class Inner$n(Base):\n"
+        "    def __numba_cuda_call__(self, x):\n        return autolink.Extern('inner$n', returns=types.int32)\n"
+        "    def __numba_cuda_link__(self, x):\n        return autolink.CUDASource(code('inner$n', $v))\n"
+        "inner$n = Inner$n()\n"
+        "def function$n(x):\n    return inner$n(x)",
+        _KEY,
+    ),
+    _code(
+        "a function for which a call stands",
+        """
+class Adds$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return lambda x: x + $v
+adds$n = Adds$n()
+""",
+        expression="adds$n(x)",
+    ),
+    _code(
+        "the state of an object that returns a function",
+        """
+class Adds$n(autolink.DeviceCallable):
+    def __init__(self, values):
+        self.values = values
+    def __numba_cuda_call__(self, x):
+        value = self.values["value"]
+        return lambda x: x + value
+adds$n = Adds$n({"value": $v})
+""",
+        expression="adds$n(x)",
+    ),
     _code("a device function", "\n@cuda.jit(device=True)\ndef add$n(x):\n    return x + $v\n"),
     _code("a device function's default", "\n@cuda.jit(device=True)\ndef add$n(x, y=$v):\n    return x + y\n"),
     _code(
@@ -1676,4 +1743,33 @@ OPTIONS = (
     _option("launch bounds", "launch_bounds=64", "launch_bounds=128"),
 )
 
-FEATURES: tuple[Feature, ...] = (*VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *FILES, *OPTIONS)
+_BY_NAME = "template <int N> __device__ int f$n(int x) { return x + N; }"
+
+CXX_BY_NAME = (
+    _code("a name of C++", f"add$n = autolink.cxx({_BY_NAME!r})['f$n<$v>']"),
+    _code("the source of a name of C++", "add$n = autolink.cxx('__device__ int f$n(int x) { return x + $v; }').f$n"),
+    _code("a lambda of C++", "add$n = autolink.cxx('// f$n').expr('[](auto x) { return x + $v; }')"),
+    _code("a constant of C++", "value$n = autolink.cxx('enum { f$n = $v };').eval('f$n')", expression="x + value$n"),
+    _code(
+        "a header of a name of C++",
+        "add$n = autolink.cxx('#include <h$n.cuh>\\n' + '__device__ int f$n(int x) { return x + AMOUNT; }',"
+        " include_paths=[HERE]).f$n",
+        files=_HEADER,
+    ),
+    _code(
+        "the file of a name of C++",
+        "add$n = autolink.cxx(os.path.join(HERE, 'h$n.cuh')).f$n",
+        files={"h$n.cuh": "__device__ int f$n(int x) { return x + $v; }\n"},
+    ),
+    _code(
+        "the type of a result of C++",
+        "add$n = autolink.cxx('#include <h$n.cuh>\\n', include_paths=[HERE]).f$n",
+        "int",
+        "short",
+        files={"h$n.cuh": "__device__ $v f$n(int x) { return 70000 + x; }\n"},
+    ),
+)
+
+FEATURES: tuple[Feature, ...] = (
+    *VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *CXX_BY_NAME, *FILES, *OPTIONS
+)  # fmt: skip
