@@ -21,7 +21,7 @@ _EXAMPLES = """examples:
   numba-cuda-autolink prebuild jobs.json --executor processes:8
   numba-cuda-autolink prebuild jobs.json --executor dask://scheduler:8786
   numba-cuda-autolink prebuild jobs.json --executor ray://head:10001
-  mpiexec -n 64 python -m mpi4py.futures -m numba.cuda.autolink prebuild jobs.json --executor mpi
+  mpiexec -n 64 python -m mpi4py.futures $(command -v numba-cuda-autolink) prebuild jobs.json --executor mpi
 
 All that is built is in the cache afterwards. No GPU is needed. A job list can contain pickles: build
 only lists that you made.
@@ -67,6 +67,8 @@ def _run(options: argparse.Namespace) -> int:
         jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
     with explained_errors(), _executor(options.executor) as executor:
         results, built = run_all(pickled_jobs(jobs), executor)
+    if unwritten := autolink.cache.flush():
+        print(f"numba-cuda-autolink: {unwritten} entries could not be written to the shared cache", file=sys.stderr)
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
     for job, raised in failed:
         text = "\n".join(f"  {line}" for line in f"{type(raised).__name__}: {raised}".splitlines())

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from .key import CacheKey
 
 # The kinds that several kernels have in common.
-_SHARED_KINDS = frozenset(("answer", "program", "prototype"))
+_SHARED_KINDS = frozenset(("answer", "names", "program", "prototype"))
 # The kinds that another machine can use: no pickles, and nothing that is only true here.
-PORTABLE_KINDS = frozenset(("answer", "headers", "link", "program", "prototype", "symbols"))
+PORTABLE_KINDS = frozenset(("answer", "headers", "link", "names", "program", "prototype", "symbols"))
 
 
 class LeftToAnotherError(BaseException):

@@ -14,6 +14,7 @@ from many_kernels_support import SIGNATURE, Scale, jobs, pickled, scaling
 from numba.core.errors import NumbaError
 from numba.cuda import autolink
 from numba.cuda.autolink.many_kernels.building import run_all
+from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
 
@@ -67,7 +68,7 @@ class TestSharedWork:
         many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
         run_all(many, another_machine)
         _, built = run_all(many, thread)
-        assert set(built) <= {"link"} and sorted(lines_of(log)) == ["2", "3", "4"]
+        assert set(built) <= {"link", "headers"} and sorted(lines_of(log)) == ["2", "3", "4"]
 
     def test_another_machine_gets_what_is_in_the_parents_cache(self, tmp_path, another_machine, thread):
         log = tmp_path / "generated"
@@ -76,6 +77,21 @@ class TestSharedWork:
         results, built = run_all(many, another_machine)
         assert len(codes(results)) == KERNELS and set(built) <= {"link", "headers"}
         assert sorted(lines_of(log)) == ["2", "3", "4"]
+
+    def test_functions_of_cxx_are_resolved_and_compiled_once(self, tmp_path, thread):
+        library = autolink.cxx(f"namespace own {{ __device__ int half(int x) {{ return x / 2; }} }} // {tmp_path}")
+        half = library["own::half"]
+
+        def halving(number):
+            def kernel(x):
+                x[0] = half(x[0]) + number
+
+            return kernel
+
+        many = pickled([Job(halving(number), "void(int32[::1])", (9, 0)) for number in range(3)])
+        results, built = run_all(many, thread)
+        assert len(set(codes(results))) == 3
+        assert (built["program"], built["names"]) == (1, 1)
 
     def test_nothing_on_disk_is_needed(self, tmp_path, thread):
         reset_store(CacheStore(CacheSettings("", on_disk=False)))
