@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import collections
 import functools
+import os
 import pickle
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +28,13 @@ _MOST_KEPT = 64
 @dataclass(frozen=True)
 class Task:
     """What a worker gets: a pickled `Job`, the digests of what it builds itself if that is in no cache, entries for its
-    cache, and the mark in the parent's cache directory."""
+    cache, the mark in the parent's cache directory, and the folders from which the parent imports."""
 
     job: bytes
     assigned: frozenset[bytes]
     entries: tuple[PackedEntry, ...]
     mark: CacheKey
+    path: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Attempt:
 
 def attempt(task: Task) -> Attempt:
     """Build the job of *task*, unless something that it needs is left to another worker."""
+    sys.path += [folder for folder in task.path if folder not in sys.path and os.path.isdir(folder)]
     shares = shares_cache(task.mark)
     keep(task.entries)
     result: bytes | None = None

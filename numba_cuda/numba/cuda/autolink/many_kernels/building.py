@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -175,6 +176,7 @@ class _Building:
     def __init__(self, jobs: list[bytes], workers: _Workers, mark: CacheKey):
         self._jobs, self._workers, self._mark = jobs, workers, mark
         self._most_running = _ATTEMPTS_PER_WORKER * workers.count if workers.count else len(jobs)
+        self._path = tuple(map(os.path.abspath, filter(None, sys.path)))
         self._assignment = Assignment(len(jobs))
         self._collected = Collected()
         self._ended: SimpleQueue[tuple[int, Future[Attempt]]] = SimpleQueue()
@@ -223,7 +225,7 @@ class _Building:
     def _start(self, job: int) -> None:
         entries = [self._collected.related_to(digest) for digest in self._assignment.to_fetch(job)]
         sent = tuple(dict.fromkeys(entry for related in entries for entry in related))
-        task = Task(self._jobs[job], self._assignment.assigned(job), sent, self._mark)
+        task = Task(self._jobs[job], self._assignment.assigned(job), sent, self._mark, self._path)
         try:
             future = self._workers.executor.submit(attempt, task)
         except Exception as error:  # the executor is broken, or shut down

@@ -93,6 +93,14 @@ class TestSharedWork:
         assert len(set(codes(results))) == 3
         assert (built["program"], built["names"]) == (1, 1)
 
+    def test_a_worker_finds_the_modules_that_the_parent_finds(self, tmp_path, monkeypatch, another_machine):
+        (tmp_path / "found_by_the_parent.py").write_text("def kernel(x):\n    x[0] = 1\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        from found_by_the_parent import kernel
+
+        (built,) = autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=another_machine)
+        assert built.code == autolink.build(kernel, SIGNATURE, cc=(9, 0)).code
+
     def test_nothing_on_disk_is_needed(self, tmp_path, thread):
         reset_store(CacheStore(CacheSettings("", on_disk=False)))
         results, built = run_all(pickled(jobs(KERNELS, PROGRAMS, tmp_path / "generated")), thread)
