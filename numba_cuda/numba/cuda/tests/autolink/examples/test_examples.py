@@ -43,6 +43,7 @@ class TestRunAsAScript:
             "fft.py",
             pytest.param("cub_block_sum.py", marks=pytest.mark.thorough),
             pytest.param("cub_unique.py", marks=pytest.mark.thorough),
+            pytest.param("cub_by_name.py", marks=pytest.mark.thorough),
             "own_cu_file.py",
             "finished_graph.py",
         ],
