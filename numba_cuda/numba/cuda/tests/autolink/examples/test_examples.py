@@ -66,6 +66,13 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
+    def test_glm(self):
+        done = self.run("glm_vectors.py")
+        if done.returncode == 2 and "This example needs GLM. Get the headers from Debian's package" in done.stdout:
+            pytest.skip(done.stdout.strip())
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
+
     def test_curand(self):
         done = self.run("curand_monte_carlo.py")
         if done.returncode == 2 and "This example needs cuRAND: cuRAND's headers were not found" in done.stdout:
