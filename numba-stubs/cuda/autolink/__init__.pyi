@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, overload, runtime_checkable
 
 from numba.cuda import CUSource, _LinkableCode
+from numpy import dtype, ndarray
 
 from numba_cuda_autolink import Kernel
 
@@ -46,6 +47,7 @@ __all__ = [
     "SupportsLinkKey",
     "Target",
     "TrialError",
+    "Variable",
     "activate",
     "bind",
     "build",
@@ -246,6 +248,21 @@ class CUDASource(CUSource):
         teardown_callback: Any = None,
         nrt: bool = False,
     ) -> CUDASource: ...
+
+class Variable(CUDASource):
+    def __init__(
+        self, name: str, dtype: Any, shape: int | tuple[int, ...] = (), *, space: str = "device", value: Any = None
+    ) -> None: ...
+    @property
+    def dtype(self) -> dtype[Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def space(self) -> str: ...
+    @property
+    def declaration(self) -> str: ...
+    def set(self, value: Any, *, device: int | None = None) -> None: ...
+    def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
 
 class _CompiledSource:
     names: Mapping[str, str]

@@ -14,6 +14,7 @@ Public names:
 - `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
+- `Variable`: variables of device code that the host sets.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
 - `write_header`: a finished kernel for C and C++ programs.
@@ -37,6 +38,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``cxx_by_name``        functions, types and constants of C++ libraries by name
 ``lowered_names``      CUDA C++ compiled for the current target, and C++ names in it
 ``device_functions``   Python functions that C++ calls
+``device_variables``   variables of device code that the host sets
 ``prebuilt``           device code that a package ships: what fits the target
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
@@ -85,6 +87,7 @@ _NAMES = {
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
     "autolink.device_callable.symbol_names": ("symbol",),
     "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
+    "autolink.device_variables": ("Variable",),
     "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
     "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),
