@@ -45,8 +45,8 @@ class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
-    # Of the dispatchers that are isolated, by id(), the overloads that they had before.
-    isolated: dict[int, tuple[Any, Any]]
+    # Of the dispatchers that are isolated, by id(), the overloads that they had before; None where none are.
+    isolated: dict[int, tuple[Any, Any]] | None = None
 
 
 _state = _State()
@@ -83,17 +83,24 @@ def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
-    with _inside(cc=cc, isolated={}):
+    isolated: dict[int, tuple[Any, Any]] = {}
+    with _inside(cc=cc, isolated=isolated):
         try:
             yield
         finally:
-            for dispatcher, overloads in _state.isolated.values():
+            for dispatcher, overloads in isolated.values():
                 dispatcher.overloads = overloads
+
+
+def instead_of_device(cc: tuple[int, int, str]) -> contextlib.AbstractContextManager[None]:
+    """Import modules for *cc* inside the ``with`` block, where there is no GPU: kernels and device functions that are
+    compiled there, because their decorators name signatures, are compiled for it and stay compiled."""
+    return _inside(cc=cc, isolated=None)
 
 
 def isolate(dispatcher: Any) -> None:
     """Give *dispatcher* its own overloads inside the innermost `without_device`, if there is one."""
-    if _state.cc is not None and id(dispatcher) not in _state.isolated:
+    if _state.isolated is not None and id(dispatcher) not in _state.isolated:
         _state.isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
         dispatcher.overloads = type(dispatcher.overloads)()
 
