@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Compilation:
-    """An outermost compilation: its target; the objects with linkable code that typing has resolved so far, by their
-    Numba types and their ``id()``; and the C functions, with their types, that the call calls that is being lowered."""
+    """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
+    code that typing has resolved so far, by their Numba types and their ``id()``; and the C functions, with their
+    types, that the call calls that is being lowered."""
 
     target: Target
+    diagnoses: set[str] = field(default_factory=set)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
 
