@@ -100,6 +100,8 @@ CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
 
 #: What the front end can break: its seams, typing, lowering, and kernels that it caches.
 FRONT_END_TESTS = ("frontends", "protocol", "compiling", "device_callable", "kernel_cache", "test_ahead_of_time.py")
+#: Those of them that are run with each CUDA: the seams, and what is asked, compiled and built through them.
+SEAM_TESTS = ("frontends", "protocol", "compiling", "test_ahead_of_time.py")
 #: What CUDA's libraries and headers can break: compiling, linking, reading code, and one example.
 CUDA_TESTS = (
     "external_code/compile",
@@ -114,12 +116,19 @@ CUDA_TESTS = (
 def part_of(combination: Combination) -> list[str]:
     """Return the arguments for pytest that choose what continuous integration tests with a combination.
 
-    The oldest numba-cuda runs what a front end can break, the newest what CUDA can break, and the combination that has
-    nvmath-python the tests of what wraps it. Python's versions meet both parts.
+    The oldest numba-cuda runs what a front end can break, with one CUDA all of it, with the other the seams; the newest
+    runs what CUDA can break, and the combination that has nvmath-python the tests of what wraps it. Python's versions
+    meet both parts.
     """
     if combination.cuda == NVMATH_CUDA:
         return ["-k", "nvmath", str(TESTS / "examples"), str(TESTS / "conformance")]
-    names = FRONT_END_TESTS if combination.numba_cuda == NUMBA_CUDA[0] else CUDA_TESTS
+    names: tuple[str, ...]
+    if combination.numba_cuda != NUMBA_CUDA[0]:
+        names = CUDA_TESTS
+    elif combination.cuda == CUDA[0]:
+        names = FRONT_END_TESTS
+    else:
+        names = SEAM_TESTS
     return [str(TESTS / name) for name in names]
 
 

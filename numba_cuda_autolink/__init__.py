@@ -20,10 +20,13 @@
 ``run_source``        the generated function that packs the arguments of one launch and launches it
 ``packing``           Python values as the bytes of a kernel's parameters
 ``arguments``         arrays of other libraries as views of device memory
+``array_interface``   ``__cuda_array_interface__``, checked
+``views``             views of device memory, and why an argument does not fit
 ``dlpack``            DLPack capsules
 ``streams``           streams of other libraries as the driver's handles
 ``driver``            the CUDA driver: its errors, and the device of the current context
 ``errors``            the errors of finished kernels
+``package_versions``  the versions of the packages that matter
 ====================  ==============================================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.
@@ -52,7 +55,7 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ["ArgumentError", "FinishedKernelError", "Kernel", "KernelFileError", "KernelLibrary", "LaunchError", "load"]
 
 
-def load(path: str | os.PathLike[str]) -> KernelLibrary:
+def load(path: str | bytes | os.PathLike[Any]) -> KernelLibrary:
     """Return the finished kernels of the file *path*: ``load("axpy.kernels").axpy[blocks, threads](...)``.
 
     Neither Numba nor a compiler is imported. The file is checked as it is read: the index now, a kernel's description

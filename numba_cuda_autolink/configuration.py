@@ -81,7 +81,8 @@ class Configuration(NamedTuple):
 
 def _sizes(kernel: str, what: str, size: Any, most: tuple[int, ...]) -> tuple[int, int, int]:
     try:
-        numbers = tuple(map(operator.index, size if isinstance(size, (tuple, list)) else (size,)))
+        given = size if isinstance(size, (tuple, list)) else (size,)
+        numbers = () if any(isinstance(each, bool) for each in given) else tuple(map(operator.index, given))
     except TypeError:
         numbers = ()
     if not 1 <= len(numbers) <= 3:

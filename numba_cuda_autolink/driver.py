@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any, NamedTuple
 
 from .errors import LaunchError, called_at
 
 SHARED_WITHOUT_ASKING = 48 << 10  # bytes of shared memory that each kernel may use
+_DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 _NO_CONTEXT = (201, 400, 709)  # CUDA_ERROR_INVALID_CONTEXT, INVALID_HANDLE, CONTEXT_IS_DESTROYED
 # What to do for some errors. Those of kernels are reported by a later call.
 _REMEDIES = dict.fromkeys(
@@ -25,7 +27,7 @@ _REMEDIES |= {
 class DriverError(LaunchError):
     """The driver returned an error. ``code`` is its number."""
 
-    def __init__(self, message: str, code: int):
+    def __init__(self, message: str, code: int = 0):  # a pickle has the message alone, and the attributes
         super().__init__(message)
         self.code = code
 
@@ -47,8 +49,13 @@ class Device(NamedTuple):
 @functools.cache
 def bindings() -> Any:
     """Return the module ``cuda.bindings.driver``, with the driver initialized."""
-    from cuda.bindings import driver
-
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise LaunchError(
+            f"cuda-bindings, which launches kernels, cannot be imported: {error}"
+            "\n  what to do: pip install cuda-bindings, of the CUDA version of the driver or an earlier one"
+        ) from error
     try:
         called(driver.cuInit, 0, api=driver)
     except RuntimeError as error:
@@ -103,6 +110,20 @@ def device_of(context: int) -> Device:
 def device_count() -> int:
     """Return how many GPUs there are."""
     return int(called(bindings().cuDeviceGetCount))
+
+
+def ordinal_of(pointer: int) -> int | None:
+    """Return the number of the device whose memory is at *pointer*, which is negative for managed memory that no device
+    has yet, or ``None`` if the driver does not know the memory."""
+    ordinal = ctypes.c_int(-1)
+    return None if _pointer_attribute()(ctypes.byref(ordinal), _DEVICE_ORDINAL, pointer) else ordinal.value
+
+
+@functools.cache
+def _pointer_attribute() -> Any:
+    """Return the driver's ``cuPointerGetAttribute``: that of some versions of cuda.bindings says 0 for every device."""
+    address, _ = called(bindings().cuGetProcAddress, b"cuPointerGetAttribute", 12000, 0)
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)(int(address))
 
 
 def _text(name: Any) -> str:

@@ -19,7 +19,19 @@ class KernelFileError(FinishedKernelError, ValueError):
 
 
 class ArgumentError(FinishedKernelError, TypeError):
-    """An argument does not fit its parameter. Nothing was launched."""
+    """An argument does not fit its parameter. Nothing was launched.
+
+    Attributes
+    ----------
+    position, parameter:
+        The number of the argument, counted from 1, and the name of its parameter; 0 and empty if the number of the
+        arguments is wrong.
+    expected, got, remedy:
+        What the parameter takes, what the argument is, and what to do, as text; the last may be empty.
+    """
+
+    position = 0
+    parameter = expected = got = remedy = ""
 
 
 class LaunchError(FinishedKernelError, RuntimeError):

@@ -8,6 +8,7 @@ unchecked, and a file of a thousand kernels opens in milliseconds.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import json
@@ -29,7 +30,10 @@ _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
 _VERSION = 1  # raised when a reader of the previous version would misread
 _HEADER = struct.Struct("<16sIIQ32s")  # magic, version, number of blocks, size of the index, SHA-256
 _PLACE = struct.Struct("<QQ32s")
-_LARGEST_INDEX = 256 << 20
+# In bytes. What is larger is no kernel, and is neither written nor read.
+_LARGEST_INDEX = 64 << 20
+_LARGEST_CODE = 512 << 20
+_LARGEST_DESCRIPTION = 64 << 20  # and report
 _LARGEST_TEXT = 1 << 20
 _ENTRY = re.compile(r"[A-Za-z_$.][A-Za-z0-9_$.]{0,65535}")
 
@@ -74,12 +78,17 @@ class Signature(NamedTuple):
 # Writing
 
 
-def write(path: str | os.PathLike[str], kernels: Mapping[str, Sequence[Signature]], made_by: Mapping[str, str]) -> None:
+def write(
+    path: str | bytes | os.PathLike[Any], kernels: Mapping[str, Sequence[Signature]], made_by: Mapping[str, str]
+) -> None:
     """Write *kernels* to *path*, which is either the old file or the complete new one. *made_by* names versions."""
+    shown = os.fsdecode(path)
     blocks: list[bytes] = []
     known: dict[bytes, int] = {}
 
-    def block(content: bytes) -> int:
+    def block(content: bytes, most: int = _LARGEST_DESCRIPTION) -> int:
+        if len(content) > most:
+            raise KernelFileError(f"{shown} cannot be written: a block of {len(content)} bytes is larger than {most}")
         digest = hashlib.sha256(content).digest()
         if digest not in known:
             known[digest] = len(blocks)
@@ -92,15 +101,33 @@ def write(path: str | os.PathLike[str], kernels: Mapping[str, Sequence[Signature
     for digest, content in zip(known, blocks, strict=True):
         table += _PLACE.pack(at, len(content), digest)
         at += len(content)
+    if len(index) + len(table) > _LARGEST_INDEX:
+        raise KernelFileError(
+            f"{shown} cannot be written: its index is larger than {_LARGEST_INDEX} bytes"
+            "\n  what to do: write the kernels to several files"
+        )
     digest = hashlib.sha256(index + table).digest()
     header = _HEADER.pack(_MAGIC, _VERSION, len(blocks), len(index), digest)
-    target = os.path.realpath(os.fsdecode(path))
+    if not shown:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), shown)
+    target = os.path.realpath(shown)
     if os.path.lexists(target) and not os.path.isfile(target):
-        raise KernelFileError(f"{path} is not a file\n  what to do: write the kernels to another path")
+        raise KernelFileError(f"{shown} is not a file\n  what to do: write the kernels to another path")
+    try:
+        _replace(target, [header, index, bytes(table), *blocks])
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # What fails is an operation on a temporary file, whose name nobody knows.
+        raise OSError(error.errno, error.strerror, shown) from error
+
+
+def _replace(target: str, parts: Sequence[bytes]) -> None:
+    """Write *parts* to *target*, which is either the old file or the complete new one."""
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(b"".join([header, index, bytes(table), *blocks]))
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
@@ -114,7 +141,11 @@ def _signature_to_json(signature: Signature, block: Any) -> dict[str, Any]:
     images = []
     for image in signature.images:
         data = image._asdict()
-        data |= {"code": block(image.code), "report": block(image.report), "layout": list(map(list, image.layout))}
+        data |= {
+            "code": block(image.code, _LARGEST_CODE),
+            "report": block(image.report),
+            "layout": list(map(list, image.layout)),
+        }
         data |= {"runs_on": list(image.runs_on), "setup": list(image.setup), "teardown": list(image.teardown)}
         images.append(data)
     parameters = list(map(to_json, signature.parameters))
@@ -145,7 +176,7 @@ class KernelFile:
         If it cannot be opened.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | bytes | os.PathLike[Any]):
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115
@@ -183,6 +214,8 @@ class KernelFile:
         try:
             self._kernels: dict[str, Any] = field(index, "kernels", dict)
             self.made_by: dict[str, str] = field(index, "made_by", dict)
+            for name in self.made_by:
+                field(self.made_by, name, str)
         except KernelFileError as error:
             raise self.damaged(str(error)) from None
 
@@ -194,7 +227,7 @@ class KernelFile:
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """Return the signatures of the kernel *name*. Raise `KernelFileError` if their description is damaged."""
         try:
-            data = self._parsed(self.read(self._block(self._kernels[name])))
+            data = self.json_of(self._block(self._kernels[name]))
             if not isinstance(data, list) or not data:
                 raise KernelFileError("it has no signatures")
             return tuple(map(self._signature, data))
@@ -214,6 +247,10 @@ class KernelFile:
             raise self.damaged(f"the {block.size} bytes at {self._start + block.offset} have another checksum")
         return content
 
+    def json_of(self, block: Block) -> Any:
+        """Return what the JSON of *block* says. Raise `KernelFileError` if it is not JSON."""
+        return self._parsed(self.read(block))
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
@@ -228,10 +265,12 @@ class KernelFile:
         except (ValueError, RecursionError) as error:
             raise self.damaged(f"it is not JSON where it must be ({type(error).__name__})") from None
 
-    def _block(self, number: Any) -> Block:
+    def _block(self, number: Any, most: int = _LARGEST_DESCRIPTION) -> Block:
         if not isinstance(number, int) or not 0 <= number < len(self._table) // _PLACE.size:
             raise KernelFileError(f"there is no block {number!r:.40}")
         block = Block(*_PLACE.unpack_from(self._table, number * _PLACE.size))
+        if block.size > most:
+            raise KernelFileError(f"block {number} has {block.size} bytes, more than {most}")
         end = self._start + block.offset + block.size
         if end > self._size:
             raise KernelFileError(f"block {number} ends at byte {end} of {self._size}")
@@ -268,7 +307,7 @@ class KernelFile:
         return Image(
             CodeFor(*runs_on),
             entry,
-            self._block(data.get("code")),
+            self._block(data.get("code"), _LARGEST_CODE),
             layout,
             **numbers,
             cooperative=field(data, "cooperative", bool),

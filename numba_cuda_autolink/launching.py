@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .configuration import Configuration, refused_launch
 from .driver import DriverError, current_context, device_count, device_of
-from .errors import ArgumentError
+from .errors import ArgumentError, called_at
 from .loaded_code import Code, ReadyCode, relaxed_capture
-from .signature_choice import argument_key, choose
+from .signature_choice import argument_key, choose, differ_in_memory
 
 _MOST_KEPT = 256
 _State = tuple[list[Any], Any, ReadyCode]
@@ -33,7 +33,9 @@ class Overload:
             with self._lock:
                 found = self._ready.get(context)
                 if found is None:
-                    found = self._ready[context] = ReadyCode(self.kernel, self.code, device_of(context))
+                    device, parameters = device_of(context), self.code.parameters
+                    found = ReadyCode(self.kernel, parameters, self.code.load(device), device)
+                    self._ready[context] = found
         return found
 
     def close(self) -> None:
@@ -51,7 +53,7 @@ class Launch:
         # Runs that no thread uses, the driver's configuration, and the code: of the context that was current last.
         self._state: Any = [], None, None
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Any, **named: Any) -> None:
         """Launch the kernel with *args*. Nothing is launched if one does not fit its parameter.
 
         Raises
@@ -61,6 +63,8 @@ class Launch:
         LaunchError
             If the configuration does not fit the device, or the driver refuses the launch.
         """
+        if named:
+            raise _by_position(self._overload.kernel, named)
         idle, config, ready = self._state
         try:
             run = idle.pop()
@@ -93,7 +97,9 @@ class Launch:
 class _LaunchOnDevices(Launch):
     """A launch where there are several devices: each call looks at the current one."""
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Any, **named: Any) -> None:
+        if named:
+            raise _by_position(self._overload.kernel, named)
         (idle, config, ready), _ = self._adopt()
         try:
             run = idle.pop()
@@ -109,21 +115,36 @@ class _ChoosingLaunch:
     def __init__(self, overloads: Sequence[Overload], configuration: Configuration, chosen: dict[Any, int]):
         self._overloads = overloads
         self._launches = [_launch(overload, configuration) for overload in overloads]
+        self._codes = [overload.code for overload in overloads]
+        self._with_memory = differ_in_memory(self._codes)
         self._chosen = chosen
 
-    def __call__(self, *args: Any) -> None:
+    def __call__(self, *args: Any, **named: Any) -> None:
         """Launch the kernel with *args*; see `Launch`."""
-        key = argument_key(args)
-        number = self._chosen.get(key)
+        if named:
+            raise _by_position(self._overloads[0].kernel, named)
+        key = argument_key(args, self._with_memory)
+        try:
+            number = self._chosen.get(key)
+        except TypeError:  # a dtype that cannot be hashed
+            key = number = None
         if number is not None:
             try:
                 return self._launches[number](*args)
-            except ArgumentError:  # a value that is not in range, or another layout
+            except ArgumentError:  # what the key does not tell apart
                 pass
-        number = choose(self._overloads[0].kernel, [each.code for each in self._overloads], args)
-        if len(self._chosen) < _MOST_KEPT:
-            self._chosen[key] = number
+        number = choose(self._overloads[0].kernel, self._codes, args)
+        if key is not None and len(self._chosen) < _MOST_KEPT:
+            self._chosen.setdefault(key, number)
         self._launches[number](*args)
+
+
+def _by_position(kernel: str, named: Iterable[str]) -> ArgumentError:
+    """Return the error for a launch of *kernel* with *named* arguments."""
+    return ArgumentError(
+        f"{kernel} takes its arguments by position, got {', '.join(f'{name}=' for name in named)}{called_at()}"
+        "\n  what to do: pass them in the order of the parameters"
+    )
 
 
 def _launch(overload: Overload, configuration: Configuration) -> Callable[..., None]:
@@ -178,6 +199,13 @@ class Kernel:
             with contextlib.suppress(TypeError):  # sizes may be lists
                 self._launches[how] = launch
         return launch
+
+    def __call__(self, *args: Any, **named: Any) -> None:
+        """Raise `LaunchError`: a launch has a grid and a block."""
+        raise refused_launch(self.name, "no grid and block", f"{self.name}[grid, block](...)")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"kernel {self.name} cannot be pickled or copied; load its file in each process")
 
     def configure(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import json
 import operator
 import os
 import weakref
@@ -17,35 +16,35 @@ from .driver import Device, bindings, called
 from .errors import KernelFileError, LaunchError, called_at
 from .kernel_file import Image, KernelFile, Signature
 from .launching import Kernel
-from .loaded_code import Loaded
+from .loaded_code import Loaded, set_attribute
 from .parameters import placed
 
 
 class KernelLibrary:
     """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
 
+    Kernels that are called as an attribute of the library is (``close``, ``describe``, ``made_by``), or whose names
+    begin with an underscore, are found in brackets alone: ``library["close"]``.
+
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | bytes | os.PathLike[Any]):
         self._file = KernelFile(path)
         self._kernels: dict[str, Kernel] = {}
         self._unload: list[weakref.finalize] = []
 
     def __getitem__(self, name: str) -> Kernel:
         """Return the kernel *name*. Raise `KeyError` if there is none."""
-        kernel = self._kernels.get(name)
+        kernel = self._kernels.get(name) if isinstance(name, str) else None
         if kernel is None:
-            if name not in self._file.names:
-                near = difflib.get_close_matches(str(name), self._file.names, n=3)
-                hint = f"; did you mean {' or '.join(near)}?" if near else ""
-                raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
+            self._check(name)
             kernel = self._kernels.setdefault(name, Kernel(name, lambda: self._codes(name)))
         return kernel
 
     def __getattr__(self, name: str) -> Kernel:
-        if name.startswith("_"):
-            raise AttributeError(name)
+        if name.startswith("_"):  # what Python and others look for on every object
+            raise AttributeError(f"a library has no attribute {name!r}; a kernel of this name is library[{name!r}]")
         try:
             return self[name]
         except KeyError as error:
@@ -58,13 +57,16 @@ class KernelLibrary:
         return len(self._file.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._file.names
+        return isinstance(name, str) and name in self._file.names
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self})
 
     def __repr__(self) -> str:
         return f"<{len(self)} kernels of {self._file.path}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"the library of {self._file.path} cannot be pickled or copied; load the file in each process")
 
     def __enter__(self) -> KernelLibrary:
         return self
@@ -78,13 +80,37 @@ class KernelLibrary:
         return dict(self._file.made_by)
 
     def describe(self, name: str) -> list[dict[str, Any]]:
-        """Return what is known of the code of a kernel: for each signature and architecture, the resources that it uses
-        and the report of its build, in the form of ``Report.to_json``."""
+        """Return what is known of the code of a kernel: a dictionary for each signature and architecture.
+
+        ==================  =====================================================================================
+        ``signature``       Numba's types of its parameters
+        ``runs_on``         the architecture: ``sm_90``, ``sm_90a``; ``compute_90`` for PTX
+        ``entry``           the kernel's name in the code
+        ``shared``          bytes of static shared memory
+        ``registers``       registers of a thread
+        ``launch_bounds``   the most threads in a block that it was built for
+        ``cooperative``     whether it synchronizes its grid, so that all blocks run at a time
+        ``carveout``        the share of shared memory that it prefers, in percent
+        ``setup``           the callbacks that run when the code was loaded, as ``module:function``
+        ``teardown``        those that run before it is unloaded
+        ``report``          the report of its build, in the form of ``Report.to_json``
+        ==================  =====================================================================================
+
+        What the code does not tell (PTX has no registers) or the kernel does not set is ``None``.
+
+        Raises
+        ------
+        KeyError
+            If there is no kernel *name*.
+        KernelFileError
+            If the description of the kernel or a report is damaged.
+        """
+        self._check(name)
         described = []
         for signature in self._file.signatures(name):
             for image in signature.images:
                 facts = {"signature": signature.text, **image._asdict(), "runs_on": str(image.runs_on)}
-                facts["report"] = json.loads(self._file.read(image.report) or b"null")
+                facts["report"] = self._file.json_of(image.report) if image.report.size else None
                 described.append({key: value for key, value in facts.items() if key not in ("code", "layout")})
         return described
 
@@ -95,6 +121,13 @@ class KernelLibrary:
         for finalizer in self._unload:
             finalizer()
         self._file.close()
+
+    def _check(self, name: object) -> None:
+        """Raise `KeyError` if there is no kernel *name*."""
+        if name not in self:
+            near = difflib.get_close_matches(str(name), self._file.names, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
 
     def _codes(self, name: str) -> list[_SavedCode]:
         return [_SavedCode(self._file, self._unload, name, signature) for signature in self._file.signatures(name)]
@@ -129,7 +162,9 @@ class _SavedCode:
         function = called(api.cuKernelGetFunction, kernel)
         own = placed(self.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
-        return Loaded(function, own, image.carveout, image.cooperative, module)
+        if image.carveout is not None:
+            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
+        return Loaded.of(function, own, image.cooperative, module)
 
 
 class _Module:

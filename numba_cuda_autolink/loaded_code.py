@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from .driver import SHARED_WITHOUT_ASKING, Device, bindings, called
@@ -12,13 +13,25 @@ from .run_source import run_maker
 
 
 class Loaded(NamedTuple):
-    """A kernel's code in one context. ``owner`` keeps it loaded."""
+    """A kernel's code in one context.
+
+    ``leaves`` are the values that its parameters are passed as. ``static_shared`` and ``allowed_shared`` are bytes of
+    shared memory: its own, and what the driver allows besides. ``owner`` keeps it loaded.
+    """
 
     function: Any
     leaves: tuple[Leaf, ...]
-    carveout: int | None
     cooperative: bool
+    static_shared: int
+    allowed_shared: int
+    most_threads: int
     owner: Any
+
+    @classmethod
+    def of(cls, function: Any, leaves: tuple[Leaf, ...], cooperative: bool, owner: Any) -> Loaded:
+        """Return the code of *function*, with what the driver tells of it."""
+        static, most_threads = (_attribute(function, name) for name in ("SHARED_SIZE_BYTES", "MAX_THREADS_PER_BLOCK"))
+        return cls(function, leaves, cooperative, static, SHARED_WITHOUT_ASKING - static, most_threads, owner)
 
 
 class Code(Protocol):
@@ -34,17 +47,12 @@ class Code(Protocol):
 class ReadyCode:
     """A kernel's code in one context with what launching it needs."""
 
-    def __init__(self, kernel: str, code: Code, device: Device):
-        self._kernel, self.device = kernel, device
-        self._loaded = loaded = code.load(device)
+    def __init__(self, kernel: str, parameters: Sequence[Parameter], loaded: Loaded, device: Device):
+        self._kernel, self._loaded, self.device = kernel, loaded, device
         self.cooperative = loaded.cooperative
-        self._function = loaded.function
-        self.static_shared = self._attribute("SHARED_SIZE_BYTES")
-        self.most_threads = self._attribute("MAX_THREADS_PER_BLOCK")
-        self._allowed = SHARED_WITHOUT_ASKING - self.static_shared
-        if loaded.carveout is not None:
-            self._set("PREFERRED_SHARED_MEMORY_CARVEOUT", loaded.carveout)
-        self._make = run_maker(kernel, code.parameters, loaded.leaves)
+        self.static_shared, self.most_threads = loaded.static_shared, loaded.most_threads
+        self._allowed = loaded.allowed_shared
+        self._make = run_maker(kernel, parameters, loaded.leaves)
         self.idle: list[Any] = []  # runs that no thread uses
         self._is_closed = False
 
@@ -52,7 +60,7 @@ class ReadyCode:
         """Return a run that no other thread has."""
         if self._is_closed:
             raise LaunchError(f"{self._kernel} was closed with its library{called_at()}\n  what to do: load it again")
-        return self._make(self.device, self._function)
+        return self._make(self.device, self._loaded.function)
 
     def close(self) -> None:
         """Refuse launches from now on."""
@@ -62,22 +70,25 @@ class ReadyCode:
     def allow_shared(self, size: int) -> None:
         """Ask the driver for *size* bytes of dynamic shared memory where that is more than what it allows by itself."""
         if size > self._allowed:
-            self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
+            set_attribute(self._loaded.function, "MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
             self._allowed = size
 
     def allow_large_clusters(self) -> None:
         """Allow clusters that not each GPU of this generation has room for."""
-        self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+        set_attribute(self._loaded.function, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
 
-    def _attribute(self, name: str) -> int:
-        api = bindings()
-        attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        return int(called(api.cuFuncGetAttribute, attribute, self._function))
 
-    def _set(self, name: str, value: int) -> None:
-        api = bindings()
-        attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        called(api.cuFuncSetAttribute, self._function, attribute, value)
+def _attribute(function: Any, name: str) -> int:
+    api = bindings()
+    attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+    return int(called(api.cuFuncGetAttribute, attribute, function))
+
+
+def set_attribute(function: Any, name: str, value: int) -> None:
+    """Set the driver's attribute *name* of *function*."""
+    api = bindings()
+    attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+    called(api.cuFuncSetAttribute, function, attribute, value)
 
 
 class relaxed_capture:

@@ -15,15 +15,19 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .arguments import Misfit, View, contiguous_strides, view_of
+from .arguments import view_of
 from .driver import Device
 from .errors import ArgumentError, called_at
 from .parameters import ElementType, Leaf, Parameter, item_size, type_name
+from .views import Misfit, View, contiguous_strides, shown
 
 _VIEWS = "qQiIhHbBfd"  # formats that a memoryview writes
 _HALF = struct.Struct("<e")
+# Larger floats are passed as infinity, as numba-cuda passes them. Only integers can be too large to become a float.
+_LARGEST_FLOAT = dict.fromkeys("efd", "1.8e308")
 
-Writer = Callable[[Any, Any], None]  # of a value, for a launch configuration of the driver
+# Of a value, for a launch configuration of the driver; for ``None``, of which no stream waits for anything.
+Writer = Callable[[Any, Any], None]
 
 
 class Buffer:
@@ -67,10 +71,13 @@ class Place(NamedTuple):
     def misfit(self, got: str, remedy: str = "") -> ArgumentError:
         """Return the error for an argument that is *got* instead."""
         todo = f"\n  what to do: {remedy}" if remedy else ""
-        return ArgumentError(
+        error = ArgumentError(
             f"{self.kernel}: argument {self.position}, {self.name!r}, does not fit{called_at()}"
             f"\n  expected: {self.parameter}\n  got: {got}{todo}"
         )
+        error.position, error.parameter = self.position, self.name
+        error.expected, error.got, error.remedy = str(self.parameter), got, remedy
+        return error
 
 
 def writers(
@@ -105,8 +112,9 @@ def _writer(place: Place, rest: Iterator[Leaf], buffer: Buffer, device: Device) 
         except Misfit as error:
             raise place.misfit(error.got, error.remedy) from None
         except (ValueError, OverflowError):
-            low, high = limits(own[0].code)
-            raise place.misfit(f"{value!r:.60}, which is not between {low} and {high}") from None
+            raise place.misfit(f"{shown(value)}, which is not between {_range(own[0].code)}") from None
+        except Exception as error:  # a foreign number's own
+            raise place.misfit(f"{shown(value)}, whose value cannot be read: {type(error).__name__}") from None
 
     return write
 
@@ -117,10 +125,16 @@ def limits(code: str) -> tuple[int, int]:
     return (0, (1 << bits) - 1) if code.isupper() else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
+def _range(code: str) -> str:
+    if code in _LARGEST_FLOAT:
+        return "-{0} and {0}".format(_LARGEST_FLOAT[code])
+    return "{} and {}".format(*limits(code))
+
+
 def _tuple(place: Place, items: list[Writer]) -> Writer:
     def write(value: Any, config: Any) -> None:
         if not isinstance(value, tuple):
-            raise place.misfit(_shown(value))
+            raise place.misfit(shown(value))
         if len(value) != len(items):
             raise place.misfit(f"a tuple of {len(value)}")
         for item, each in zip(items, value, strict=True):
@@ -132,7 +146,7 @@ def _tuple(place: Place, items: list[Writer]) -> Writer:
 def _none(place: Place) -> Writer:
     def write(value: Any, config: Any) -> None:
         if value is not None:
-            raise place.misfit(_shown(value))
+            raise place.misfit(shown(value))
 
     return write
 
@@ -140,38 +154,43 @@ def _none(place: Place) -> Writer:
 # Numbers
 
 
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {value!r:.60}"
+def is_integer(value: Any) -> bool:
+    """Return whether *value* is an integer."""
+    return isinstance(value, numbers.Integral) and not _is_duration(value)
+
+
+def _is_duration(value: Any) -> bool:
+    return type(value).__name__ == "timedelta64"  # which NumPy says is an integer
 
 
 def _number(value: Any, dtype: ElementType | None) -> tuple[Any]:
-    if str(dtype)[1] == "f" and isinstance(value, numbers.Real):
+    if str(dtype)[1] == "f" and isinstance(value, numbers.Real) and not _is_duration(value):
         return (float(value),)
-    if str(dtype)[1] != "f" and isinstance(value, numbers.Integral):
+    if str(dtype)[1] != "f" and is_integer(value):
         return (int(value),)
-    raise Misfit(_shown(value))
+    raise Misfit(shown(value))
 
 
 def _complex(value: Any, dtype: ElementType | None) -> tuple[Any, Any]:
-    if not isinstance(value, numbers.Complex):
-        raise Misfit(_shown(value))
+    if not isinstance(value, numbers.Complex) or _is_duration(value):
+        raise Misfit(shown(value))
     number = complex(value)
     return number.real, number.imag
 
 
 def _bool(value: Any, dtype: ElementType | None) -> tuple[Any]:
-    is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
-    if not is_bool and not (isinstance(value, numbers.Integral) and value in (0, 1)):
-        raise Misfit(_shown(value))
+    is_bool = isinstance(value, bool) or (type(value).__module__, type(value).__name__[:4]) == ("numpy", "bool")
+    if not is_bool and not (is_integer(value) and value in (0, 1)):
+        raise Misfit(shown(value))
     return (int(bool(value)),)
 
 
 def _datetime(value: Any, dtype: ElementType | None) -> tuple[Any]:
-    if isinstance(value, int):
-        return (value,)  # in units of the type
+    if is_integer(value) and not isinstance(value, bool):
+        return (int(value),)  # in units of the type
     given = getattr(value, "dtype", None)
     if getattr(given, "str", None) != dtype:
-        raise Misfit(_shown(value), f"pass a value of {type_name(dtype)}, or an integer in its unit")
+        raise Misfit(shown(value), f"pass a value of {type_name(dtype)}, or an integer in its unit")
     return (int(value.view("i8")),)
 
 
@@ -186,18 +205,24 @@ _CONVERSIONS: dict[str, Callable[[Any, ElementType | None], tuple[Any, ...]]] = 
 # Memory
 
 
+def _stream(config: Any) -> int | None:
+    return None if config is None else int(config.hStream)
+
+
 def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer:
     dtype = place.parameter.dtype
 
     def write(value: Any, config: Any) -> None:
         try:
             address = int(value) if dtype is None and _is_address(value) else _view(value, config).pointer
+            if not 0 <= address < 1 << 64:
+                raise Misfit(f"{shown(value)}, which is not an address")
         except Misfit as error:
             raise place.misfit(error.got, error.remedy) from None
         buffer.write(leaf, address)
 
     def _view(value: Any, config: Any) -> View:
-        view = view_of(value, int(config.hStream), device)
+        view = view_of(value, _stream(config), device)
         if dtype is not None and view.dtype != dtype:
             is_bytes = view.dtype is None or view.dtype in ("|u1", "|i1")
             if not is_bytes or view.size < item_size(dtype) or not view.is_contiguous("C", 1):
@@ -208,7 +233,7 @@ def _address(place: Place, leaf: Leaf, buffer: Buffer, device: Device) -> Writer
 
 
 def _is_address(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) or type(value).__name__ == "CUdeviceptr"
+    return is_integer(value) or type(value).__name__ == "CUdeviceptr"
 
 
 def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) -> Writer:
@@ -223,8 +248,8 @@ def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) ->
 
     def write(value: Any, config: Any) -> None:
         try:
-            view = view_of(value, int(config.hStream), device)
-            if view.dtype is None and view.size % itemsize == 0:  # bytes without a type
+            view = view_of(value, _stream(config), device)
+            if view.dtype is None and itemsize and view.size % itemsize == 0:  # bytes without a type
                 view = view._replace(shape=(view.size // itemsize,), dtype=dtype)
             if view.dtype != dtype or len(view.shape) != ndim:
                 raise Misfit(f"{view}")

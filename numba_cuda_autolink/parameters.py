@@ -117,7 +117,11 @@ def type_name(dtype: ElementType | None) -> str:
     text = str(dtype)
     if text[1:] in ("b1", "?"):
         return "bool"
-    if text[1:2] in _SHORT and text[2:].isdigit() and not text.startswith(">"):
+    if text.startswith(">"):
+        return f"big-endian {type_name('<' + text[1:])}"
+    if text[1:3] in ("m8", "M8"):
+        return f"{_SHORT[text[1]]}64{text[3:]}"
+    if text[1:2] in _SHORT and text[2:].isdigit():
         return f"{_SHORT[text[1]]}{8 * int(text[2:])}"
     return text
 
@@ -132,23 +136,6 @@ def element_type(dtype: Any) -> ElementType:
         base, shape = field.subdtype or (field, ())
         fields.append((name, int(offset), element_type(base), tuple(map(int, shape))))
     return RecordType(dtype.itemsize, tuple(sorted(fields, key=lambda field: field[1])))
-
-
-def described_type(typestr: str, descr: Any = None) -> ElementType:
-    """Return the element type that an array interface describes. Fields without a name are padding."""
-    if typestr[1:2] != "V" or not descr or (len(descr) == 1 and not descr[0][0]):
-        return typestr
-    fields, at = [], 0
-    for name, inner, *shape in descr:
-        dims = tuple(map(int, shape[0])) if shape else ()
-        kind = inner if isinstance(inner, str) else described_type("|V0", inner)
-        size = _size_of(kind)
-        for length in dims:
-            size *= length
-        if name:
-            fields.append((name[1] if isinstance(name, tuple) else name, at, kind, dims))
-        at += size
-    return RecordType(int(typestr[2:]) or at, tuple(fields))
 
 
 def item_size(dtype: ElementType) -> int:
@@ -238,4 +225,7 @@ def _type_from_json(data: Any, depth: int) -> ElementType:
         if not isinstance(name, str) or not all(isinstance(number, int) for number in (offset, *shape)):
             raise KernelFileError(f"a field of a record is {entry!r:.60}")
         fields.append((name, offset, _type_from_json(kind, depth + 1), tuple(shape)))
-    return RecordType(field(data, "itemsize", int), tuple(fields))
+    itemsize = field(data, "itemsize", int)
+    if not 0 <= itemsize < 1 << 31:
+        raise KernelFileError(f"a record has {itemsize!r:.30} bytes")
+    return RecordType(itemsize, tuple(fields))

@@ -174,6 +174,5 @@ def _indented(parts: Sequence[str], spaces: int) -> str:
 
 def _wrong_count(kernel: str, parameters: Sequence[Parameter], count: int) -> ArgumentError:
     names = ", ".join(f"{parameter.name}: {parameter}" for parameter in parameters)
-    return ArgumentError(
-        f"{kernel} takes {len(parameters)} arguments, got {count}{called_at()}\n  expected: {names or 'none'}"
-    )
+    takes = f"{len(parameters)} argument{'s'[: len(parameters) != 1]}"
+    return ArgumentError(f"{kernel} takes {takes}, got {count}{called_at()}\n  expected: {names or 'none'}")

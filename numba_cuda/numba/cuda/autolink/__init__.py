@@ -9,6 +9,7 @@ Public names:
 - `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`, `symbol`: a base class for objects that have no Numba typing.
 - `exact`, `by_reference`, `by_value`, `span`, `mdspan`: how arguments of such an object are passed, besides types.
+- `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
@@ -29,6 +30,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
+``device_functions``   Python functions that C++ calls
 ``prebuilt``           device code that a package ships: what fits the target
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
@@ -36,6 +38,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
 ``c_header``           a finished kernel as a header for C and C++ programs
+``c_names``            the names of its parameters in C
 ``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
 ``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
@@ -68,10 +71,11 @@ _NAMES = {
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
     "autolink.device_callable.array_views": ("mdspan", "span"),
-    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact"),
+    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact", "state"),
     "autolink.device_callable.extern": ("Extern",),
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
     "autolink.device_callable.symbol_names": ("symbol",),
+    "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
     "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
     "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),

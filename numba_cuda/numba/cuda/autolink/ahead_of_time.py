@@ -80,9 +80,9 @@ class LinkedKernel:
 
         return of_facts(self._facts, self.signature, lambda: self.inputs, self.code, self.output)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
-        save(path, [self])
+        save(path, self)
 
 
 @overload
@@ -139,18 +139,23 @@ def build(
     ------
     TypeError, ValueError
         If *kernel* is not a kernel; for an unknown option or output; for a compute capability that the CUDA toolkit
-        does not know; for an entry name that is not a C identifier or is taken.
+        does not know, or an empty list of them; for an entry name that is not a C identifier or is taken.
     numba.core.errors.TypingError, numba.cuda.cudadrv.driver.LinkerError
         If the kernel does not compile for the signature, or a called object rejects its arguments; if the link fails.
     """
     if output not in _OUTPUTS:
         raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
-    if entry_name is not None and not _IDENTIFIER.fullmatch(entry_name):
+    if entry_name is not None and not (isinstance(entry_name, str) and _IDENTIFIER.fullmatch(entry_name)):
         raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
     how = output, entry_name, jit_options
     if isinstance(cc, list):
+        if not cc:
+            raise ValueError(
+                "cc is an empty list, so that there is nothing to build"
+                "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
+            )
         return [_build(kernel, signature, each, *how) for each in cc]
     return _build(kernel, signature, cc, *how)
 

@@ -81,4 +81,4 @@ class _CompiledCode:
         if leaves is None:
             raise FinishedKernelError(f"the code of {function.name} takes other parameters than {self.text}")
         handle = called(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
-        return Loaded(handle, leaves, None, self._kernel.cooperative, self._kernel)
+        return Loaded.of(handle, leaves, self._kernel.cooperative, self._kernel)

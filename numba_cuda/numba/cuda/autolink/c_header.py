@@ -12,13 +12,14 @@ import os
 import struct
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image
 from numba_cuda_autolink.parameters import Leaf, Parameter, end_of, item_size, placed, type_name
 
-from .finished_kernels import image_of
+from . import c_names
+from .finished_kernels import as_built, image_of
 from .kernel_parameters import kernel_parameters
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 
 _C_TYPES = {"b": "int8_t", "h": "int16_t", "i": "int32_t", "q": "int64_t", "B": "uint8_t", "H": "uint16_t"}
 _C_TYPES |= {"I": "uint32_t", "Q": "uint64_t", "e": "uint16_t", "f": "float", "d": "double"}
-# Names that a C or C++ compiler does not accept for a member: keywords, and macros of GCC and of the included headers.
-_TAKEN = """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const const_cast constexpr
-    continue decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto
-    if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-    register reinterpret_cast restrict return short signed sizeof static static_assert static_cast struct switch
-    template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile
-    wchar_t while xor xor_eq linux unix i386 NULL
-"""
-_RESERVED = frozenset(_TAKEN.split())
 _WORDS_IN_LINE = 5
 
 _HEADER = """\
@@ -161,7 +152,7 @@ _CARVEOUT = """\
 """
 
 
-def write_header(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
+def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:
     """Write one kernel, built for one or several architectures, to a header for C and C++ programs.
 
     The names in the header begin with that of the Python function, or the ``entry_name`` that the kernel was built
@@ -172,15 +163,19 @@ def write_header(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) 
     path:
         The file, usually with the suffix ``.h``.
     kernels:
-        What `build` returned for one kernel and signature, as cubins.
+        What `build` returned for one kernel and signature, as cubins: one, or one for each architecture.
 
     Raises
     ------
     FinishedKernelError
         If the kernel needs what a C program cannot give it: numba-cuda's runtime, callbacks, exceptions, extensions. If
         its name is not a name in C, or *kernels* are not one kernel with one signature, as cubins.
+    TypeError
+        If *kernels* are not what `build` returned.
+    OSError
+        If the file cannot be written.
     """
-    kernels = list(kernels)
+    kernels = as_built("write_header()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to write")
     text = _header(kernels[0].launch_facts.name, kernels)
@@ -189,7 +184,7 @@ def write_header(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) 
 
 
 def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
-    if not (name.isascii() and name.isidentifier()) or name in _RESERVED:
+    if not (name.isascii() and name.isidentifier()) or name in c_names.RESERVED:
         raise FinishedKernelError(
             f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name of the command"
         )
@@ -220,7 +215,6 @@ def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
 def _text(
     name: str, signature: str, parameters: Sequence[Parameter], places: Sequence[Leaf], images: Sequence[Image]
 ) -> str:
-    members = list(_members(parameters))
     used = end_of(places)
     best_first = sorted(images, key=lambda image: image.runs_on.preference, reverse=True)
     cooperative, carveout = images[0].cooperative, images[0].carveout
@@ -229,7 +223,7 @@ def _text(
         guard=f"{name.upper()}_KERNEL_H",
         signature=signature.replace("*/", "* /"),
         architectures=", ".join(str(image.runs_on) for image in images),
-        members=textwrap.indent("\n".join(line for member in members for line in member.lines) or _EMPTY, " " * 4),
+        members=textwrap.indent("\n".join(_members(parameters)) or _EMPTY, " " * 4),
         images="".join(_image(f"{name}_code_{image.runs_on}", image.code) for image in images),
         choices=_choices(name, best_first),
         size=(used + 7) // 8 * 8 or 8,
@@ -266,27 +260,14 @@ def _image(name: str, code: bytes) -> str:
 _EMPTY = "char none; /* the kernel takes no arguments */"
 
 
-class _Member(NamedTuple):
-    """One member of a struct of arguments: its name in C, and its declaration."""
-
-    name: str
-    lines: tuple[str, ...]
+def _names(parameters: Sequence[Parameter]) -> Iterator[str]:
+    return c_names.members(parameter.name for parameter in parameters)
 
 
-def _members(parameters: Sequence[Parameter]) -> Iterator[_Member]:
-    taken: set[str] = set()
-    for number, parameter in enumerate(parameters):
-        name = _c_name(parameter.name, number)
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        yield _Member(name, tuple(_declaration(name, parameter)))
-
-
-def _c_name(name: str, number: int) -> str:
-    if not (name.isascii() and name.isidentifier()) or name.startswith("__"):
-        return f"item{number}"
-    return f"{name}_" if name in _RESERVED else name
+def _members(parameters: Sequence[Parameter]) -> Iterator[str]:
+    """Yield the lines that declare the members of a struct for *parameters*."""
+    for name, parameter in zip(_names(parameters), parameters, strict=True):
+        yield from _declaration(name, parameter)
 
 
 def _declaration(name: str, parameter: Parameter) -> Iterator[str]:
@@ -301,8 +282,7 @@ def _declaration(name: str, parameter: Parameter) -> Iterator[str]:
         yield f"struct {{ {members} }} {name}; /* {parameter}{in_bytes} */"
     elif kind == "tuple":
         yield "struct {"
-        for member in _members(parameter.items):
-            yield from (f"    {line}" for line in member.lines)
+        yield from (f"    {line}" for line in _members(parameter.items))
         if not parameter.items:
             yield "    char none;"
         yield f"}} {name};"
@@ -322,14 +302,14 @@ def _declaration(name: str, parameter: Parameter) -> Iterator[str]:
 
 def _writes(parameters: Sequence[Parameter], places: Sequence[Leaf]) -> Iterator[str]:
     rest = iter(places)
-    for member, parameter in zip(_members(parameters), parameters, strict=True):
-        yield from (f"    {line}" for line in _write(f"arguments->{member.name}", parameter, rest))
+    for name, parameter in zip(_names(parameters), parameters, strict=True):
+        yield from (f"    {line}" for line in _write(f"arguments->{name}", parameter, rest))
 
 
 def _write(value: str, parameter: Parameter, rest: Iterator[Leaf]) -> Iterator[str]:
     if parameter.kind == "tuple":
-        for member, item in zip(_members(parameter.items), parameter.items, strict=True):
-            yield from _write(f"{value}.{member.name}", item, rest)
+        for name, item in zip(_names(parameter.items), parameter.items, strict=True):
+            yield from _write(f"{value}.{name}", item, rest)
         return
     own = [next(rest) for _ in parameter.codes]
     if parameter.kind == "array":

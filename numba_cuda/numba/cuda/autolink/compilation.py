@@ -47,6 +47,8 @@ class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
+    # The device functions that the hook that is being asked has had compiled for C++.
+    device_functions: list[Any] | None = None
     # Of the dispatchers that are isolated, by id(), the overloads that they had before; None where none are.
     isolated: dict[int, tuple[Any, Any]] | None = None
 
@@ -77,6 +79,30 @@ def compiling(target: Target) -> contextlib.AbstractContextManager[None]:
 def asking(target: Target) -> contextlib.AbstractContextManager[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
     return _inside(compilation=None, hook_target=target)
+
+
+@contextlib.contextmanager
+def compiling_apart(target: Target) -> Iterator[None]:
+    """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
+    apart = contextlib.nullcontext() if _state.cc == target.cc else without_device(target.cc)
+    with _inside(compilation=Compilation(target)), apart:
+        yield
+
+
+@contextlib.contextmanager
+def noting_device_functions() -> Iterator[list[Any]]:
+    """Give the list of the device functions that hooks have compiled for C++ inside the ``with`` block."""
+    outer, noted = _state.device_functions, []  # type: ignore[var-annotated]
+    with _inside(device_functions=noted):
+        yield noted
+    if outer is not None:
+        outer.extend(noted)
+
+
+def note_device_function(function: Any) -> None:
+    """Remember that the hook that is being asked depends on *function*."""
+    if _state.device_functions is not None:
+        _state.device_functions.append(function)
 
 
 @contextlib.contextmanager

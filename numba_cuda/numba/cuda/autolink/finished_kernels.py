@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,7 @@ from numba.cuda.cudadrv.external_code.link.plan import NRT, LinkPlan
 from numba_cuda_autolink.architecture import CodeFor
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image, Signature, write
+from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.parameters import leaves, placed
 
 from .kernel_parameters import kernel_parameters
@@ -60,12 +62,11 @@ class LaunchFacts:
 
 
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the *count* parameters of a Python function."""
-    code = function.__code__
-    return tuple(code.co_varnames[: code.co_argcount + bool(code.co_flags & 0x04)][:count])
+    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
+    return tuple(inspect.signature(function).parameters)[:count]
 
 
-def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
+def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:
     """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
 
     Kernels of one name become one kernel with several signatures, and equal signatures one with code for several
@@ -76,8 +77,8 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
     path:
         The file, usually with the suffix ``.kernels``. It is replaced as a whole.
     kernels:
-        What `build` returned, as cubins or PTX. PTX is compiled by the driver of the machine that loads it, for GPUs
-        that no cubin fits.
+        What `build` returned, as cubins or PTX: one or any number of them. PTX is compiled by the driver of the machine
+        that loads it, for GPUs that no cubin fits.
 
     Raises
     ------
@@ -85,8 +86,12 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
         If a kernel needs what only numba-cuda has at run time: NRT, callbacks that cannot be imported by name,
         arguments without a value at run time, exceptions (``debug=True``), extensions. If two kernels differ and have
         the same name, signature and architecture.
+    TypeError
+        If *kernels* are not what `build` returned.
+    OSError
+        If the file cannot be written.
     """
-    kernels = list(kernels)
+    kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
     found: dict[str, dict[Any, list[tuple[LinkedKernel, Image]]]] = {}
@@ -110,7 +115,31 @@ def save(path: str | os.PathLike[str], kernels: Iterable[LinkedKernel]) -> None:
         name: [Signature(text, tree, tuple(image for _, image in images)) for (text, tree), images in each.items()]
         for name, each in found.items()
     }
-    write(path, signatures, _versions())
+    write(path, signatures, package_versions() | toolkit.version_texts())
+
+
+def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> list[LinkedKernel]:
+    """Return *kernels*, one or any number, as a list. Raise `TypeError`, which names *caller*, if `build` did not
+    return them."""
+    if _is_built(kernels):
+        return [kernels]  # type: ignore[list-item]
+    is_text = isinstance(kernels, (str, bytes, os.PathLike))
+    built = list(kernels) if isinstance(kernels, Iterable) and not is_text else None
+    wrong = next(((n, each) for n, each in enumerate(built or (), 1) if not _is_built(each)), None)
+    if built is not None and wrong is None:
+        return built
+    number, value = wrong or (0, kernels)
+    got = f"{type(value).__name__} {value!r:.60}{f', item {number} of a list' if number else ''}"
+    todo = "pass a path, and then what build() returned"
+    if number and isinstance(value, (list, tuple)):
+        todo = "build(..., cc=[...]) returns a list: join lists, as in [*first, *second]"
+    elif callable(value):
+        todo = "build it first, with build(kernel, signature)"
+    raise TypeError(f"{caller} expects what build() returned\n  got: {got}\n  what to do: {todo}")
+
+
+def _is_built(value: Any) -> bool:
+    return isinstance(getattr(value, "launch_facts", None), LaunchFacts)
 
 
 def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
@@ -189,9 +218,3 @@ def _importable(callback: Any) -> str:
             "  what to do: make it a function at the top level of a module that the application has"
         ) from None
     return f"{module}:{name}"
-
-
-def _versions() -> dict[str, str]:
-    from .commands.doctor_command import versions
-
-    return versions() | toolkit.version_texts()

@@ -15,9 +15,8 @@ from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_par
 
 from numba_cuda_autolink.configuration import Configuration
 from numba_cuda_autolink.driver import bindings, current_context, device_of
-from numba_cuda_autolink.loaded_code import relaxed_capture
+from numba_cuda_autolink.loaded_code import Loaded, ReadyCode, relaxed_capture
 from numba_cuda_autolink.parameters import Parameter, placed
-from numba_cuda_autolink.run_source import run_maker
 
 from .kernel_parameters import kernel_parameters
 
@@ -29,31 +28,18 @@ _MOST_REFUSED = 100
 
 
 class _OnDevice:
-    """A kernel's code as numba-cuda loaded it on one device, and what launching it needs.
-
-    It is launched as a ``CUkernel``, which stays valid when the context is reset.
-    """
-
-    cooperative = False
+    """A kernel's code as numba-cuda loaded it on one device, ready to be launched with packed arguments."""
 
     def __init__(self, function: Any, cubin: bytes, parameters: tuple[Parameter, ...]):
         leaves = placed(parameters, cubin_parameters(cubin, function.name))
         if leaves is None:
             raise ValueError(f"the code of {function.name} takes other parameters")
-        self.function = function
-        self.device = device_of(current_context()[0])
-        self.static_shared, self.most_threads = function.attrs.shared, function.attrs.maxthreads
-        self.idle: list[Any] = []  # runs that no thread uses
-        self._handle = bindings().CUfunction(int(function.kernel.handle))
-        self._make = run_maker(function.name, parameters, leaves)
+        self.function, device = function, device_of(current_context()[0])
+        # A CUkernel stays valid when the context is reset. More shared memory was asked of the driver before.
+        handle, shared = bindings().CUfunction(int(function.kernel.handle)), function.attrs.shared
+        loaded = Loaded(handle, leaves, False, shared, device.most_shared, function.attrs.maxthreads, None)
+        self.ready = ReadyCode(function.name, parameters, loaded, device)
         self._configurations: dict[Any, Any] = {}
-
-    def new_run(self) -> Any:
-        """Return a run that no other thread has."""
-        return self._make(self.device, self._handle)
-
-    def allow_shared(self, size: int) -> None:
-        """Do nothing: more than 48 KB was asked of the driver before."""
 
     def configuration(self, how: tuple[Any, Any, Any, int]) -> Any:
         """Return the driver's configuration for *how*. Raise `LaunchError` if the device cannot launch it."""
@@ -63,10 +49,9 @@ class _OnDevice:
         if found is None:
             options = {"cooperative": False, "cluster": None, "programmatic": False}
             made = Configuration.of(self.function.name, *key, **options)
-            ready: Any = self  # has what is asked of a `ReadyCode` here
             if len(self._configurations) >= _MOST_KEPT:
                 self._configurations.clear()
-            found = self._configurations[key] = made.for_driver(self.function.name, ready)
+            found = self._configurations[key] = made.for_driver(self.function.name, self.ready)
         return found
 
 
@@ -95,11 +80,11 @@ class PackedLaunches:
             if found is None or found.function is not function:
                 found = self._take_up(function, library)
             configuration = found.configuration(how)
-            idle = found.idle
+            idle = found.ready.idle
             try:
                 run = idle.pop()
             except IndexError:
-                run = found.new_run()
+                run = found.ready.new_run()
             run(configuration, args)
         except Exception:  # nothing was launched
             self._refused += 1

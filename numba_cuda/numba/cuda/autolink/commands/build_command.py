@@ -13,8 +13,9 @@ from typing import Any
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
+from numba_cuda_autolink.package_versions import package_versions
+
 from .argument_parsing import CommandError, add_kernel, explained_errors
-from .doctor_command import versions
 from .kernel_files import NamedKernel, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
@@ -99,8 +100,7 @@ def _run(options: argparse.Namespace) -> int:
     code = built[0].code if output != "fatbin" else _fatbin(built)
     write(options.out, code)
     if options.out != STANDARD_OUTPUT:
-        manifest = options.out.with_name(options.out.name + ".json")
-        manifest.write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
+        _manifest_path(options.out).write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
         print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {_arches(built)}")
     return 0
 
@@ -112,6 +112,7 @@ def _output(options: argparse.Namespace) -> str:
     several = len(options.cc) > 1
     suffix = options.out.suffix if options.out else ""
     output: str = options.output or suffix.lstrip(".") or ("fatbin" if several and options.out else "cubin")
+    _check_files(options, output)
     if output not in _OUTPUTS:
         raise CommandError(
             f"{options.out}: the suffix {suffix} tells no kind of output\n"
@@ -136,6 +137,19 @@ def _entry_name(given: str | None, kernel: NamedKernel) -> str:
             2,
         )
     return name
+
+
+def _check_files(options: argparse.Namespace, output: str) -> None:
+    """Raise `CommandError` if the header would replace what else is written."""
+    if options.out is None or options.header is None:
+        return
+    written = [options.out] if output == "kernels" else [options.out, _manifest_path(options.out)]
+    if options.header.resolve() in [path.resolve() for path in written]:
+        raise CommandError(f"{options.header} would be written twice: pass different files to -o and --header", 2)
+
+
+def _manifest_path(out: pathlib.Path) -> pathlib.Path:
+    return out.with_name(out.name + ".json")
 
 
 def _arches(built: list[Any]) -> str:
@@ -183,5 +197,5 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             }
             for kernel in built
         ],
-        "versions": {**versions(), **toolkit.versions()},
+        "versions": {**package_versions(), **toolkit.versions()},
     }

@@ -7,9 +7,7 @@ This module imports nothing of Numba, which may be broken, and is run by its pat
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import importlib.metadata
 import json
 import os
 import platform
@@ -18,8 +16,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from numba_cuda_autolink.package_versions import package_versions
+
 _CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
-_PACKAGES = ("numba-cuda-autolink", "numba-cuda", "numba", "llvmlite", "numpy", *_CUDA_PACKAGES)
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
 
@@ -81,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
-    installed, broken = versions(), _first_that_fails()
+    installed, broken = package_versions(), _first_that_fails()
     found = list(conflicts(installed, broken))
     python = {
         "version": platform.python_version(),
@@ -108,15 +107,6 @@ def run(options: argparse.Namespace) -> int:
     return int(bool(found))
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that matter, or ``"not installed"``."""
-    found = dict.fromkeys(_PACKAGES, _NOT_INSTALLED)
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
-
-
 def _libraries() -> dict[str, str]:
     """Return where each library and header directory of the CUDA toolkit is, and what the driver is for."""
     try:
@@ -135,7 +125,7 @@ def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterat
     """Yield the known conflicts among the *installed* versions and in the environment; *broken* is the first module
     that cannot be imported."""
     numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
-    missing = [name for name in _PACKAGES[1:] if installed.get(name) == _NOT_INSTALLED]
+    missing = [name for name, version in installed.items() if version == _NOT_INSTALLED]
     for name in missing:
         yield Conflict(f"{name} is not installed", f"pip install '{_fix(name)}'")
     if numba_cuda:

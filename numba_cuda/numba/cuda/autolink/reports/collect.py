@@ -89,9 +89,17 @@ def _codes(
     found = [symbols_of(*program) if program is not None else None for program in programs]
     found = [symbols if item.origins else own for item, symbols in zip(items, found, strict=True)]
     candidates = {name for symbols in (*found, own) if symbols is not None for name in symbols.undefined}
-    for index, program in enumerate(programs):
-        if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name:
-            found[index] = symbols_of_ltoir(program[1], candidates, facts.target.arch)
+    unread = {
+        index: program[1]
+        for index, program in enumerate(programs)
+        if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name
+    }
+    before = -1
+    while before < len(candidates):  # what one of them references, another may define
+        before = len(candidates)
+        for index, code in reversed(unread.items()):
+            found[index] = symbols = symbols_of_ltoir(code, candidates, facts.target.arch)
+            candidates.update(symbols.undefined if symbols is not None else ())
     return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
 
 

@@ -42,7 +42,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
-    for site in library.call_sites:
+    for site in dict.fromkeys((*library.call_sites, *chains)):
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
             answer = with_answer(site, target).answer

@@ -305,3 +305,14 @@ def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():
 
     ptx = build(kernel, "void(complex64[::1])", output="ptx").code.decode()
     assert re.search(r"\.shared \.align (8|16) \.b8 \w+\[32\]", ptx)
+
+
+def test_an_empty_list_of_compute_capabilities_is_an_error():
+    with pytest.raises(ValueError, match=r"^cc is an empty list, .*\n  what to do: pass compute capabilities"):
+        autolink.build(lambda x: None, "void(int32)", cc=[])
+
+
+@pytest.mark.parametrize("name", ["", "two words", 3, b"kernel"])
+def test_an_entry_name_that_is_no_identifier_is_an_error(name):
+    with pytest.raises(ValueError, match=r"^entry_name must be a C identifier, not"):
+        autolink.build(lambda x: None, "void(int32)", cc=(9, 0), entry_name=name)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from cuda import pathfinder
 from numba.cuda import autolink, types
+from numba.cuda.autolink import c_names
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
@@ -183,6 +184,49 @@ def test_a_kernel_without_arguments_and_a_cooperative_one_compile(tmp_path):
         command = [*command, *STRICT, "-isystem", str(_INCLUDE.abs_path), "-fsyntax-only", "program.c"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert not done.returncode, done.stderr
+
+
+# Parameters with names that mean something else in C or C++, and what C calls them.
+RENAMED = {
+    **{name: f"{name}_" for name in ("int64_t", "size_t", "NULL", "CUdeviceptr", "CU_STREAM_LEGACY", "INT64_MAX")},
+    **{name: f"{name}_" for name in ("double", "typename", "requires", "co_await", "errno", "I", "complex")},
+    **{"odd_arguments": "odd_arguments_", "ODD_KERNEL_H": "ODD_KERNEL_H_", "_Bool": "item15", "__LINE__": "item16"},
+    **{name: name for name in ("odd_kernel", "kernel", "buffer", "memcpy", "N", "EPS", "int32_t_")},
+}
+
+
+@needs_compiler
+def test_parameters_may_be_named_as_types_macros_and_keywords(tmp_path):
+    scope = {}
+    exec(f"def odd({', '.join(RENAMED)}):\n    pass\n", scope)
+    types_of_each = [("int64", "float32[::1]", "float64[:, :]")[number % 3] for number in range(len(RENAMED))]
+    built = autolink.build(scope["odd"], f"void({', '.join(types_of_each)})", cc=(9, 0))
+    autolink.write_header(tmp_path / "odd.h", built)
+    includes = "#include <complex.h>\n#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+    uses = "".join(f"(void)arguments->{name};\n" for name in RENAMED.values())
+    use = "void use(const odd_arguments *arguments)"
+    program = f'#include "odd.h"\n{use};\n{use} {{{uses}}}\n'
+    (tmp_path / "program.c").write_text(program)
+    (tmp_path / "after.c").write_text(includes + program)
+    assert _INCLUDE is not None
+    for command in (*COMPILERS.values(), ("gcc", "-std=gnu11"), ("g++", "-std=gnu++20", "-x", "c++")):
+        for source in ("program.c", "after.c"):
+            command_of_each = [*command, *STRICT, "-isystem", str(_INCLUDE.abs_path), "-fsyntax-only", source]
+            done = subprocess.run(command_of_each, cwd=tmp_path, capture_output=True, text=True)
+            assert not done.returncode, done.stderr
+
+
+@needs_compiler
+@pytest.mark.parametrize("command", [("gcc", "-std=gnu11"), ("g++", "-std=gnu++17", "-x", "c++")])
+def test_no_member_is_named_as_a_macro_of_the_headers(tmp_path, command):
+    headers = "".join(f"#include <{name}.h>\n" for name in ("cuda", "stddef", "stdint", "string"))
+    (tmp_path / "headers.c").write_text(headers)
+    assert _INCLUDE is not None
+    command = [*command, "-isystem", str(_INCLUDE.abs_path), "-dM", "-E", "headers.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    macros = [line.split()[1] for line in done.stdout.splitlines()]
+    names = [name for name in macros if name.isidentifier()]
+    assert len(names) > 200 and set(c_names.members(names)).isdisjoint(names)
 
 
 def test_what_a_c_program_cannot_have_is_refused(built, tmp_path):

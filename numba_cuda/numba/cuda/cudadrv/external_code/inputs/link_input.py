@@ -37,8 +37,9 @@ class LinkInputError(ValueError):
             hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
             f"{type(item).__name__} is not code\n  got: {type(item).__name__} {safe_repr(item)}\n"
-            "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
-            f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
+            "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin,"
+            " cuda.Object, cuda.Archive, autolink.CUDASource, autolink.Bitcode), a cuda.core.ObjectCode, a path,"
+            f" an iterable of these, or None{hint}"
         )
 
 

@@ -347,6 +347,17 @@ def test_help_has_examples(capsys):
         assert f"numba-cuda-autolink {command} mykernels.py:" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("out", "header"),
+    [("x.h", "x.h"), ("x.cubin", "x.cubin.json"), ("x.kernels", "./x.kernels"), ("x", "y/../x")],
+)
+def test_a_header_replaces_no_other_output(capsys, tmp_path, monkeypatch, out, header):
+    monkeypatch.chdir(tmp_path)
+    code = main(["build", "f.py:k", "--sig", "void(int32)", "--cc", "9.0", "-o", out, "--header", header])
+    assert code == 2 and "would be written twice" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_second_signature_is_an_error(capsys):
     with pytest.raises(SystemExit) as end:
         main(["build", "f.py:k", "--sig", "void(int32)", "--sig", "void(int64)", "--cc", "9.0", "-o", "x.kernels"])

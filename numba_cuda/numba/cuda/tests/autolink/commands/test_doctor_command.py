@@ -13,6 +13,8 @@ import pytest
 from numba.cuda.autolink.commands import doctor_command
 from numba.cuda.autolink.commands.main_command import main
 
+from numba_cuda_autolink.package_versions import package_versions
+
 GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
 
 
@@ -106,7 +108,7 @@ def test_other_commands_point_to_the_doctor(command):
 
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():
-    nothing = dict.fromkeys(doctor_command.versions(), "not installed")
+    nothing = dict.fromkeys(package_versions(), "not installed")
     broken = doctor_command.Broken("numpy", "numpy", "ModuleNotFoundError: No module named 'numpy'")
     found = [each.what for each in doctor_command.conflicts(nothing, broken)]
     assert "numpy is not installed" in found

@@ -44,9 +44,10 @@ def kernel(x):
 
 
 def children_of(number):
-    """Return the processes that the threads of a process have started."""
+    """Return the processes that a process has started to compile in: other programs may run while it starts."""
     tasks = Path(f"/proc/{number}/task")
-    return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    children = [child for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    return [int(child) for child in children if b"child_process" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def runs(number):

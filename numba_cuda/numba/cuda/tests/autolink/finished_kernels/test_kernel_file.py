@@ -11,6 +11,7 @@ import random
 import stat
 import struct
 import sys
+import tracemalloc
 
 import pytest
 from finished_kernels_support import NUMBER, VECTOR, image, signature, write
@@ -85,6 +86,27 @@ def test_writing_replaces_the_file_as_a_whole(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
+@pytest.mark.parametrize("kind", [str, os.fsencode, os.fspath])
+def test_errors_name_the_path_that_was_given(path, kind):
+    for wrong, error in ((path / "missing" / "a.kernels", FileNotFoundError), (path.parent, KernelFileError)):
+        with pytest.raises(error) as caught:
+            write(kind(wrong), kernel=[signature()])
+        assert str(wrong) in str(caught.value)
+        assert ".tmp" not in str(caught.value) and "b'" not in str(caught.value)
+    write(kind(path), kernel=[signature()])
+    assert KernelFile(kind(path)).path == str(path)
+
+
+def test_what_is_too_large_is_not_written(path, monkeypatch):
+    from numba_cuda_autolink import kernel_file
+
+    for limit in ("_LARGEST_CODE", "_LARGEST_INDEX"):
+        with monkeypatch.context() as patch, pytest.raises(KernelFileError, match=f"^{path} cannot be written"):
+            patch.setattr(kernel_file, limit, 50)
+            write(path, kernel=[signature(code=bytes(51))])
+    assert not path.exists()
+
+
 def test_what_is_no_file_is_not_replaced_and_a_link_is_followed(path):
     fifo, link = path.parent / "fifo", path.parent / "link"
     os.mkfifo(fifo)
@@ -108,6 +130,15 @@ def with_index(content: bytes, index: bytes) -> bytes:
     rest = content[64 + size :]
     digest = hashlib.sha256(index + rest[: 48 * count]).digest()
     return struct.pack("<16sIIQ32s", magic, version, count, len(index), digest) + index + rest
+
+
+def with_size(content: bytes, size: int) -> bytes:
+    """Return *content* with *size* as that of block 0, and the right checksum."""
+    magic, version, count, length, _ = struct.unpack("<16sIIQ32s", content[:64])
+    at = 64 + length
+    content = content[: at + 8] + struct.pack("<Q", size) + content[at + 16 :]
+    digest = hashlib.sha256(content[64 : at + 48 * count]).digest()
+    return struct.pack("<16sIIQ32s", magic, version, count, length, digest) + content[64:]
 
 
 def described_by(number):
@@ -139,6 +170,12 @@ DAMAGE = {
     "no kernels": (lambda content: with_index(content, b'{"made_by": {}}'), "'kernels' is None"),
     "a block that is not there": (described_by(99), "there is no block 99"),
     "a block that is not a number": (described_by([1]), r"there is no block \[1\]"),
+    "a block of 8 GB": (lambda content: with_size(content, 8 << 30), "block 0 has 8589934592 bytes, more than"),
+    "a block that is longer than the file": (lambda content: with_size(content, 4 << 20), "block 0 ends at byte"),
+    "versions that are not text": (
+        lambda content: with_index(content, b'{"made_by": {"x": 1}, "kernels": {}}'),
+        "'x' is 1",
+    ),
     "a description that is code": (described_by(0), "it is not JSON"),
     "another description": (described_by(1), "it has no signatures"),
     "a deep index": (lambda content: with_index(content, b"[" * 100_000), r"it is not JSON .*RecursionError"),
@@ -211,6 +248,25 @@ def test_an_image_that_is_none_is_an_error(path, change, message):
     write(path, kernel=[Signature("(float32)", parameters, (image(parameters)._replace(**change),))])
     with pytest.raises(KernelFileError, match=message):
         opened(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda content: with_size(content, 8 << 30), "block [01] has 8589934592 bytes, more than"),
+        (lambda content: content[:24] + struct.pack("<Q", 8 << 30) + content[32:], "its index takes"),
+    ],
+)
+def test_sizes_in_a_sparse_file_take_no_memory(path, change, message):
+    write(path, kernel=[signature()])
+    path.write_bytes(change(path.read_bytes()))
+    os.truncate(path, 20 << 30)
+    tracemalloc.start()
+    with pytest.raises(KernelFileError, match=message):
+        opened(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 << 20
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")

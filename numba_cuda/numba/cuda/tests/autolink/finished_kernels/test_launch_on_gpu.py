@@ -383,7 +383,7 @@ class TestSignatures:
 
     def test_none_fits(self, kernels):
         cupy = pytest.importorskip("cupy")
-        with pytest.raises(ArgumentError, match="has no signature for these arguments"):
+        with pytest.raises(ArgumentError, match="argument 1, 'x', fits none of its signatures"):
             kernels.scale[1, 32](cupy.zeros(3, "u1"), 3)
 
 
@@ -504,20 +504,6 @@ def test_a_thread_without_a_context(kernels):
     thread.start()
     thread.join()
     assert (r.get() == EXPECTED).all()
-
-
-def test_each_of_several_devices(kernels):
-    cupy = pytest.importorskip("cupy")
-    if cupy.cuda.runtime.getDeviceCount() < 2:
-        pytest.skip("needs two GPUs")
-    launch = kernels.axpy[2, 64]
-    for device in (0, 1, 1, 0):
-        with cupy.cuda.Device(device):
-            r, x, y = cupy_arrays(cupy)
-            launch(r, 2.0, x, y)
-            assert (r.get() == EXPECTED).all()
-    with cupy.cuda.Device(1), pytest.raises(ArgumentError, match="on device 0\n  what to do: copy it to device 1"):
-        launch(r, 2.0, x, y)
 
 
 class TestBind:

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import inspect
+import pickle
+import re
 import struct
+import sys
 import threading
 import weakref
 from types import SimpleNamespace
@@ -12,31 +17,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_driver import CUresult, DeviceArray
-from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature, write
+from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature
 
 import numba_cuda_autolink
-from numba_cuda_autolink import ArgumentError, LaunchError
+from numba_cuda_autolink import ArgumentError, KernelFileError, KernelLibrary, LaunchError
 from numba_cuda_autolink.architecture import CodeFor, best
 from numba_cuda_autolink.kernel_file import Signature
 from numba_cuda_autolink.parameters import Parameter
-
-
-@pytest.fixture
-def library(tmp_path):
-    """Makes the library of a file that has kernels, given by their signatures."""
-
-    def make(**kernels):
-        path = tmp_path / "a.kernels"
-        write(path, **(kernels or {"scale": [signature()]}))
-        return numba_cuda_autolink.load(path)
-
-    return make
-
-
-@pytest.fixture
-def fake():
-    with driver_of() as made:
-        yield made
 
 
 def packed(fake):
@@ -57,6 +44,51 @@ class TestTheLibrary:
             library().scael  # noqa: B018
         with pytest.raises(KeyError, match="has no kernel 3"):
             library()[3]
+
+    @pytest.mark.parametrize("name", ["close", "describe", "made_by", "_file", "__len__", "__class__", "no name"])
+    def test_any_name_is_found_in_brackets(self, library, fake, name):
+        made = library(**{name: [signature()]})
+        made[name][1, 32](DeviceArray(), 2.0)
+        assert len(fake.launches) == 1 and made.describe(name) and list(made) == [name]
+        made.close()
+
+    def test_libraries_and_kernels_are_not_pickled_or_copied(self, library):
+        for value in (library(), library().scale):
+            for make in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(TypeError, match=r"cannot be pickled or copied; load .* in each process"):
+                    make(value)
+
+    def test_a_launch_without_a_grid(self, library):
+        with pytest.raises(
+            LaunchError, match=r"^scale cannot be launched with no grid and block\n.*\n  expected: scale\["
+        ):
+            library().scale(DeviceArray(), 2.0)
+
+    def test_a_name_with_an_underscore_is_no_attribute(self, library):
+        made = library(_private=[signature()])
+        with pytest.raises(AttributeError, match=r"a kernel of this name is library\['_private'\]"):
+            made._private  # noqa: B018
+        assert made["_private"].signatures
+
+    @pytest.mark.parametrize("name", ["scael", 3, ("scale",), ["scale"], None])
+    def test_describing_what_is_not_there(self, library, name):
+        made = library()
+        with pytest.raises(KeyError, match="has no kernel") as caught:
+            made.describe(name)
+        assert ("did you mean scale?" in str(caught.value)) == ("sca" in str(name))
+        with pytest.raises(KeyError, match="has no kernel"):
+            made[name]
+        assert name not in made
+
+    @pytest.mark.parametrize("report", [b"\xff\xfe\xfa", b"{", b"[" * 100_000])
+    def test_a_report_that_is_none_is_damaged(self, library, report):
+        with pytest.raises(KernelFileError, match=r"is damaged: it is not JSON where it must be"):
+            library(scale=[signature(report=report)]).describe("scale")
+
+    def test_what_is_told_of_a_kernel_is_documented(self, library):
+        (described,) = library(scale=[signature()]).describe("scale")
+        rows = re.findall(r"^``(\w+)`` ", inspect.getdoc(KernelLibrary.describe), re.MULTILINE)
+        assert sorted(described) == sorted(rows)
 
     def test_what_a_kernel_is_made_of(self, library):
         made = library(scale=[signature(registers=12, report=b'{"format": "x"}')])
@@ -141,6 +173,8 @@ class TestTheConfiguration:
         [
             ((0, 32), "grid 0"),
             ((-1, 32), "grid -1"),
+            ((True, 32), "grid True"),
+            (((1, True), 32), r"grid \(1, True\)"),
             ((1, 0), "block 0"),
             ((1.5, 32), "grid 1.5"),
             (("1", 32), "grid '1'"),
@@ -231,6 +265,30 @@ class TestStreams:
         with pytest.raises(LaunchError, match=f"a stream is needed, got {type(stream).__name__}"):
             library().scale[1, 32, stream]
 
+    @pytest.mark.parametrize(
+        "stream",
+        [
+            -1,
+            2**64,
+            SimpleNamespace(__cuda_stream__=lambda: 5),
+            SimpleNamespace(__cuda_stream__=lambda: (1, 5)),
+            SimpleNamespace(__cuda_stream__=lambda: 1 / 0),
+            SimpleNamespace(__cuda_stream__=lambda: (0, -3)),
+            SimpleNamespace(ptr="x"),
+            type("Stream", (), {"ptr": 3}),
+            DeviceArray(),
+        ],
+    )
+    def test_what_is_a_broken_one(self, library, fake, stream):
+        with pytest.raises(LaunchError, match=f"^a stream is needed, got {type(stream).__name__} .*\n  called at: "):
+            library().scale[1, 32, stream]
+
+    def test_a_stream_of_a_stream_of_itself(self, library):
+        stream = SimpleNamespace()
+        stream.stream = stream
+        with pytest.raises(LaunchError, match="it raised: RecursionError"):
+            library().scale[1, 32, stream]
+
     def test_objects_are_not_kept(self, library, fake):
         class Stream:
             ptr = 3
@@ -282,6 +340,113 @@ class TestArguments:
             assert lines[1].startswith(f"  called at: {__file__}:")
             assert lines[2:4] == ["  expected: array(float32, 1d, C)", f"  got: {got}"]
         assert len(fake.launches) == 2
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("data", None),
+            ("data", 0x7000),
+            ("data", (0x7000,)),
+            ("data", ("0x7000", False)),
+            ("data", (-1, False)),
+            ("data", (2**64, False)),
+            ("data", (True, False)),
+            ("shape", None),
+            ("shape", 8),
+            ("shape", (-1,)),
+            ("shape", (1.5,)),
+            ("shape", ("8",)),
+            ("shape", (2**63,)),
+            ("shape", (2**40, 2**40)),
+            ("shape", (1,) * 1000),
+            ("strides", 4),
+            ("strides", (4, 4)),
+            ("strides", ()),
+            ("strides", (None,)),
+            ("strides", (2**64,)),
+            ("typestr", None),
+            ("typestr", np.dtype("f4")),
+            ("typestr", ""),
+            ("typestr", "f"),
+            ("typestr", "float32"),
+            ("typestr", "<fx"),
+            ("stream", "1"),
+            ("stream", -5),
+            ("stream", 2**64),
+            ("descr", [("", "|V4"), 3]),
+            ("descr", [("a", None), ("b", "<f4")]),
+            ("descr", [("a", "<f4", "x"), ("b", "<f4")]),
+        ],
+    )
+    def test_a_malformed_array_interface_is_an_error_that_names_the_field(self, library, fake, field, value):
+        array = DeviceArray(**({"typestr": "|V8"} if field == "descr" else {}))
+        array.__cuda_array_interface__[field] = value
+        with pytest.raises(ArgumentError, match=r"^scale: argument 1, 'x', does not fit\n") as caught:
+            library().scale[1, 32](array, 2.0)
+        malformed = f"got: an array whose __cuda_array_interface__ is malformed: {field!r} is {value!r:.40}"
+        assert malformed in str(caught.value)
+
+    def test_an_array_interface_that_lacks_all_or_is_none(self, library, fake):
+        for interface, got in [({}, "malformed: 'shape' is missing"), ([1], "of type list, not a dict")]:
+            with pytest.raises(ArgumentError, match=f"argument 1, 'x', does not fit\n.*\n.*\n  got: .* is {got}"):
+                library().scale[1, 32](SimpleNamespace(__cuda_array_interface__=interface), 2.0)
+
+    def test_an_argument_that_raises(self, library, fake):
+        class Raises:
+            @property
+            def __cuda_array_interface__(self):
+                raise RuntimeError("not computed\nyet")
+
+        class RaisesLate:
+            __dlpack_device__ = staticmethod(lambda: (2, 0))
+
+            def __dlpack__(self, stream):
+                raise BufferError("not exported")
+
+        class HasNoRepr:
+            def __repr__(self):
+                raise ValueError("no")
+
+        for argument, got in [
+            (Raises(), "Raises that does not show its memory: RuntimeError: not computed"),
+            (RaisesLate(), "RaisesLate that does not show its memory: BufferError: not exported"),
+            (HasNoRepr(), "HasNoRepr"),
+        ]:
+            for launch in (library().scale[1, 32], library(scale=[signature(), signature(VECTOR)]).scale[1, 32]):
+                with pytest.raises(ArgumentError, match="argument 1, 'x', ") as caught:
+                    launch(argument, 2.0)
+                assert caught.value.got == got
+
+    def test_numbers_that_raise(self, library, fake):
+        class Broken(float):
+            def __float__(self):
+                raise RuntimeError("no")
+
+        for signatures in ([signature()], [signature(), signature(VECTOR)]):
+            with pytest.raises(ArgumentError, match="argument 2, 'a', ") as caught:
+                library(scale=signatures).scale[1, 32](DeviceArray(), Broken(1.0))
+            assert caught.value.got.endswith("whose value cannot be read: RuntimeError")
+
+    def test_errors_are_pickled_with_their_parts(self, library, fake):
+        with pytest.raises(ArgumentError) as caught:
+            library().scale[1, 32](3, 2.0)
+        assert vars(pickle.loads(pickle.dumps(caught.value))) == vars(caught.value)
+
+    def test_the_error_has_its_parts(self, library, fake):
+        with pytest.raises(ArgumentError) as caught:
+            library().scale[1, 32](np.zeros(8, "f4"), 2.0)
+        error = caught.value
+        assert (error.position, error.parameter, error.expected) == (1, "x", "array(float32, 1d, C)")
+        assert (error.got, error.remedy[:4]) == ("ndarray in host memory", "copy")
+
+    @pytest.mark.parametrize("devices", [1, 2])
+    @pytest.mark.parametrize("signatures", [[signature()], [signature(), signature(VECTOR)]])
+    def test_keywords_are_refused(self, library, devices, signatures):
+        with (
+            driver_of(devices=devices),
+            pytest.raises(ArgumentError, match=r"^scale takes its arguments by position, got a=, b="),
+        ):
+            library(scale=signatures).scale[1, 32](DeviceArray(), a=2.0, b=1)
 
     def test_an_empty_array_has_no_memory(self, library, fake):
         library().scale[1, 32](DeviceArray(pointer=0, shape=(0,)), 2.0)
@@ -381,64 +546,6 @@ class TestWhatIsWritten:
                 assert values == (0, 0, array.size, 4, 0x300, *array.shape, *array.strides)
 
 
-class TestSignatures:
-    def test_the_arguments_choose(self, library, fake):
-        kinds = {"one": "<f4", "two": "<f8", "three": "<i4", "four": "<i8"}
-        both = [
-            signature(VECTOR._replace(dtype=dtype), Parameter("number", "a", dtype), code=name.encode())
-            for name, dtype in kinds.items()
-        ]
-        kernel = library(scale=both).scale
-        for _ in range(2):
-            for number, dtype in enumerate(kinds.values()):
-                launches = len(fake.launches)
-                kernel[1, 32](DeviceArray(typestr=dtype), 3)
-                assert len(fake.launches) == launches + 1
-                assert fake.loaded[fake.launches[-1].function[0] - 1].decode() == list(kinds)[number]
-
-    @pytest.mark.parametrize(
-        ("value", "chosen"),
-        [
-            (3, "<i8"),
-            (3.0, "<f8"),
-            (3j, "<c16"),
-            (np.float32(3), "<f4"),
-            (np.int32(3), "<i4"),
-            (True, "|b1"),
-            (np.uint8(3), "<i8"),
-            (np.float16(3), "<f8"),
-            (None, None),
-            ((1, 2.0), "tuple"),
-        ],
-    )
-    def test_numbers_choose_as_numba_does(self, library, fake, value, chosen):
-        kinds = {
-            **{dtype: Parameter("number", "a", dtype) for dtype in ("<i4", "<i8", "<f4", "<f8")},
-            "<c16": Parameter("complex", "a", "<c16"),
-            "|b1": Parameter("bool", "a", "|b1"),
-            None: Parameter("none", "a"),
-            "tuple": Parameter("tuple", "a", items=(Parameter("number", "0", "<i8"), Parameter("number", "1", "<f8"))),
-        }
-        kernel = library(k=[signature(each, code=str(name).encode()) for name, each in kinds.items()]).k
-        kernel[1, 1](value)
-        assert fake.loaded == [str(chosen).encode()]
-
-    def test_contiguous_arrays_choose_the_contiguous_signature(self, library, fake):
-        layouts = [signature(VECTOR._replace(layout=layout), code=layout.encode()) for layout in "AC"]
-        kernel = library(k=layouts).k
-        for array in (DeviceArray(), DeviceArray(strides=(8,)), DeviceArray()):
-            kernel[1, 1](array)
-        assert fake.loaded == [b"C", b"A"]
-
-    def test_none_fits(self, library, fake):
-        kernel = library(k=[signature(NUMBER), signature(VECTOR)]).k
-        with pytest.raises(ArgumentError) as caught:
-            kernel[1, 1]("x")
-        lines = str(caught.value).splitlines()
-        assert lines[0] == "k has no signature for these arguments"
-        assert lines[2:] == ["  expected one of:", "    (float32)", "    (array(float32, 1d, C))", "  got: (str 'x')"]
-
-
 class TestDevices:
     def test_each_device_loads_its_own_code(self, library):
         with driver_of(devices=2) as fake:
@@ -472,6 +579,15 @@ class TestDevices:
             launch(CupyArray(), 2.0)
 
 
+def test_cuda_bindings_that_is_not_installed(library, monkeypatch):
+    from numba_cuda_autolink import driver
+
+    driver.bindings.cache_clear()
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    with pytest.raises(LaunchError, match=r"^cuda-bindings, .* cannot be imported: .*\n  what to do: pip install"):
+        library().scale[1, 32](DeviceArray(), 2.0)
+
+
 def test_a_launch_that_the_driver_refuses(library, fake):
     launch = library().scale[1, 32]
     launch(CupyArray(), 2.0)
@@ -482,6 +598,7 @@ def test_a_launch_that_the_driver_refuses(library, fake):
         "the launch of scale failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (what the driver says)\n"
         f"  called at: {__file__}"
     )
+    assert pickle.loads(pickle.dumps(caught.value)).code == 701
     assert str(caught.value).endswith("\n  what to do: use fewer threads in a block, or build with max_registers=")
     launch(CupyArray(), 2.0)
     assert len(fake.launches) == 2

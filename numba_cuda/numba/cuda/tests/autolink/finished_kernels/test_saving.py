@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import ctypes
+import dataclasses
 import enum
 import json
 import struct
@@ -77,6 +78,57 @@ class TestAFile:
         build(scale, SCALE).save(tmp_path / "a.kernels")
         assert KernelFile(tmp_path / "a.kernels").names == ("scale",)
 
+    @pytest.mark.parametrize("form", [lambda one: one, lambda one: [one], lambda one: (one,), lambda one: iter([one])])
+    def test_of_one_kernel_or_any_number(self, form, tmp_path):
+        autolink.save(tmp_path / "a.kernels", form(build(scale, SCALE)))
+        assert KernelFile(tmp_path / "a.kernels").names == ("scale",)
+
+    @pytest.mark.parametrize("write", [autolink.save, autolink.write_header])
+    @pytest.mark.parametrize(
+        ("make", "got", "todo"),
+        [
+            (lambda one: 3, "int 3", "pass a path, and then what"),
+            (lambda one: None, "NoneType None", "pass a path"),
+            (lambda one: "a.kernels", "str 'a.kernels'", "pass a path"),
+            (lambda one: [one, 3], "int 3, item 2 of a list", "pass a path"),
+            (lambda one: [one, "x"], "str 'x', item 2 of a list", "pass a path"),
+            (lambda one: [[one]], "list [LinkedKernel(", "build(..., cc=[...]) returns a list: join lists"),
+            (lambda one: {"scale": one}, "str 'scale', item 1 of a list", "pass a path"),
+            (lambda one: scale, "function <function scale", "build it first"),
+            (lambda one: [cuda.jit(scale)], "CUDADispatcher ", "build it first"),
+        ],
+    )
+    def test_what_was_not_built_is_a_type_error(self, write, make, got, todo, tmp_path):
+        with pytest.raises(TypeError, match=rf"^{write.__name__}\(\) expects what build\(\) returned\n") as caught:
+            write(tmp_path / "a", make(build(scale, SCALE)))
+        assert f"\n  got: {got}" in str(caught.value) and f"\n  what to do: {todo}" in str(caught.value)
+        assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("write", [autolink.save, autolink.write_header])
+    def test_the_path_and_the_kernels_in_the_wrong_order(self, write, tmp_path):
+        with pytest.raises(TypeError):
+            write(build(scale, SCALE), tmp_path / "a")
+
+    def test_keyword_only_parameters_are_parameters(self, tmp_path):
+        def keyword_only(x, *, a):
+            x[0] = a
+
+        build(keyword_only, SCALE).save(tmp_path / "a.kernels")
+        (signature,) = KernelFile(tmp_path / "a.kernels").signatures("keyword_only")
+        assert [parameter.name for parameter in signature.parameters] == ["x", "a"]
+
+    def test_an_empty_path(self):
+        with pytest.raises(FileNotFoundError, match=r"''$"):
+            build(scale, SCALE).save("")
+
+    def test_paths_as_bytes(self, tmp_path):
+        linked = build(scale, SCALE)
+        linked.save(bytes(tmp_path / "a.kernels"))
+        autolink.write_header(bytes(tmp_path / "a.h"), linked)
+        assert list(numba_cuda_autolink.load(bytes(tmp_path / "a.kernels"))) == ["scale"]
+        with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/missing/a.kernels'$"):
+            linked.save(bytes(tmp_path / "missing" / "a.kernels"))
+
     def test_the_entry_name_is_the_kernels_name(self, tmp_path):
         build(scale, SCALE, entry_name="other").save(tmp_path / "a.kernels")
         assert KernelFile(tmp_path / "a.kernels").names == ("other",)
@@ -146,7 +198,7 @@ class TestWhatCannotBeSaved:
     def test_the_runtime_of_numba_cuda(self, monkeypatch, tmp_path):
         monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True, raising=False)
         linked = build(scale, SCALE)
-        with_nrt = SimpleNamespace(**{**linked.launch_facts.__dict__, "needs_nrt": True})
+        with_nrt = dataclasses.replace(linked.launch_facts, needs_nrt=True)
         object.__setattr__(linked, "launch_facts", with_nrt)
         self.refused(linked, r"reference counting \(NRT\)", tmp_path)
 
@@ -313,15 +365,27 @@ def test_code_that_has_no_such_kernel():
 @pytest.mark.parametrize(
     ("name", "value", "got"),
     [
-        ("int8", 128, "128, which is not between -128 and 127"),
+        ("int8", 128, "int 128, which is not between -128 and 127"),
         ("int8", 1.0, "float 1.0"),
-        ("uint64", -1, "-1, which is not between 0 and 18446744073709551615"),
+        ("uint64", -1, "int -1, which is not between 0 and 18446744073709551615"),
         ("float32", "1", "str '1'"),
         ("float32", 1j, "complex 1j"),
+        ("float32", 10**400, "int 1000000000"),
+        ("float64", -(10**400), "int -100000000"),
+        ("complex64", 10**400, "int 1000000000"),
         ("float64", DeviceArray(), "DeviceArray <"),
         ("boolean", 2, "int 2"),
         ("complex64", "x", "str 'x'"),
         ("datetime64", np.datetime64(1, "s"), "datetime64 "),
+        ("datetime64", True, "bool True"),
+        ("timedelta64", np.timedelta64(1, "s"), "timedelta64 "),
+        ("int32", np.timedelta64(5, "s"), "timedelta64 "),
+        ("float64", np.timedelta64(5, "s"), "timedelta64 "),
+        ("complex64", np.timedelta64(5, "s"), "timedelta64 "),
+        ("pointer", np.timedelta64(5, "s"), "timedelta64 "),
+        ("boolean", np.timedelta64(1, "s"), "timedelta64 "),
+        ("vector", DeviceArray(typestr=">f4"), "array(big-endian float32, 1d, C)"),
+        ("array of datetime64", DeviceArray(typestr="<M8[ns]"), "array(datetime64[ns], 1d, C)"),
         ("tuple", (1,), "a tuple of 1"),
         ("tuple", [1, (2.0, 3.0)], "list [1, (2.0, 3.0)]"),
         ("tuple", (1, (2.0, "x")), "str 'x'"),
@@ -331,6 +395,8 @@ def test_code_that_has_no_such_kernel():
         ("record", DeviceArray(typestr="|u1", shape=(23,)), "array(uint8, 1d, C)"),
         ("records", DeviceArray(typestr="|V24", shape=(3,)), "array(|V24, 1d, C)"),
         ("pointer", 1.5, "float 1.5"),
+        ("pointer", -1, "int -1, which is not an address"),
+        ("pointer", 2**64, "int 18446744073709551616, which is not an address"),
         ("matrix of Fortran", DeviceArray(typestr="<i2", shape=(3, 5)), "array(int16, 2d, C)"),
     ],
 )
@@ -352,6 +418,7 @@ def test_a_value_that_does_not_fit(passing, name, value, got):
         ("int32", np.uint8(200), struct.pack("<i", 200)),
         ("complex64", 3, struct.pack("<ff", 3, 0)),
         ("datetime64", 5, struct.pack("<q", 5)),
+        ("datetime64", np.int32(5), struct.pack("<q", 5)),
         ("pointer", CupyArray(0x300), struct.pack("<q", 0x300)),
         ("record", DeviceArray(0x400, (24,), "|u1"), struct.pack("<q", 0x400)),
         ("record", DeviceArray(0x400, (), "|V24", descr=RECORD.descr), struct.pack("<q", 0x400)),

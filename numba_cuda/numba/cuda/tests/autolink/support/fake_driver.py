@@ -39,7 +39,7 @@ class FakeDriver:
     """
 
     CUresult = CUresult
-    CUdevice_attribute = CUfunction_attribute = CUlaunchAttributeID = CUpointer_attribute = _Names()
+    CUdevice_attribute = CUfunction_attribute = CUlaunchAttributeID = _Names()
     CUstreamCaptureMode = CUevent_flags = _Names()
 
     def __init__(self, capability=(9, 0), devices=1, shared=227 << 10, max_threads=1024, static_shared=0):
@@ -51,6 +51,8 @@ class FakeDriver:
         self.errors: list[CUresult] = []
         self.memory: dict[int, int] | None = None
         self.context = 0x100
+        types = ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64
+        self._pointer_attribute = ctypes.CFUNCTYPE(*types)(self._attribute_of_pointer)
         self._devices = devices
         self._numbers = {
             "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR": capability[0],
@@ -99,10 +101,16 @@ class FakeDriver:
         self.attributes.append((function, attribute.removeprefix("CU_FUNC_ATTRIBUTE_"), value))
         return (0,)
 
-    def cuPointerGetAttribute(self, attribute, pointer):
-        if self.memory is None:
-            return 0, self.context - 0x100
-        return (0, self.memory[pointer]) if pointer in self.memory else (CUresult.CUDA_ERROR_INVALID_VALUE, None)
+    def cuGetProcAddress(self, symbol, version, flags):
+        assert symbol == b"cuPointerGetAttribute"
+        return 0, ctypes.cast(self._pointer_attribute, ctypes.c_void_p).value, "found"
+
+    def _attribute_of_pointer(self, found, attribute, pointer):
+        assert attribute == 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        if self.memory is not None and pointer not in self.memory:
+            return int(CUresult.CUDA_ERROR_INVALID_VALUE)
+        found[0] = self.context - 0x100 if self.memory is None else self.memory[pointer]
+        return 0
 
     def cuThreadExchangeStreamCaptureMode(self, mode):
         return 0, mode

@@ -25,7 +25,7 @@ NUMBER = Parameter("number", "a", "<f4")
 @contextlib.contextmanager
 def driver_of(**options) -> Iterator[FakeDriver]:
     """Use a `FakeDriver` made with *options* in place of cuda.bindings' driver."""
-    caches = driver.bindings, driver.device_of, driver.device_count
+    caches = driver.bindings, driver.device_of, driver.device_count, driver._pointer_attribute
     with pytest.MonkeyPatch.context() as patch:
         made = FakeDriver(**options)
         patch.setattr(cuda.bindings, "driver", made)

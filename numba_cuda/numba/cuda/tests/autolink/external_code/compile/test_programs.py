@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -557,7 +558,7 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
 
 
 def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told(monkeypatch):
-    """Three sources, two of them at once: the third is not begun, unless the first two have not failed by then."""
+    """Nine sources, two of them at once: the last are not begun."""
     monkeypatch.setenv(jobs.JOBS, "2")
     begun, both = [], threading.Barrier(2, timeout=60)
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Finished kernels on two GPUs: code is loaded on each, and arrays of the other one are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numba import cuda
+from numba.cuda import autolink
+
+import numba_cuda_autolink
+from numba_cuda_autolink import ArgumentError
+
+pytestmark = pytest.mark.gpu
+
+
+def axpy(r, a, x, y):
+    i = cuda.grid(1)
+    if i < r.size:
+        r[i] = a * x[i] + y[i]
+
+
+AXPY = "void({0}[::1], {0}, {0}[::1], {0}[::1])"
+EXPECTED = 2 * np.arange(100, dtype="f4") + 1
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A file of a kernel with one signature, ``one``, and of one with two, ``two``."""
+    if len(cuda.gpus) < 2:
+        pytest.skip(f"needs two GPUs, and there is {len(cuda.gpus)}")
+    path = tmp_path_factory.mktemp("devices") / "a.kernels"
+    ccs = sorted({tuple(gpu.compute_capability) for gpu in cuda.gpus})
+    built = autolink.build(axpy, AXPY.format("float32"), cc=ccs, entry_name="one")
+    for dtype in ("float32", "float64"):
+        built += autolink.build(axpy, AXPY.format(dtype), cc=ccs, entry_name="two")
+    autolink.save(path, built)
+    return path
+
+
+@pytest.fixture(params=["one", "two"])
+def kernel(path, request):
+    with numba_cuda_autolink.load(path) as library:
+        yield library[request.param]
+
+
+def of_numba_cuda(device):
+    with cuda.gpus[device]:
+        arrays = np.zeros(100, "f4"), np.arange(100, dtype="f4"), np.ones(100, "f4")
+        return [cuda.to_device(array) for array in arrays]
+
+
+def of_cupy(device):
+    cupy = pytest.importorskip("cupy")
+    with cupy.cuda.Device(device):
+        arrays = [cupy.zeros(100, "f4"), cupy.arange(100, dtype="f4"), cupy.ones(100, "f4")]
+        cupy.cuda.get_current_stream().synchronize()
+        return arrays
+
+
+def of_torch(device):
+    torch = pytest.importorskip("torch")
+    where = {"device": f"cuda:{device}", "dtype": torch.float32}
+    arrays = [torch.zeros(100, **where), torch.arange(100, **where), torch.ones(100, **where)]
+    torch.cuda.synchronize(device)
+    return arrays
+
+
+class Foreign:
+    """An array that only shows its interface, so that the driver is asked where it is."""
+
+    def __init__(self, array):
+        self.array, self.__cuda_array_interface__ = array, array.__cuda_array_interface__
+
+
+def of_another_library(device):
+    return [Foreign(array) for array in of_numba_cuda(device)]
+
+
+def on_host(array):
+    array = getattr(array, "array", array)
+    if hasattr(array, "copy_to_host"):
+        return array.copy_to_host()
+    return array.get() if hasattr(array, "get") else array.cpu().numpy()
+
+
+LIBRARIES = [of_numba_cuda, of_cupy, of_torch, of_another_library]
+
+
+@pytest.mark.parametrize("arrays", LIBRARIES)
+def test_one_launch_runs_on_the_current_device(kernel, arrays):
+    launch = kernel[2, 64]
+    made = [arrays(0), arrays(1)]
+    for device in (0, 1, 1, 0, 1):
+        r, x, y = made[device]
+        with cuda.gpus[device]:
+            launch(r, 2.0, x, y)
+            cuda.synchronize()
+            assert (on_host(r) == EXPECTED).all()
+            launch(r, 0.0, x, y)
+            cuda.synchronize()
+            assert (on_host(r) == 1).all()
+
+
+@pytest.mark.parametrize("arrays", LIBRARIES)
+@pytest.mark.parametrize("position", [1, 3])
+def test_arrays_of_the_other_device_are_refused_before_anything_is_launched(kernel, arrays, position):
+    launch = kernel[2, 64]
+    made = [arrays(0), arrays(1)]
+    for device in (0, 1, 0):
+        with cuda.gpus[device]:
+            r, x, y = made[device]
+            launch(r, 0.0, x, y)
+            arguments = [r, 2.0, x, y]
+            number = {1: 0, 3: 1}[position]
+            arguments[position - 1] = made[1 - device][number]
+            with pytest.raises(ArgumentError, match=f"argument {position}, '{'rx'[number]}', ") as caught:
+                launch(*arguments)
+            assert f"on device {1 - device}" in str(caught.value)
+            assert f"copy it to device {device}, or launch on its device" in str(caught.value)
+            cuda.synchronize()
+            assert (on_host(r) == 1).all()
+            launch(r, 2.0, x, y)
+            cuda.synchronize()
+            assert (on_host(r) == EXPECTED).all()
+
+
+def test_a_thread_for_each_device(kernel):
+    launch, wrong = kernel[2, 64], []
+
+    def work(device):
+        try:
+            with cuda.gpus[device]:
+                r, x, y = of_numba_cuda(device)
+                for k in range(300):
+                    launch(r, float(k), x, y)
+                cuda.synchronize()
+                if not (r.copy_to_host() == 299 * np.arange(100, dtype="f4") + 1).all():
+                    wrong.append(device)
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(device,)) for device in (0, 1, 0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_closing_unloads_on_both(path):
+    with numba_cuda_autolink.load(path) as library:
+        launch = library.one[2, 64]
+        for device in (0, 1):
+            with cuda.gpus[device]:
+                r, x, y = of_numba_cuda(device)
+                launch(r, 2.0, x, y)
+                cuda.synchronize()
+    for device in (0, 1):
+        with cuda.gpus[device], pytest.raises(numba_cuda_autolink.LaunchError, match="was closed"):
+            launch(r, 2.0, x, y)
+
+
+def test_a_bound_kernel_is_loaded_on_each():
+    if len(cuda.gpus) < 2:
+        pytest.skip("needs two GPUs")
+    bound = autolink.bind(cuda.jit(axpy), AXPY.format("float32"))[2, 64]
+    for device in (0, 1, 0):
+        with cuda.gpus[device]:
+            r, x, y = of_numba_cuda(device)
+            bound(r, 2.0, x, y)
+            cuda.synchronize()
+            assert (r.copy_to_host() == EXPECTED).all()
+
+
+def test_a_process_without_numba_launches_on_both(path):
+    pytest.importorskip("cupy")
+    code = f"""
+import sys, cupy, numba_cuda_autolink
+launch = numba_cuda_autolink.load({str(path)!r}).one[2, 64]
+for device in (1, 0, 1):
+    with cupy.cuda.Device(device):
+        r, x, y = cupy.zeros(100, "f4"), cupy.arange(100, dtype="f4"), cupy.ones(100, "f4")
+        launch(r, 2.0, x, y)
+        assert (r == 2 * x + y).all()
+try:
+    with cupy.cuda.Device(0):
+        launch(r, 2.0, x, y)
+except numba_cuda_autolink.ArgumentError as error:
+    print(error.parameter, error.got)
+assert "numba" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "r array(float32, 1d, C) on device 1\n", done.stderr
