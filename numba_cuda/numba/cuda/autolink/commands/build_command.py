@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.fatbin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.kernels
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 --header scale.h
-  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o - | cuobjdump -sass -
+  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o - | sha256sum
 
 numba_cuda_autolink.load() reads files with the suffix .kernels. Next to others, OUT.json lists their
 contents: entry name, architectures, linked code and library versions. -o - writes a cubin, PTX or LTO-IR to standard
