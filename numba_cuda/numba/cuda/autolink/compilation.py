@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 @dataclass
 class Compilation:
     """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
-    code that typing has resolved so far, by their Numba types and their ``id()``; and the C functions, with their
-    types, that the call calls that is being lowered."""
+    code that typing has resolved so far, by their Numba types and their ``id()``; the C functions, with their types,
+    that the call calls that is being lowered; and what called objects note for later calls of the same compilation."""
 
     target: Target
     diagnoses: set[str] = field(default_factory=set)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+    notes: dict[Any, Any] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:

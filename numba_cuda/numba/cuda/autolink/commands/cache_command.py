@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
     )
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
-    why.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
+    why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
 def _size(text: str) -> int:

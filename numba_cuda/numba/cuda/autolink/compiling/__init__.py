@@ -8,6 +8,7 @@
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``typing_diagnosis``    why Numba cannot type a use of called objects, in place of its own message
 ``call_graph``          the functions through which a kernel reaches its call sites
+``frozen_values``       the values that became constants of a function when it was compiled
 ``canonical_names``     function names that do not depend on what was compiled before
 ======================  ========================================================================================
 """

@@ -24,6 +24,7 @@ from ..safe_repr import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
+from .variable import VariableSource
 
 
 class LinkInputError(ValueError):
@@ -61,6 +62,8 @@ class LinkInput:
         Called with the loaded module, and before it is unloaded.
     nrt:
         Whether it needs numba-cuda's runtime.
+    variable:
+        The variable that it defines, if it is one that the host sets.
     """
 
     kind: Kind
@@ -70,6 +73,7 @@ class LinkInput:
     setup_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     teardown_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     nrt: bool = field(default=False, compare=False, repr=False)
+    variable: VariableSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kind, code = self.kind, self.code
@@ -100,6 +104,12 @@ class LinkInput:
                 raise LinkInputError(f"{self.name!r} cannot be linked as {kind}\n  reason: {fault}")
 
     @property
+    def text(self) -> str:
+        """The text of a source, with what is compiled before it."""
+        text, prologue = self.code.decode(), self.options.prologue
+        return f"{prologue}\n{line_marker(self.name)}{text}" if prologue else text
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of kind, options and content, as hexadecimal digits."""
         state = hashlib.sha256()
@@ -109,6 +119,8 @@ class LinkInput:
 
     def as_linkable(self) -> LinkableCode:
         """Return the same as one of numba-cuda's linkable code objects."""
+        if self.variable is not None:
+            return self.variable
         code: Any = self.code.decode() if self.kind in (CUDA, PTX) else self.code
         others: dict[str, Any] = {name: getattr(self, name) for name in ("name", "setup_callback", "teardown_callback")}
         if self.kind is CUDA:
@@ -117,6 +129,12 @@ class LinkInput:
         if self.kind is BITCODE:
             return Bitcode(code, **others)
         return self.kind.linkable(code, nrt=self.nrt, **others)
+
+
+def line_marker(name: str) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line 1 "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:
@@ -150,7 +168,8 @@ def _from_linkable(item: LinkableCode) -> LinkInput:
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
     path = item.path if isinstance(item, CUDASource) else None
     code, nrt = _bytes(item.data, item.name) if path is None else _read(path), getattr(item, "nrt", False)
-    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt)
+    variable = item if isinstance(item, VariableSource) else None
+    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt, variable)
 
 
 def _from_object_code(item: ObjectCode) -> LinkInput:

@@ -20,7 +20,8 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-BEFORE, AFTER = blocks("python")
+BEFORE, AFTER, OBJECTS = blocks("python")
+HYPOT = "void(float32[::1], float32[::1], float32[::1])"
 
 
 def run(code, tmp_path):
@@ -30,8 +31,9 @@ def run(code, tmp_path):
     return done.stdout
 
 
-def test_the_example_runs_and_prints(tmp_path):
-    assert re.search(r"\b[1-9]\d* bytes of machine code", run(AFTER, tmp_path))
+@pytest.mark.parametrize("code", [AFTER, OBJECTS], ids=["after", "objects"])
+def test_the_examples_run_and_print(code, tmp_path):
+    assert re.search(r"\b[1-9]\d* bytes of machine code", run(code, tmp_path))
 
 
 def kernel_of(code, tmp_path, name):
@@ -42,23 +44,27 @@ def kernel_of(code, tmp_path, name):
     return names["kernel"]
 
 
-def test_both_examples_link(tmp_path):
-    for name, code in {"before": BEFORE, "after": AFTER}.items():
-        linked = autolink.build(kernel_of(code, tmp_path, name), "void(float32[::1])", cc=(9, 0))
-        assert linked.code.startswith(b"\x7fELF")
-    assert len(linked.call_sites) == 2
+def test_what_numba_cuda_alone_needs_links(tmp_path):
+    linked = autolink.build(kernel_of(BEFORE, tmp_path, "before"), HYPOT, cc=(9, 0))
+    assert linked.code.startswith(b"\x7fELF")
+    assert [each.origins for each in linked.inputs] == [("link=",)]
 
 
 @pytest.mark.gpu
-def test_both_examples_compute_the_same(tmp_path):
-    results = []
+def test_before_and_after_compute_the_same(tmp_path):
+    x, y = np.arange(100, dtype=np.float32), np.linspace(0, 9, 100, dtype=np.float32)
     for name, code in {"before": BEFORE, "after": AFTER}.items():
-        data = cuda.to_device(np.arange(100, dtype=np.float32))
-        kernel_of(code, tmp_path, name)[1, 128](data)
-        results.append(data.copy_to_host())
+        result = cuda.to_device(np.zeros_like(x))
+        kernel_of(code, tmp_path, name)[1, 128](cuda.to_device(x), cuda.to_device(y), result)
+        np.testing.assert_allclose(result.copy_to_host(), np.hypot(x, y), rtol=1e-6)
+
+
+@pytest.mark.gpu
+def test_the_objects_compute_powers(tmp_path):
     x = np.arange(100, dtype=np.float32)
-    for result in results:
-        np.testing.assert_allclose(result, x**2 + x**3, rtol=1e-6)
+    data = cuda.to_device(x)
+    kernel_of(OBJECTS, tmp_path, "objects")[1, 128](data)
+    np.testing.assert_allclose(data.copy_to_host(), x**2 + x**3, rtol=1e-6)
 
 
 def test_the_picture_is_what_the_report_of_the_example_draws():
