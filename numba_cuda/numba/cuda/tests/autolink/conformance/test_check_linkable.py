@@ -181,7 +181,7 @@ class TestRejects:
 
         name, message = what_is_wrong(Untyped())
         assert name == "can be called in a kernel"
-        assert "Cannot determine Numba type of" in message and "autolink.DeviceCallable" in message
+        assert "Untyped has __numba_cuda_link__, but no Numba type" in message and "autolink.DeviceCallable" in message
 
     def test_types_that_it_rejects(self):
         class ForIntegers(Add):
@@ -246,7 +246,7 @@ class TestRejects:
         ("answer", "got"),
         [
             (None, "nothing"),
-            (b"code", "got bytes b'code'"),
+            (b"code", "got: bytes b'code'"),
             (cuda.Cubin(b"\x7fELF" + b"x" * 99), "cannot be linked as cubin"),
         ],
     )
