@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,8 @@ _TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
     "lock": lambda options: cache.write_lock(options.file),
 }
 
+INFO_FORMAT = 1
+
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's *commands*."""
@@ -28,7 +32,8 @@ def add_to(commands: Any) -> None:
     )
     parser.set_defaults(run=_run)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    actions.add_parser("info", help="show its levels, its size, and how often it hits")
+    info = actions.add_parser("info", help="show its levels, its size, and how often it hits")
+    info.add_argument("--json", action="store_true", help="write JSON, for tools")
     actions.add_parser("clear", help="remove all entries")
     prune = actions.add_parser("prune", help="remove the least recently used entries")
     prune.add_argument(
@@ -43,7 +48,7 @@ def add_to(commands: Any) -> None:
     imported.add_argument("--trust", action="store_true", help="whoever made the file, without a key")
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
-    why.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
+    why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
 def _size(text: str) -> int:
@@ -55,7 +60,8 @@ def _size(text: str) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if options.action == "info":
-        print(cache.info())
+        found = cache.info()
+        print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
         print(history)

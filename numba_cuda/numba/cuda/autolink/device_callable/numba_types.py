@@ -9,7 +9,7 @@ import weakref
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core.errors import NumbaError, TypingError
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
@@ -20,11 +20,11 @@ from numba.cuda.typing.typeof import Purpose
 from ..compilation import compilation, current_target
 from ..deferred_calls import DeferredCallError
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import raised_by_user_code
+from ..protocol.errors import CalledObjectError, raised_by_user_code
 from .arguments import ArgumentError, CallArguments
 from .c_abi import CABIError
 from .extern import Extern, Prototype, check_values, prototype
-from .objects import BoundDeviceMethod, DeviceCallable, type_name
+from .objects import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
 from .record_values import result_type
 
@@ -69,7 +69,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """
         owner = self._owner()
         if owner is None:
-            raise TypingError(
+            raise CalledObjectError(
                 "a called object no longer exists: keep a reference to it while kernels are compiled\n"
                 f"  object: {self.name}"
             )
@@ -88,7 +88,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
-        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
+        """Return the signature of a call, or raise `CalledObjectError` if the object cannot be called so."""
         return self._typed(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
@@ -150,6 +150,10 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return found
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
+        if not is_defined(self.numba_cuda_link_object):
+            kind = type_name(self.numba_cuda_link_object)
+            advice = "  what to do: define it: it names the C function of a call"
+            raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
@@ -177,10 +181,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(str(error), argtypes) from None
         return Signature(result_type(extern.returns), arguments.types, recvr=self, pysig=arguments.pysig), c_function
 
-    def _error(self, diagnosis: str, *details: str) -> TypingError:
+    def _error(self, diagnosis: str, *details: str) -> CalledObjectError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
-        return TypingError("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+        return CalledObjectError(
+            "\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice])
+        )
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)
@@ -205,7 +211,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
     try:
         return DeviceCallableType.of(obj)
     except TypeError:  # weak references are made of the object itself only
-        raise TypingError(
+        raise CalledObjectError(
             f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
             "  what to do: use the object itself"
         ) from None

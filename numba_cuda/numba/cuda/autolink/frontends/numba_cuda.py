@@ -7,13 +7,15 @@ numba-cuda as it was.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import types as pytypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
@@ -100,7 +102,7 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
-    with compiling(_target(options, for_device=False)):
+    with compiling(_target(options, for_device=False)), _diagnosing(args[0]):
         return original(*args, **options)
 
 
@@ -153,13 +155,27 @@ def _declare_device_function(
 def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
     function = getattr(args[0], "__name__", "a function")
-    with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
+    target = _target(options, for_device=True)
+    with compiling(target), progress.step(f"compiling {function}"), _diagnosing(args[0]):
         compiled = original(*args, **options)
     from ..compiling.code_library import LinkingCodeLibrary
 
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
     return compiled
+
+
+@contextlib.contextmanager
+def _diagnosing(function: Any) -> Iterator[None]:
+    """Where compiling *function* fails over a called object, say what is wrong instead of what Numba cannot type."""
+    try:
+        yield
+    except NumbaError as error:
+        from ..compiling.typing_diagnosis import diagnosed
+
+        if (better := diagnosed(error, function)) is None:
+            raise
+        raise better from error
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
@@ -270,6 +286,7 @@ _ALSO_NEEDED = (
     "numba.cuda.codegen:CUDACodeLibrary.get_cubin",
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
     "numba.cuda.compiler:CUDANativeLowering.lowering_class",
+    "numba.cuda.compiler:run_frontend",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
     "numba.cuda.cudadrv.devicearray:DeviceNDArray",
     "numba.cuda.cudadrv.driver:_have_nvjitlink",
