@@ -21,9 +21,10 @@ from numba.cuda.core import ir
 from ..compilation import compilation
 from ..protocol.call_sites import constant_of
 from ..protocol.callee import HOOK, find_callee
-from ..protocol.errors import CalledObjectError
+from ..protocol.errors import typing_error
 
-_STEP = re.compile(r"(?:Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
+_STEP = re.compile(r"(?:(?:\x1b\[[0-9;]*m)*Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _MOST_ELEMENTS = 1000  # of a container that are looked at
 
@@ -42,7 +43,7 @@ def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
     text, in_progress = str(error), compilation()
     steps = _STEP.match(text)
     rest = text[steps.end() :] if steps else text
-    if in_progress is not None and rest.partition("\n")[0] in in_progress.diagnoses:
+    if in_progress is not None and _COLOUR.sub("", rest.partition("\n")[0]) in in_progress.diagnoses:
         error.args = (rest, *error.args[1:])
         return None
     found = None
@@ -50,7 +51,7 @@ def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
         found = next(_misuses(run_frontend(function), text), None)
     if found is None:
         return None
-    return CalledObjectError(f"{found.diagnosis}\n  what to do: {found.remedy}", loc=found.loc)
+    return typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", loc=found.loc)
 
 
 def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:

@@ -9,7 +9,7 @@ import weakref
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core.errors import NumbaError
+from numba.cuda.core.errors import NumbaError, TypingError
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
@@ -20,7 +20,7 @@ from numba.cuda.typing.typeof import Purpose
 from ..compilation import compilation, current_target
 from ..deferred_calls import DeferredCallError
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import CalledObjectError, raised_by_user_code
+from ..protocol.errors import raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .c_abi import CABIError
 from .extern import Extern, Prototype, check_values, prototype
@@ -69,7 +69,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """
         owner = self._owner()
         if owner is None:
-            raise CalledObjectError(
+            raise typing_error(
                 "a called object no longer exists: keep a reference to it while kernels are compiled\n"
                 f"  object: {self.name}"
             )
@@ -88,7 +88,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return self
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
-        """Return the signature of a call, or raise `CalledObjectError` if the object cannot be called so."""
+        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
         return self._typed(context, args, kws)[0]
 
     def get_call_signatures(self) -> tuple[list[Any], bool]:
@@ -181,12 +181,10 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(str(error), argtypes) from None
         return Signature(result_type(extern.returns), arguments.types, recvr=self, pysig=arguments.pysig), c_function
 
-    def _error(self, diagnosis: str, *details: str) -> CalledObjectError:
+    def _error(self, diagnosis: str, *details: str) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
-        return CalledObjectError(
-            "\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice])
-        )
+        return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)
@@ -211,7 +209,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
     try:
         return DeviceCallableType.of(obj)
     except TypeError:  # weak references are made of the object itself only
-        raise CalledObjectError(
+        raise typing_error(
             f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
             "  what to do: use the object itself"
         ) from None

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.core.errors import LoweringError, NumbaError, TypingError
+from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
 
 from ..compilation import compilation
@@ -45,25 +45,25 @@ class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
 
 
-class _Diagnosed(NumbaError):
-    """An error whose message begins with the diagnosis. The compilation in progress remembers it: Numba makes other
-    exceptions of this one, and puts other lines first."""
-
-    def __init__(self, message: str, *args: Any, **kwargs: Any):
-        if (in_progress := compilation()) is not None:
-            in_progress.diagnoses.add(message.partition("\n")[0])
-        super().__init__(message, *args, **kwargs)
+def typing_error(message: str, loc: Any = None) -> TypingError:
+    """Return the error of a kernel that uses a called object in a way that it cannot be used."""
+    _note(message)
+    return TypingError(message, loc=loc)
 
 
-class CalledObjectError(_Diagnosed, TypingError):
-    """A kernel uses a called object in a way that it cannot be used: a typing error at the line of the use."""
+def lowering_error(message: str, loc: Any = None) -> LoweringError:
+    """Return the error of a kernel that changes a called object, or calls one function with two prototypes."""
+    _note(message)
+    return LoweringError(message, loc=loc)
 
 
-class CalledObjectLoweringError(_Diagnosed, LoweringError):
-    """A kernel changes a called object, which is a constant, or calls its function with two prototypes."""
+def _note(message: str) -> None:
+    """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
+    if (in_progress := compilation()) is not None:
+        in_progress.diagnoses.add(message.partition("\n")[0])
 
 
-class CallError(CalledObjectError):
+class CallError(TypingError):
     """A called object provides no linkable code for these argument types: a typing error at the line of the call.
 
     ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.
@@ -72,7 +72,8 @@ class CallError(CalledObjectError):
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
         self.call_site = call_site
         self.hook_error = error
-        super().__init__(error.describe(call_site), loc=loc)
+        _note(message := error.describe(call_site))
+        super().__init__(message, loc=loc)
 
 
 _OWN_FOLDERS = (
