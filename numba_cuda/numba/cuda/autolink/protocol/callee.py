@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..patched import look_at_types
 from ..value_fingerprint import UnknownValueError, fingerprint
 
 HOOK = "__numba_cuda_link__"
@@ -71,6 +72,7 @@ class Callee:
                 parts.append((hook.args, hook.keywords))
             hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
         owner = getattr(self.obj, "__self__", self.obj)
+        look_at_types()
         try:
             # The classes of its attributes, too, may have methods that the hook calls.
             kinds = list(dict.fromkeys(map(type, getattr(owner, "__dict__", {}).values())))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .bounds import FormatError
@@ -82,12 +82,19 @@ def symbols_of(kind: str, code: bytes) -> Symbols | None:
 def defined_in(kind: str, code: bytes) -> frozenset[str]:
     """Return the symbols that code of *kind* defines for other code, as far as it can be read: none of LTO-IR, nor of
     compressed pieces."""
-    found: set[str] = set()
+    return frozenset(name for symbols in _readable(kind, code) for name in symbols.defined)
+
+
+def undefined_in(kind: str, code: bytes) -> frozenset[str]:
+    """Return the symbols that code of *kind* references and does not define, as far as it can be read."""
+    return frozenset(name for symbols in _readable(kind, code) for name in symbols.undefined) - defined_in(kind, code)
+
+
+def _readable(kind: str, code: bytes) -> Iterator[Symbols]:
     with contextlib.suppress(FormatError):
         for piece in pieces(kind, code):
             if piece.code is not None and (symbols := symbols_of(piece.kind, piece.code)) is not None:
-                found.update(symbols.defined)
-    return frozenset(found)
+                yield symbols
 
 
 def host_functions(kind: str, code: bytes) -> frozenset[str]:

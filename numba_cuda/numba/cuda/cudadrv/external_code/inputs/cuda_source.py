@@ -34,13 +34,15 @@ _MOST = 10_000
 class CompileOptions:
     """How to compile a CUDA C++ source: include directories in order of search, macros, `ProgramOptions` fields.
 
-    Sources of one ``unit`` (other than ``""``) may be compiled together.
+    Sources of one ``unit`` (other than ``""``) may be compiled together. Relative paths are those of the
+    ``working_directory``, which is ``""`` if there were none.
     """
 
     include_paths: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
     unit: str = ""
+    working_directory: str = dataclasses.field(default="", compare=False)
 
 
 class CUDASource(CUSource):
@@ -104,11 +106,14 @@ class CUDASource(CUSource):
         if self.path is not None:
             self._name = name or os.fsdecode(code)
         own = () if self.path is None else (os.path.dirname(self.path),)
+        folders = [os.fspath(path) for path in _ending("include_paths", include_paths)]
+        given = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
-            tuple(os.path.abspath(os.fspath(path)) for path in (*own, *_ending("include_paths", include_paths))),
+            tuple(map(os.path.abspath, (*own, *folders))),
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
+            "" if all(map(os.path.isabs, given)) else os.getcwd(),
         )
 
     @classmethod

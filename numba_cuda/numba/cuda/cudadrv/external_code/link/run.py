@@ -14,6 +14,7 @@ from ..cache.key import CacheKey
 from ..cache.log import logger
 from ..cache.store import current_store
 from ..child_process import ChildStartError
+from ..formats.cubin import kernels_of
 from ..formats.symbols import symbols_of
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, from_item
@@ -33,7 +34,7 @@ _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "3"
+_FORMAT = "4"
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,16 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     remember(job, doubts)
     if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
         raise _explained(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
+    if output == "cubin" and (
+        symbol := next(filter(kernels_of(outcome.code).__contains__, job.kernel_code.sites), None)
+    ):
+        raise link_error(
+            job.plan,
+            f"{symbol!r} is called as a function, but it is a kernel",
+            f"called: {job.kernel_code.referenced_by(symbol)}",
+            f"linked: {listed(job.parts)}",
+            f"what to do: declare {symbol!r} as __device__, not as __global__ (in PTX: .func, not .entry)",
+        )
     # The log is cached with the code, so what differs from run to run is left out.
     return _TIMES.sub("", log).strip().encode() + b"\0" + outcome.code
 
