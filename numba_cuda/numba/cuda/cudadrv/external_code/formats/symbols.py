@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .bounds import FormatError
+from .cubin import kernels_of
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
 from .pieces import pieces, read_archive
 from .ptx import ptx_symbols
@@ -88,6 +89,18 @@ def defined_in(kind: str, code: bytes) -> frozenset[str]:
 def undefined_in(kind: str, code: bytes) -> frozenset[str]:
     """Return the symbols that code of *kind* references and does not define, as far as it can be read."""
     return frozenset(name for symbols in _readable(kind, code) for name in symbols.undefined) - defined_in(kind, code)
+
+
+def kernels_in(kind: str, code: bytes) -> frozenset[str]:
+    """Return the kernels that code of *kind* defines, as far as it can be read."""
+    found: set[str] = set()
+    with contextlib.suppress(FormatError):
+        for piece in pieces(kind, code):
+            if piece.code is not None and piece.kind == "cubin":
+                found |= kernels_of(piece.code)
+            elif piece.code is not None and piece.kind == "PTX":
+                found |= {symbol.name for symbol in ptx_symbols(piece.code) if symbol.space == "entry"}
+    return frozenset(found)
 
 
 def _readable(kind: str, code: bytes) -> Iterator[Symbols]:

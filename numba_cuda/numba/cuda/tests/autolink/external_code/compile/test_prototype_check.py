@@ -213,14 +213,14 @@ def test_what_cannot_be_asked_is_compiled_without(code):
 def test_a_function_with_variable_parameters_fits_no_call(parameters):
     """It finds them in memory, where no call puts them."""
     with pytest.raises(PrototypeError):
-        compiled(unit_of(f'extern "C" __device__ float f({parameters}) {{ return 0; }}'), called("f", FLOAT, FLOAT))
+        compiled(unit_of(f'extern "C" __device__ float f({parameters}) {{ return 0; }}'), called("f", F4, F4))
 
 
 @pytest.mark.parametrize("parameter", ["float (*x)(float)", "float (*x)(float, ...)", "float (&x)(float) noexcept"])
 def test_a_pointer_to_a_function_is_not_one_to_data(parameter):
     code = f'extern "C" __device__ float f({parameter}) {{ return 0; }}'
     with pytest.raises(PrototypeError):
-        compiled(unit_of(code), called("f", FLOAT, POINTER))
+        compiled(unit_of(code), called("f", F4, array(F4)))
 
 
 def test_before_cxx_11_nothing_is_checked():

@@ -153,7 +153,10 @@ def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
     assert capfd.readouterr().err == ""
 
 
-REFERS = 'extern "C" { extern __device__ int g%d; } extern "C" __device__ float f(float x) { return x + g%d; }'
+REFERS = """
+extern "C" { extern __device__ int g%d; }
+extern "C" __device__ int f(int* result, int x) { *result = x + g%d; return 0; }
+"""
 
 
 def build_both(number, other, amount=0):
