@@ -332,7 +332,8 @@ CASES = (
     Case(
         _SYMBOLS,
         "A kernel that is called as a function",
-        "The parameters of a `__global__` function, which is an `.entry` in PTX, are elsewhere: it is launched, not called.",
+        "The parameters of a `__global__` function, which is an `.entry` in PTX, are elsewhere: it is launched, not"
+        " called.",
         """
         class Scale(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
