@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from . import LinkItem, Target, _ComputeCapabilityLike
+from . import LinkItem, Target, Variable, _ComputeCapabilityLike
 
 __all__ = [
     "Check",
@@ -27,9 +27,13 @@ class LinkInput:
     @property
     def code(self) -> bytes: ...
     @property
+    def text(self) -> str: ...
+    @property
     def name(self) -> str: ...
     @property
     def digest(self) -> str: ...
+    @property
+    def variable(self) -> Variable | None: ...
 
 class Trial:
     @property

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
+
+INFO_FORMAT = 1
 
 
 def add_to(commands: Any) -> None:
@@ -20,7 +24,8 @@ def add_to(commands: Any) -> None:
     )
     parser.set_defaults(run=_run)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    actions.add_parser("info", help="show its directory and its size")
+    info = actions.add_parser("info", help="show its directory and its size")
+    info.add_argument("--json", action="store_true", help="write JSON, for tools")
     actions.add_parser("clear", help="remove all entries")
     prune = actions.add_parser("prune", help="remove the least recently used entries")
     prune.add_argument(
@@ -28,7 +33,7 @@ def add_to(commands: Any) -> None:
     )
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
-    why.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
+    why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
 def _size(text: str) -> int:
@@ -40,7 +45,8 @@ def _size(text: str) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if options.action == "info":
-        print(cache.info())
+        found = cache.info()
+        print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
         print(history)

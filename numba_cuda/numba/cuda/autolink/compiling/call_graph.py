@@ -8,15 +8,18 @@ linked into another.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import types as pytypes
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..protocol.call_sites import CallSite
+from .frozen_values import FrozenValue, frozen_values
 from .linking_files import OrderedSet
 
 Library = TypeVar("Library")
+_numbers = itertools.count(1)
 
 
 class Calls:
@@ -34,6 +37,8 @@ class Calls:
         # By the `id` of the function, the bodies in Python that called objects returned.
         self.bodies: dict[int, Any] = {}
         self.inlined: dict[str, int] = {}  # the other files with code that was inlined into it, and a line in each
+        self.frozen: tuple[FrozenValue, ...] = ()
+        self.number = 0  # among all functions that were compiled in this process
         self._lowering: Any = None
 
     @contextlib.contextmanager
@@ -42,6 +47,7 @@ class Calls:
         loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
+        self.number, self.frozen = next(_numbers), tuple(frozen_values(lowering))
         for numba_type in set(lowering.fndesc.typemap.values()):
             templates = getattr(numba_type, "templates", None) or [getattr(numba_type, "template", None)]
             for generator in (getattr(template, "_overload_func", None) for template in templates):
@@ -157,6 +163,11 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
             edges.append(FunctionCall(numbers[library], numbers[below], line))
     functions = tuple(Function(library.name, calls_of(library).filename, calls_of(library).line) for library in numbers)
     return CallGraph(functions, tuple(edges)), sites
+
+
+def next_number() -> int:
+    """Return a number that is larger than those of the functions compiled so far, and smaller than all others."""
+    return next(_numbers)
 
 
 def calls_of(library: Any) -> Calls:

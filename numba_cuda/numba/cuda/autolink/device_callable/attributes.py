@@ -13,14 +13,15 @@ from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
 from ..protocol.callee import attribute_of
+from ..protocol.errors import CalledObjectError
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
 from .objects import DeviceCallable, type_name
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if there
-    is no such attribute, or it cannot be a constant."""
+    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `CalledObjectError` if
+    there is no such attribute, or it cannot be a constant."""
 
     def read() -> Any:
         try:
@@ -37,7 +38,7 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
 
 def constant(owner: Any, what: str, read: Callable[[], Any]) -> tuple[Any, Any]:
     """Return what *read* returns as a constant, and its Numba type; *what* of the object *owner* it reads, as text.
-    Raise `TypingError` if *read* raises, or it cannot be a constant."""
+    Raise `CalledObjectError` if *read* raises, or it cannot be a constant."""
     try:
         value = as_constant(read())
     except TypingError:
@@ -57,9 +58,9 @@ def constant(owner: Any, what: str, read: Callable[[], Any]) -> tuple[Any, Any]:
     return value, numba_type
 
 
-def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
+def _error(owner: Any, diagnosis: str, advice: str = "") -> CalledObjectError:
     lines = [f"{type_name(owner)}{diagnosis}", f"object: {safe_repr(owner)}", advice]
-    return TypingError("\n  ".join(filter(None, lines)))
+    return CalledObjectError("\n  ".join(filter(None, lines)))
 
 
 def _not_constant(what: str, value: Any) -> tuple[str, str]:

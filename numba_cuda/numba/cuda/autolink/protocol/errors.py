@@ -9,8 +9,10 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.core.errors import TypingError
+from numba.cuda.core.errors import LoweringError, NumbaError, TypingError
 from numba.cuda.cudadrv import external_code
+
+from ..compilation import compilation
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -33,7 +35,8 @@ class HookError(Exception):
     def describe(self, call_site: CallSite) -> str:
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
-        text = f"{self.callee.name}.__numba_cuda_link__({signature}) {self}\n  object: {self.callee}"
+        text = f"{self.callee.name}.__numba_cuda_link__ {self}\n  object: {self.callee}"
+        text += f"\n  argument types: ({signature})"
         raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
         return f"{text}{raised_at}\n  called at: {call_site.place}"
 
@@ -42,7 +45,25 @@ class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
 
 
-class CallError(TypingError):
+class _Diagnosed(NumbaError):
+    """An error whose message begins with the diagnosis. The compilation in progress remembers it: Numba makes other
+    exceptions of this one, and puts other lines first."""
+
+    def __init__(self, message: str, *args: Any, **kwargs: Any):
+        if (in_progress := compilation()) is not None:
+            in_progress.diagnoses.add(message.partition("\n")[0])
+        super().__init__(message, *args, **kwargs)
+
+
+class CalledObjectError(_Diagnosed, TypingError):
+    """A kernel uses a called object in a way that it cannot be used: a typing error at the line of the use."""
+
+
+class CalledObjectLoweringError(_Diagnosed, LoweringError):
+    """A kernel changes a called object, which is a constant, or calls its function with two prototypes."""
+
+
+class CallError(CalledObjectError):
     """A called object provides no linkable code for these argument types: a typing error at the line of the call.
 
     ``call_site`` is the `CallSite`, ``hook_error`` the `HookError`; the object's own exception is ``__cause__``.

@@ -117,7 +117,7 @@ def _unpacked(data: bytes) -> tuple[Item, ...] | None:
     items: list[Item] = []
     for item in json.loads(data):
         options = CompileOptions(*_tuples(item.get("options", ())))
-        if options.working_directory not in ("", os.getcwd()):
+        if options.working_directory and not _is_working_directory(options.working_directory):
             return None
         if "path" not in item:
             code = base64.b64decode(item["code"])
@@ -131,6 +131,13 @@ def _unpacked(data: bytes) -> tuple[Item, ...] | None:
         else:
             items.append(item["path"])
     return tuple(items)
+
+
+def _is_working_directory(path: str) -> bool:
+    try:
+        return os.getcwd() == path
+    except OSError:  # it was deleted
+        return False
 
 
 def _tuples(value: Any) -> Any:

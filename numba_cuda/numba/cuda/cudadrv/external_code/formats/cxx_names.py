@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mangled C++ names of functions, as far as messages need them: ``_Z5scaleif`` is ``scale(int, float)``."""
+"""Mangled C++ names, as far as messages need them: ``_Z5scaleif`` is ``scale(int, float)``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _PARAMETER = re.compile(rf"([PROK]*)(?:([{''.join(_TYPES)}])|(\d+))")
 
 
 def readable(symbol: str) -> str:
-    """Return a mangled *symbol* as C++ spells it, ``name(...)`` if its parameters are too complex; others unchanged."""
+    """Return a mangled *symbol* as C++ spells it, ``name(...)`` if its parameters are too complex; others unchanged.
+    That of a variable has no parameters."""
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
-    return f"{'::'.join(names)}({_parameters(rest)})"
+    return "::".join(names) + (f"({_parameters(rest)})" if rest else "")
 
 
 def base_name(symbol: str) -> str:

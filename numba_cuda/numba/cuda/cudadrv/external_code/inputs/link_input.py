@@ -24,6 +24,7 @@ from ..safe_repr import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
+from .variable import VariableSource
 
 
 class LinkInputError(ValueError):
@@ -34,11 +35,12 @@ class LinkInputError(ValueError):
         """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
         if isinstance(item, (bytes, bytearray, memoryview)):
-            hint = "; the kind of bytes is not known, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
+            hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
-            f"got {type(item).__name__} {safe_repr(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
-            " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
-            f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
+            f"{type(item).__name__} is not code\n  got: {type(item).__name__} {safe_repr(item)}\n"
+            "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin,"
+            " cuda.Object, cuda.Archive, autolink.CUDASource, autolink.Bitcode), a cuda.core.ObjectCode, a path,"
+            f" an iterable of these, or None{hint}"
         )
 
 
@@ -60,6 +62,8 @@ class LinkInput:
         Called with the loaded module, and before it is unloaded.
     nrt:
         Whether it needs numba-cuda's runtime.
+    variable:
+        The variable that it defines, if it is one that the host sets.
     """
 
     kind: Kind
@@ -69,6 +73,7 @@ class LinkInput:
     setup_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     teardown_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     nrt: bool = field(default=False, compare=False, repr=False)
+    variable: VariableSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kind, code = self.kind, self.code
@@ -96,7 +101,13 @@ class LinkInput:
             from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
 
             if fault := structural_fault(kind.name, code):
-                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}: {fault}")
+                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}\n  reason: {fault}")
+
+    @property
+    def text(self) -> str:
+        """The text of a source, with what is compiled before it."""
+        text, prologue = self.code.decode(), self.options.prologue
+        return f"{prologue}\n{line_marker(self.name)}{text}" if prologue else text
 
     @property
     def digest(self) -> str:
@@ -108,6 +119,8 @@ class LinkInput:
 
     def as_linkable(self) -> LinkableCode:
         """Return the same as one of numba-cuda's linkable code objects."""
+        if self.variable is not None:
+            return self.variable
         code: Any = self.code.decode() if self.kind in (CUDA, PTX) else self.code
         others: dict[str, Any] = {name: getattr(self, name) for name in ("name", "setup_callback", "teardown_callback")}
         if self.kind is CUDA:
@@ -116,6 +129,12 @@ class LinkInput:
         if self.kind is BITCODE:
             return Bitcode(code, **others)
         return self.kind.linkable(code, nrt=self.nrt, **others)
+
+
+def line_marker(name: str) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line 1 "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:
@@ -149,7 +168,8 @@ def _from_linkable(item: LinkableCode) -> LinkInput:
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
     path = item.path if isinstance(item, CUDASource) else None
     code, nrt = _bytes(item.data, item.name) if path is None else _read(path), getattr(item, "nrt", False)
-    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt)
+    variable = item if isinstance(item, VariableSource) else None
+    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt, variable)
 
 
 def _from_object_code(item: ObjectCode) -> LinkInput:
@@ -167,7 +187,7 @@ def _from_path(path: str) -> LinkInput:
     if kind is None:
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
-        raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
+        raise LinkInputError(f"Don't know how to link {what}: {path!r}\n  known: {known}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)

@@ -28,6 +28,7 @@ from .record import LinkRecord
 from .signatures import check_no_kernel_is_called, check_signatures
 from .survival import doubted, remember
 from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
+from .variables import check_variables
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
@@ -184,3 +185,5 @@ def _check(plan: LinkPlan) -> None:
     for planned in plan.inputs:
         if why := misfit(planned.input, plan.target):
             raise link_error(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")
+    if plan.variables:
+        check_variables(plan)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from autolink_support import Linked, compiled, ptx
+from cuda.pathfinder import find_nvidia_header_directory
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import NotLinkableError, check_linkable
@@ -180,7 +181,7 @@ class TestRejects:
 
         name, message = what_is_wrong(Untyped())
         assert name == "can be called in a kernel"
-        assert "Cannot determine Numba type of" in message and "autolink.DeviceCallable" in message
+        assert "Untyped has __numba_cuda_link__, but no Numba type" in message and "autolink.DeviceCallable" in message
 
     def test_types_that_it_rejects(self):
         class ForIntegers(Add):
@@ -245,7 +246,7 @@ class TestRejects:
         ("answer", "got"),
         [
             (None, "nothing"),
-            (b"code", "got bytes b'code'"),
+            (b"code", "got: bytes b'code'"),
             (cuda.Cubin(b"\x7fELF" + b"x" * 99), "cannot be linked as cubin"),
         ],
     )
@@ -549,7 +550,7 @@ class TestEveryExample:
 
     def test_own_cu_file(self, check):
         own = example("own_cu_file")
-        check(own.as_shot, "float32", others=[own.brighter])
+        check(own.develop, "float32", "int32")
 
     def test_memory(self, check):
         memory = example("_memory").memory
@@ -576,9 +577,18 @@ class TestEveryExample:
         done = subprocess.run(command, env={**os.environ, **driver_stub}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
+    @pytest.mark.thorough
+    def test_nvshmem(self):
+        if find_nvidia_header_directory("nvshmem") is None:
+            pytest.skip("needs NVSHMEM")
+        shmem = example("nvshmem_ring").shmem
+        check_linkable(shmem.wait, "uint64[::1]", "int64", lto=True, other_process=False)
+
     def test_no_example_is_missing(self):
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
         # The objects of cub_unique and curand_monte_carlo are checked with their packages (test_cub.py,
-        # test_curand.py); nufft calls only the FFT; finished_graph has one function of three lines.
-        checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm"}
-        assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph"}
+        # test_curand.py); nufft calls only the FFT; finished_graph has one function of three lines; cub_by_name and
+        # glm_vectors have functions of C++ as own_cu_file has.
+        checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"}
+        alike = {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph", "cub_by_name", "glm_vectors"}
+        assert named == checked | alike

@@ -43,6 +43,7 @@ class TestRunAsAScript:
             "fft.py",
             pytest.param("cub_block_sum.py", marks=pytest.mark.thorough),
             pytest.param("cub_unique.py", marks=pytest.mark.thorough),
+            pytest.param("cub_by_name.py", marks=pytest.mark.thorough),
             "own_cu_file.py",
             "finished_graph.py",
         ],
@@ -65,6 +66,13 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
+    def test_glm(self):
+        done = self.run("glm_vectors.py")
+        if done.returncode == 2 and "This example needs GLM. Get the headers from Debian's package" in done.stdout:
+            pytest.skip(done.stdout.strip())
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
+
     def test_curand(self):
         done = self.run("curand_monte_carlo.py")
         if done.returncode == 2 and "This example needs cuRAND: cuRAND's headers were not found" in done.stdout:
@@ -72,6 +80,22 @@ class TestRunAsAScript:
         assert done.returncode == 0, done.stdout + done.stderr
         assert "All within five standard deviations" in done.stdout
         assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
+
+    @pytest.mark.thorough
+    def test_nvshmem(self):
+        """All calls are of one translation unit, whose state is a variable that NVSHMEM finds by its name."""
+        done = self.run("nvshmem_ring.py")
+        if done.returncode == 2 and "This example needs NVSHMEM" in done.stdout:
+            pytest.skip(done.stdout.strip())
+        assert done.returncode == 0, done.stdout + done.stderr
+        if "On the GPU" in done.stdout:
+            assert "the sum on GPU 0" in done.stdout
+            return
+        example = module(EXAMPLES, "nvshmem_ring")
+        linked = example.link()  # from the cache
+        assert [planned.input.options.unit for planned in linked.inputs] == ["nvshmem"] * 4
+        assert (linked.launch_facts.setup, linked.launch_facts.teardown) == ((example.attach,), (example.detach,))
+        assert b"nvshmemi_device_state_d" in linked.code
 
     @pytest.mark.parametrize("name", ["nvmath_fft.py", "nvmath_gemm.py"])
     def test_nvmath(self, name, driver_stub):
