@@ -67,11 +67,13 @@ class Callee:
         """
         hook: Any = self.hook
         parts: list[Any] = []
+        owner = getattr(self.obj, "__self__", self.obj)
         while isinstance(hook, (functools.partial, MethodType)):
             if isinstance(hook, functools.partial):
                 parts.append((hook.args, hook.keywords))
+            elif hook.__self__ is not owner and not isinstance(hook.__self__, type):
+                parts.append(hook.__self__)  # the link key stands for the owner, not for another object
             hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
-        owner = getattr(self.obj, "__self__", self.obj)
         look_at_types()
         try:
             # The classes of its attributes, too, may have methods that the hook calls.

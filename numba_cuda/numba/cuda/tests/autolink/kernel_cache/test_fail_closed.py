@@ -122,6 +122,12 @@ HOOKS = {
         "def decorate(amount):\n    return lambda function: lambda self, x: autolink.CUDASource(code('add', amount))\n"
         "@decorate(AMOUNT)\ndef link(self, x): pass"
     ),
+    "the object whose method it is": (
+        "class Other:\n    def __init__(self, amount): self.amount = amount\n"
+        "    def link(self, x): return autolink.CUDASource(code('add', self.amount))\n"
+        "other = Other(AMOUNT)\n"
+        "link = property(lambda self: other.link)"
+    ),
     "a class attribute": (
         "Hooked.size = AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', self.size))"
     ),
