@@ -48,6 +48,7 @@ class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
+    for_launch: bool = False
     # The device functions that the hook that is being asked has had compiled for C++.
     device_functions: list[Any] | None = None
     # Of the dispatchers that are isolated, by id(), the overloads that they had before; None where none are.
@@ -107,13 +108,14 @@ def note_device_function(function: Any) -> None:
 
 
 @contextlib.contextmanager
-def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
-    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist.
+def without_device(cc: tuple[int, int, str], *, for_launch: bool = False) -> Iterator[None]:
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist; *for_launch*,
+    exactly as a launch on such a GPU would.
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
     isolated: dict[int, tuple[Any, Any]] = {}
-    with _inside(cc=cc, isolated=isolated):
+    with _inside(cc=cc, isolated=isolated, for_launch=for_launch):
         try:
             yield
         finally:
@@ -137,6 +139,11 @@ def isolate(dispatcher: Any) -> None:
 def cc_without_device() -> tuple[int, int, str] | None:
     """Return the compute capability set by `without_device`, or None."""
     return _state.cc
+
+
+def is_for_launch() -> bool:
+    """Return whether a kernel is compiled to be launched, and not for programs that may set its variables."""
+    return _state.cc is None or _state.for_launch
 
 
 def current_target() -> Target:

@@ -5,6 +5,8 @@
 ``main_command``        parses the command line and runs a command
 ``explain_command``     ``explain``: the report of a kernel or device function; the kernels of a file
 ``build_command``       ``build``: kernels ahead of time
+``capture_command``     ``capture``: the kernels of an application
+``prebuild_command``    ``prebuild``: building them on one machine or many
 ``cache_command``       ``cache``: what is cached on disk
 ``doctor_command``      ``doctor``: versions, libraries and known conflicts; needs nothing of Numba
 ``completion_command``  ``completion``: what shells need to complete commands

@@ -38,7 +38,7 @@ def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None
     )
     parser.add_argument(
         "--cc",
-        type=_compute_capabilities,
+        type=compute_capabilities,
         required=not listed,
         metavar="9.0[,10.0]",
         help="compute capabilities" + (" (default: the GPU's)" if listed else ""),
@@ -54,7 +54,8 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _compute_capabilities(text: str) -> list[ComputeCapability]:
+def compute_capabilities(text: str) -> list[ComputeCapability]:
+    """Return the compute capabilities that *text* names, separated by commas, for `argparse`."""
     try:
         return list(map(ComputeCapability.parse, text.split(",")))
     except ValueError as error:

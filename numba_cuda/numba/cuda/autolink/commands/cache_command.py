@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``cache``: shows and removes what is cached on disk, and explains what changed between entries."""
+"""``cache``: shows, removes and moves what is cached on disk, and explains what changed between entries."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
+from .argument_parsing import CommandError
+
+_TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "export": lambda options: cache.export_file(options.file),
+    "import": lambda options: cache.import_file(options.file, trust=options.trust),
+    "lock": lambda options: cache.write_lock(options.file),
+}
 
 INFO_FORMAT = 1
 
@@ -19,18 +27,25 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "cache",
-        help="show, clear or prune the cache on disk, or show what changed",
+        help="show, clear, prune or move the cache, or show what changed",
         description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
     )
     parser.set_defaults(run=_run)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    info = actions.add_parser("info", help="show its directory and its size")
+    info = actions.add_parser("info", help="show its levels, its size, and how often it hits")
     info.add_argument("--json", action="store_true", help="write JSON, for tools")
     actions.add_parser("clear", help="remove all entries")
     prune = actions.add_parser("prune", help="remove the least recently used entries")
     prune.add_argument(
         "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
     )
+    export = actions.add_parser("export", help="write entries to a file, for another machine")
+    export.add_argument("file", metavar="FILE")
+    lock = actions.add_parser("lock", help="write a lock file: the entries of a public mirror that are trusted")
+    lock.add_argument("file", metavar="FILE")
+    imported = actions.add_parser("import", help="read a file of entries")
+    imported.add_argument("file", metavar="FILE")
+    imported.add_argument("--trust", action="store_true", help="whoever made the file, without a key")
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
@@ -51,6 +66,12 @@ def _run(options: argparse.Namespace) -> int:
         history = cache.why(options.name, options.kind)
         print(history)
         return 0 if history.entries else 1
+    elif options.action in ("export", "import", "lock"):
+        try:
+            count = _TRANSFERS[options.action](options)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        print(f"{options.file}: {count} entries")
     else:
         removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         print(f"{removed} entries removed")

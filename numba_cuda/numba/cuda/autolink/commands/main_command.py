@@ -10,10 +10,26 @@ from collections.abc import Sequence
 
 import numba_cuda_autolink
 
-from . import build_command, cache_command, completion_command, doctor_command, explain_command
+from . import (
+    build_command,
+    cache_command,
+    capture_command,
+    completion_command,
+    doctor_command,
+    explain_command,
+    prebuild_command,
+)
 from .argument_parsing import CommandError
 
-_COMMANDS = (explain_command, build_command, cache_command, doctor_command, completion_command)
+_COMMANDS = (
+    explain_command,
+    build_command,
+    capture_command,
+    prebuild_command,
+    cache_command,
+    doctor_command,
+    completion_command,
+)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -20,6 +20,7 @@ from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
+from ..kernel_events import KernelEvent, announce
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -227,6 +228,14 @@ def _launch(
     if launches.launch(kernel, args, (griddim, blockdim, stream, sharedmem)):
         return None
     return original(kernel, args, griddim, blockdim, stream, sharedmem)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
+def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
+    """Announce the kernels that an application compiles or loads from a cache."""
+    kernel = original(dispatcher, signature)
+    announce(KernelEvent(dispatcher, signature, for_launch=True))
+    return kernel
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")

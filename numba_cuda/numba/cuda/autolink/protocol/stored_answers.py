@@ -58,7 +58,7 @@ def stored(
     except UnknownValueError as error:
         logger.info("the answer of %s is not stored: %s", callee.name, error)
         return ask(), False
-    data = current_store().fetch(key, build).data
+    data = current_store().fetch(key, build, is_portable=_is_portable).data
     if asked or data == _NOT_STORABLE:
         return asked[0] if asked else ask(), False
     items = _unpacked(data)
@@ -66,7 +66,8 @@ def stored(
         return items, True
     with noting_device_functions() as noted:
         items = ask()  # it had generated a file, which is gone or edited
-    current_store().put(key, _NOT_STORABLE if noted else _packed(items))
+    data = _NOT_STORABLE if noted else _packed(items)
+    current_store().put(key, data, is_portable=_is_portable(data))
     return items, False
 
 
@@ -109,6 +110,14 @@ def _described(item: Item) -> dict[str, Any]:
         return {"path": os.fsdecode(item), "digest": file_digest(item)}
     code = base64.b64encode(item.code).decode()
     return {"kind": item.kind.name, "name": item.name, "nrt": item.nrt, "code": code, "options": astuple(item.options)}
+
+
+def _is_portable(data: bytes) -> bool:
+    """Whether the answer in *data* is the same on a machine with other folders: it names no file and no folder."""
+    return all(
+        "path" not in item and not CompileOptions(*_tuples(item["options"])).include_paths
+        for item in json.loads(data) or ()
+    )
 
 
 def _unpacked(data: bytes) -> tuple[Item, ...] | None:
