@@ -663,6 +663,31 @@ CASES = (
     ),
     Case(
         _SYMBOLS,
+        "A kernel that is called as a function",
+        "The parameters of a `__global__` function, which is an `.entry` in PTX, are elsewhere: it is launched, not"
+        " called.",
+        """
+        class Scale(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("scale")
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource('extern "C" __global__ void scale(float* x) { x[0] *= 2; }', name="scale.cu")
+
+
+        scale = Scale()
+
+
+        def kernel(data):
+            scale(data)
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        "Declare it as `__device__`.",
+    ),
+    Case(
+        _SYMBOLS,
         "A function of CUDA C++ with other types than its call",
         "NVRTC compares each function that a kernel calls with the types that the call passes and expects.",
         FRAME.replace(

@@ -78,7 +78,7 @@ def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> Cach
         "answer",
         callee.name,
         (
-            ("format", "5"),
+            ("format", "6"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
             ("code", code),
             ("link key", f"{fingerprint(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
@@ -121,21 +121,32 @@ def _is_portable(data: bytes) -> bool:
 
 
 def _unpacked(data: bytes) -> tuple[Item, ...] | None:
-    """Return the items in *data*; None if one is a file that is not as it was."""
+    """Return the items in *data*; None if one is a file that is not as it was, or was found in another working
+    directory."""
     items: list[Item] = []
     for item in json.loads(data):
+        options = CompileOptions(*_tuples(item.get("options", ())))
+        if options.working_directory and not _is_working_directory(options.working_directory):
+            return None
         if "path" not in item:
-            code, options = base64.b64decode(item["code"]), CompileOptions(*_tuples(item["options"]))
+            code = base64.b64decode(item["code"])
             items.append(LinkInput(_KINDS[item["kind"]], code, options, item["name"], nrt=item["nrt"]))
         elif item["digest"] is None or item["digest"] != file_digest(item["path"]):
             return None
         elif "options" in item:
-            options = CompileOptions(*_tuples(item["options"]))
             others = {**vars(options), "include_paths": options.include_paths[1:], "options": dict(options.options)}
+            del others["working_directory"]
             items.append(CUDASource.from_file(item["path"], name=item["name"], nrt=item["nrt"], **others))
         else:
             items.append(item["path"])
     return tuple(items)
+
+
+def _is_working_directory(path: str) -> bool:
+    try:
+        return os.getcwd() == path
+    except OSError:  # it was deleted
+        return False
 
 
 def _tuples(value: Any) -> Any:

@@ -286,8 +286,8 @@ def _make_private(folder: str) -> None:
         os.mkdir(folder, 0o700)
     except FileNotFoundError:
         parent = os.path.dirname(folder)
-        if parent == folder:
-            raise
+        if os.path.isdir(parent):
+            raise  # a folder in which nothing can be created, as in /proc
         _make_private(parent)
         _make_private(folder)
     except OSError:

@@ -30,6 +30,9 @@ from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
 
+# Goes up when the assertions of `prototype_check` change.
+_CHECK = "2"
+
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
     from ..headers.scan import SourceText
@@ -322,5 +325,8 @@ def _reports_headers() -> bool:
 
 def _checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
     """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
-    parts = (("program", program.digest), ("function", called.symbol), ("types", called.types))
+    parts = (
+        ("format", _CHECK),
+        *(("program", program.digest), ("function", called.symbol), ("types", called.types)),
+    )
     return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)
