@@ -18,7 +18,7 @@ class Map(autolink.DeviceCallable):
     """``apply(x, function, state)``: C++ calls a Python function of a number and of state."""
 
     def _function(self, x, function, state):
-        return autolink.device_function(function, x, state=() if state == types.none else state)
+        return autolink.device_function(function, x, state=state)
 
     def __numba_cuda_call__(self, x, function, state=None):
         found = self._function(x, function, state)
@@ -32,7 +32,7 @@ class Map(autolink.DeviceCallable):
             {found.declaration}
             template <class Functor> __device__ {R} called(Functor functor, {T} x) {{ return functor(x); }}
             extern "C" __device__ {R} map_{found.symbol}({T} x, const void* state) {{
-                return called({found.functor}({"" if state == types.none else "state"}), x);
+                return called({found.functor}(state), x);
             }}""")
 
 
@@ -113,6 +113,19 @@ def test_tuples_numbers_and_constants(lto):
 
     state = 2.5, cuda.to_device(table)
     assert np.array_equal(results(function, x, state, lto=lto), x * 2.5 + 4 + 7 + 2)
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_lambdas_that_are_written_in_the_kernel(lto):
+    @cuda.jit(lto=lto)
+    def kernel(x, table):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] = apply(x[i], lambda a: 2 * a) + apply(x[i], lambda a, t: t[a], table)
+
+    x, table = np.arange(4, dtype=np.int64), np.array([5, 6, 7, 8], np.int64)
+    kernel[1, 32](x, table)
+    np.testing.assert_array_equal(x, 2 * np.arange(4) + table)
 
 
 def test_a_record_as_state():
