@@ -8,7 +8,7 @@
 
     @cuda.jit
     def interpolate(x, y, grid, steepness, values):
-        i = cuda.grid(1)
+        i = np.uint32(cuda.grid(1))
         if i < x.size:
             values[i] = sums.interpolate(x[i], y[i], grid, steepness)
 
@@ -142,13 +142,13 @@ def make_kernels(sums):
 
     @cuda.jit
     def spread(x, y, values, state, grid):
-        i = cuda.grid(1)
+        i = np.uint32(cuda.grid(1))
         if i < x.size:
             sums.spread(x[i], y[i], values[i], grid, state)
 
     @cuda.jit
     def interpolate(x, y, grid, state, values):
-        i = cuda.grid(1)
+        i = np.uint32(cuda.grid(1))
         if i < x.size:
             values[i] = sums.interpolate(x[i], y[i], grid, state)
 
