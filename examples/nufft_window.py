@@ -8,7 +8,7 @@
 
     @cuda.jit
     def interpolate(x, y, grid, steepness, values):
-        i = np.uint32(cuda.grid(1))
+        i = cuda.grid(1)
         if i < x.size:
             values[i] = sums.interpolate(x[i], y[i], grid, steepness)
 
@@ -44,8 +44,8 @@ class WindowSums(autolink.DeviceCallable):
     - ``value = sums.interpolate(x, y, grid, state=None)``
     - ``sums.spread(x, y, value, grid, state=None)`` adds a value to the grid, atomically.
 
-    ``x`` and ``y`` are float32 or float64, in units of the grid's spacing, from 0 to `sizes`. ``grid`` is a C-contiguous
-    array of `sizes`, complex64 or complex128 accordingly.
+    ``x`` and ``y`` are float32 or float64, in units of the grid's spacing, from 0 to `sizes`. ``grid`` is a
+    C-contiguous array of `sizes`, complex64 or complex128 accordingly.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ class WindowSums(autolink.DeviceCallable):
 
     @autolink.device_method
     def interpolate(self, x, y, grid, state=None):
-        return autolink.Extern(self._symbol("interpolate", x, grid, state), returns=grid.dtype, args=self._args(x, state))
+        symbol = self._symbol("interpolate", x, grid, state)
+        return autolink.Extern(symbol, returns=grid.dtype, args=self._args(x, state))
 
     @interpolate.link
     def _(self, x, y, grid, state):
@@ -138,7 +139,10 @@ def _given(state):
 
 
 def make_kernels(sums):
-    """Return the kernels ``spread(x, y, values, state, grid)`` and ``interpolate(x, y, grid, state, values)``."""
+    """Return the kernels ``spread(x, y, values, state, grid)`` and ``interpolate(x, y, grid, state, values)``.
+
+    Indices are unsigned: for one that could be negative, Python would count from the end, which takes registers.
+    """
 
     @cuda.jit
     def spread(x, y, values, state, grid):
@@ -224,10 +228,10 @@ def launch():
     for window, width, real, tolerance in CASES:
         function, state = window_case(window, width, real)
         sums = WindowSums(tuple(2 * n for n in modes), width, function)
-        for kind, shape, sum_of in (1, points, direct.type1), (2, modes, direct.type2):
+        for kind, shape in (1, points), (2, modes):
             data = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.result_type(real, 1j))
             result = transform(kind, x, y, data, modes, sums, state)
-            expected = sum_of([x, y], data, *([modes] if kind == 1 else []), +1)
+            expected = direct.type1([x, y], data, modes, +1) if kind == 1 else direct.type2([x, y], data, +1)
             title = f"type {kind}, {data.dtype}, a window by a {window}"
             right &= compare(title, result, expected, tolerance)
     return right

@@ -586,7 +586,8 @@ class TestEveryExample:
 
     def test_no_example_is_missing(self):
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
-        # The objects of cub_unique and curand_monte_carlo are checked with their packages (test_cub.py,
-        # test_curand.py); nufft calls only the FFT; finished_graph has one function of three lines.
+        # The objects of cub_unique, curand_monte_carlo and nufft_window are checked in tests of their own (test_cub.py,
+        # test_curand.py, test_nufft_window.py); nufft calls only the FFT; finished_graph has one function of three
+        # lines.
         checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"}
-        assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph"}
+        assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft", "nufft_window", "finished_graph"}
