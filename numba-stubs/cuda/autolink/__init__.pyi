@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Numba types and kernels are Any: Numba has no types for them.
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -21,6 +22,7 @@ __version__: str
 
 __all__ = [
     "Bitcode",
+    "BuildManyError",
     "CABIError",
     "CUDASource",
     "CacheMismatchError",
@@ -28,10 +30,12 @@ __all__ = [
     "CallError",
     "CompileError",
     "ComputeCapability",
+    "CxxError",
     "DeviceCallable",
     "DeviceFunction",
     "Extern",
     "HookError",
+    "Job",
     "LinkError",
     "LinkInputError",
     "LinkItem",
@@ -40,6 +44,7 @@ __all__ = [
     "NotLinkableError",
     "Prebuilt",
     "PrebuiltError",
+    "RayExecutor",
     "Report",
     "SupportsCall",
     "SupportsLink",
@@ -50,10 +55,13 @@ __all__ = [
     "activate",
     "bind",
     "build",
+    "build_many",
     "by_reference",
     "by_value",
     "cache",
+    "compiled",
     "current_target",
+    "cxx",
     "cxx_type",
     "deactivate",
     "device_function",
@@ -175,6 +183,43 @@ def device_method(function: Callable[..., _Meaning]) -> _DeviceMethod: ...
 def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
+# C++ by name
+
+class _CxxFunction(DeviceCallable):
+    def passing(self, *ways: str | None) -> _CxxFunction: ...
+    def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def python(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+class _CxxType(_CxxFunction):
+    size: int
+    align: int
+    alignment: int
+    dtype: Any
+    def method(self, name: str) -> _CxxFunction: ...
+    def nested(self, name: str) -> _CxxType: ...
+
+class _CxxLibrary:
+    def __getattr__(self, name: str) -> _CxxFunction: ...
+    def __getitem__(self, name: str) -> _CxxFunction: ...
+    def expr(self, text: str) -> _CxxFunction: ...
+    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> bool | int | float: ...
+    def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> _CxxType: ...
+    def record(self, name: str, dtype: Any = None, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def declare(
+        self,
+        calls: Iterable[tuple[str | _CxxFunction, Iterable[Any]]],
+        cc: _ComputeCapabilityLike | None = None,
+    ) -> None: ...
+
+def cxx(
+    source: str | PathLike[str] = "",
+    *,
+    include_paths: Iterable[str | PathLike[str]] = (),
+    defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    namespace: str = "",
+) -> _CxxLibrary: ...
+
 # Code
 
 class CUDASource(CUSource):
@@ -188,6 +233,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -202,6 +248,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -221,6 +268,14 @@ class Variable(CUDASource):
     def declaration(self) -> str: ...
     def set(self, value: Any, *, device: int | None = None) -> None: ...
     def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
+
+class _CompiledSource:
+    names: Mapping[str, str]
+    target: Target
+    @property
+    def code(self) -> _LinkableCode: ...
+
+def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> _CompiledSource: ...
 
 class Bitcode(_LinkableCode):
     def __init__(
@@ -340,6 +395,45 @@ def build(
     entry_name: str | None = None,
     **jit_options: Any,
 ) -> LinkedKernel: ...
+
+@dataclass(frozen=True)
+class Job:
+    kernel: Any
+    signature: Any
+    cc: _ComputeCapabilityLike | None = None
+    output: str = "cubin"
+    entry_name: str | None = None
+    options: Mapping[str, Any] = ...
+    for_launch: bool = False
+    @classmethod
+    def of(cls, given: Any) -> Job: ...
+
+@overload
+def build_many(
+    jobs: Iterable[Job | tuple[Any, ...]],
+    *,
+    executor: Executor | None = None,
+    on_error: Literal["raise"] = "raise",
+    progress: bool | None = None,
+) -> list[LinkedKernel]: ...
+@overload
+def build_many(
+    jobs: Iterable[Job | tuple[Any, ...]],
+    *,
+    executor: Executor | None = None,
+    on_error: Literal["return"],
+    progress: bool | None = None,
+) -> list[LinkedKernel | BaseException]: ...
+
+class BuildManyError(RuntimeError):
+    jobs: tuple[str, ...]
+    results: tuple[LinkedKernel | BaseException, ...]
+    errors: dict[int, BaseException]
+    def __init__(self, jobs: Sequence[str], results: Iterable[LinkedKernel | BaseException]) -> None: ...
+
+class RayExecutor(Executor):
+    def __init__(self, **options: Any) -> None: ...
+
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def bind(kernel: Any, *what: Any) -> Kernel: ...
@@ -381,6 +475,10 @@ class CallError(Exception):
     hook_error: HookError
 
 class CABIError(TypeError): ...
+
+class CxxError(CABIError):
+    log: str
+    def __init__(self, message: str, log: str = "") -> None: ...
 
 class CompileError(RuntimeError):
     log: str

@@ -17,13 +17,14 @@ from numba.cuda.extending import register_model, typeof_impl
 from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
-from ..compilation import current_target
+from ..compilation import compilation, current_target
+from ..deferred_calls import DeferredCallError
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import raised_by_user_code
+from ..protocol.errors import raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .c_abi import CABIError
 from .extern import Extern, Prototype, check_values, prototype
-from .objects import BoundDeviceMethod, DeviceCallable, type_name
+from .objects import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
 from .record_values import result_type
 
@@ -68,7 +69,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """
         owner = self._owner()
         if owner is None:
-            raise TypingError(
+            raise typing_error(
                 "a called object no longer exists: keep a reference to it while kernels are compiled\n"
                 f"  object: {self.name}"
             )
@@ -105,8 +106,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
+        known = self._remembered(self._as_written)
         # Type inference asks about the same call many times.
-        if as_written not in self._as_written:
+        if as_written not in known:
             try:
                 arguments = CallArguments.bind(self.numba_cuda_link_object.__numba_cuda_call__, args, dict(kws))
             except ArgumentError as error:
@@ -118,13 +120,14 @@ class DeviceCallableType(types.Callable, types.Opaque):
                     check_values(call[1], arguments.as_given)
                 except CABIError as error:
                     raise self._error(str(error)) from None
-            self._as_written[as_written] = call
-        return self._as_written[as_written]
+            known[as_written] = call
+        return known[as_written]
 
     def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
         call = arguments.types, _target()
-        if call not in self._calls:
+        known = self._remembered(self._calls)
+        if call not in known:
             if call in self._in_progress:  # by a Python function that the object has had compiled
                 name = type_name(self.numba_cuda_link_object)
                 argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
@@ -132,17 +135,34 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 raise self._error(diagnosis, argtypes)
             self._in_progress.add(call)
             try:
-                self._calls[call] = self._ask(context, arguments)
+                known[call] = self._ask(context, arguments)
             finally:
                 self._in_progress.discard(call)
-        return self._calls[call]
+        return known[call]
+
+    def _remembered(self, always: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
+        call depends on files."""
+        in_progress = compilation()
+        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "depends_on_files", False):
+            return always
+        found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
+        return found
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
+        if not is_defined(self.numba_cuda_link_object):
+            kind = type_name(self.numba_cuda_link_object)
+            advice = "  what to do: define it: it names the C function of a call"
+            raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
             extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
             body = PythonBody.of(self.numba_cuda_link_object, arguments, extern)
+        except DeferredCallError:
+            raise
+        except CABIError as error:  # it says why C or C++ has no such call
+            raise self._error(str(error)) from error
         except Exception as error:
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error
@@ -164,7 +184,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def _error(self, diagnosis: str, *details: str) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
-        return TypingError("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+        return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)
@@ -189,7 +209,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
     try:
         return DeviceCallableType.of(obj)
     except TypeError:  # weak references are made of the object itself only
-        raise TypingError(
+        raise typing_error(
             f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
             "  what to do: use the object itself"
         ) from None

@@ -30,15 +30,22 @@ INTERNAL = {
     "ChildStartError",
     "CommandError",
     "DamagedEntryError",
+    "DeferredCallError",
+    "EntryFileError",
     "FailedError",
     "FormatError",
+    "JobListError",
+    "LeftToAnotherError",
     "NotCacheableError",
     "PrototypeError",
+    "RemoteSettingsError",
     "RequestError",
     "SkippedError",
     "SourceError",
     "UnknownTextError",
     "UnknownValueError",
+    "UntrustedEntryError",
+    "WrittenArgumentError",
 }
 
 

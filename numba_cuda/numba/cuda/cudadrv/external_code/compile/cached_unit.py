@@ -13,20 +13,25 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cuda.core
 
 from ..cache.key import CacheKey
+from ..cache.shared_work import check_assigned
 from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
+from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
+
+# Goes up when the assertions of `prototype_check` change.
+_CHECK = "2"
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -76,7 +81,10 @@ class CachedUnit:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
         `OSError` if one cannot be read, or is not a regular file."""
         with self._lock:
-            if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
+            # To find them here is faster than to ask another machine which they are.
+            if not self._is_cacheable or not (
+                self._recorded_headers_hold() or self._find_headers() or self._recorded_headers_hold(remote=True)
+            ):
                 return None
             return self._current()
 
@@ -109,6 +117,7 @@ class CachedUnit:
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
         if known is None:
+            check_assigned([dataclasses.replace(self.base_key, kind="program")])
             return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
         program, manifest = known
         store, key = current_store(), program
@@ -125,12 +134,50 @@ class CachedUnit:
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
                 if unchecked:
+                    check_assigned(unchecked)
                     fetched = Fetched(compiled(), "built", 0)
             for key in unchecked:
                 store.put(key, b"")
         except _HeaderEditedError as edited:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
+
+    def lowered(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
+        """Return the lowered names of the name expressions *names*, and whether they are from a cache, not from a
+        compile, whose program is cached too. Raise `CompileError` if the code does not compile, or a name means
+        nothing in it."""
+        try:
+            known = self.known()
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+        found: dict[str, str] = {}
+
+        def noted(compile_: Callable[..., Compiled], **how: Any) -> Compile:
+            def compile_and_note(unit: TranslationUnit) -> Compiled:
+                compiled = compile_(unit, names, **how)
+                found.update(compiled.names)
+                return compiled
+
+            return compile_and_note
+
+        from .jobs import compile_in_child
+
+        here = noted(compile_unit)
+        if known is None:
+            self._compiled_and_recorded(here, (), noted(compile_in_child, traces=True))
+            return found, False
+        program, manifest = known
+
+        def build() -> bytes:
+            current_store().put(program, self._compiled(here, (), manifest))
+            return json.dumps(found).encode()
+
+        key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
+        try:
+            data = current_store().fetch(key, build).data
+        except _HeaderEditedError:
+            return found, False
+        return dict(json.loads(data)), not found
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
@@ -150,6 +197,13 @@ class CachedUnit:
         except CompileError as error:
             raise_understood(error, self.unit.name, called)
         return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
+
+    def note_checked(self, called: Called) -> None:
+        """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
+        with contextlib.suppress(OSError):
+            if (known := self.known()) is not None:
+                for each in called:
+                    current_store().put(_checked_key(known.key, each), b"")
 
     def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
@@ -173,9 +227,9 @@ class CachedUnit:
             self._known = KnownHeaders(key, manifest)
         return self._known
 
-    def _recorded_headers_hold(self) -> bool:
+    def _recorded_headers_hold(self, remote: bool = False) -> bool:
         """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
-        if self._watch is None and (data := current_store().get(self.base_key)) is not None:
+        if self._watch is None and (data := current_store().get(self.base_key, remote=remote)) is not None:
             with contextlib.suppress(ValueError, TypeError):  # it is damaged
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
         if self._watch is None:
@@ -185,7 +239,8 @@ class CachedUnit:
             self._watch = None
             return False
         if self._watch.manifest is not before:
-            current_store().put(self.base_key, self._watch.manifest.packed())  # files were touched, or are older now
+            # Files were touched, or are older now.
+            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
@@ -203,7 +258,8 @@ class CachedUnit:
         if manifest is None:
             return False
         self._watch = HeaderWatch(manifest, fixed_include_paths())
-        current_store().put(self.base_key, manifest.packed())
+        # What takes a compile to find is worth telling other machines.
+        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
         return True
 
     @functools.cached_property
@@ -218,14 +274,15 @@ class CachedUnit:
         defined = tuple(unit.option("define_macro") or ())
         return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
 
-    def _compiled_and_recorded(self, compile_: Compile, called: Called) -> bytes:
-        """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
+    def _compiled_and_recorded(self, compile_: Compile, called: Called, traced: Compile | None = None) -> bytes:
+        """Compile the program, whose headers only NVRTC can report. If it does, as *traced* lets it, the program is
+        cached."""
         if not self._is_cacheable or self._is_unclear or not _reports_headers():
             return _packed(self._checked(compile_, called))
         began = time.time_ns()
-        from . import jobs
+        from .jobs import compile_in_child
 
-        compiled = self._checked(functools.partial(jobs.compile_in_child, traces=True), called)
+        compiled = self._checked(traced or functools.partial(compile_in_child, traces=True), called)
         data = _packed(compiled)
         with self._lock:
             if not compiled.headers or not self._find_headers(compiled.headers):
@@ -268,5 +325,8 @@ def _reports_headers() -> bool:
 
 def _checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
     """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
-    parts = (("program", program.digest), ("function", called.symbol), ("types", called.types))
+    parts = (
+        ("format", _CHECK),
+        *(("program", program.digest), ("function", called.symbol), ("types", called.types)),
+    )
     return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from ..inputs.link_input import LinkInput
 from ..target import Target
+from ..toolkit import headers_version
 from .nvrtc import Compiled, run_nvrtc
 
 
@@ -62,22 +64,22 @@ class TranslationUnit:
             **dict(given.options),
         }
         options = tuple(sorted((name, value) for name, value in fields.items() if value is not None))
-        return cls(source.code.decode(), name, options, "ltoir" if target.lto else "cubin")
+        return cls(source.text, name, options, "ltoir" if target.lto else "cubin")
 
     def option(self, name: str) -> Any:
         """Return the value of an option, ``None`` if it is not set."""
         return dict(self.options).get(name)
 
 
-def compile_unit(unit: TranslationUnit) -> Compiled:
-    """Compile *unit* in this process, where NVRTC compiles one at a time.
+def compile_unit(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
+    """Compile *unit*, and lower the name expressions *names*, in this process, where NVRTC compiles one at a time.
 
     Raises
     ------
     CompileError
         If the code does not compile.
     """
-    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output)
+    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output, names=names)
 
 
 def working_directory() -> str:
@@ -106,17 +108,22 @@ def fixed_include_paths() -> tuple[str, ...]:
         os.path.join(numba_cuda, "include", str(major)),
         toolkit,
         cccl.abs_path if cccl is not None else None,
-        _nvcc_headers() if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")) else None,  # for <mma.h>
+        _crt_headers(toolkit) if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")) else None,  # for <mma.h>
         os.path.join(numba_cuda, "memory_management"),
     )
     return tuple(path for path in paths if path)
 
 
-def _nvcc_headers() -> str | None:
-    """Return nvcc's include directory, where CUDA 12's wheels have ``crt``; never the system's, which may belong to
-    another CUDA version."""
+def _crt_headers(toolkit: str) -> str | None:
+    """Return nvcc's include directory, which has ``crt`` where the *toolkit*'s headers lack it: that of CUDA 12's
+    wheels, or of a system's toolkit if it is of the same CUDA version."""
     found = pathfinder.locate_nvidia_header_directory("nvcc")
-    return found.abs_path if found is not None and found.found_via in ("site-packages", "conda") else None
+    if found is None:
+        return None
+    if found.found_via in ("site-packages", "conda"):
+        return str(found.abs_path)
+    version = headers_version(toolkit)
+    return str(found.abs_path) if version is not None and headers_version(found.abs_path) == version else None
 
 
 def messages_outside_toolkit(log: str) -> str:

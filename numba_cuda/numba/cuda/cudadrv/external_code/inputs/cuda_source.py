@@ -34,13 +34,16 @@ _MOST = 10_000
 class CompileOptions:
     """How to compile a CUDA C++ source: include directories in order of search, macros, `ProgramOptions` fields.
 
-    Sources of one ``unit`` (other than ``""``) may be compiled together.
+    Sources of one ``unit`` (other than ``""``) may be compiled together, after one ``prologue``. Relative paths are
+    those of the ``working_directory``, which is ``""`` if there were none.
     """
 
     include_paths: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
     unit: str = ""
+    prologue: str = ""
+    working_directory: str = dataclasses.field(default="", compare=False)
 
 
 class CUDASource(CUSource):
@@ -65,6 +68,8 @@ class CUDASource(CUSource):
         first use, if their include paths, macros and options are equal. Nearly all compile time is spent on headers,
         so a hundred small sources take hardly longer than one. Such sources see each other's macros and declarations;
         what they define must have distinct names.
+    prologue : str, optional
+        Text that is compiled before the source; before those of one unit, which then have equal ones, only once.
     setup_callback, teardown_callback : callable, optional
         Called with the loaded module, and before it is unloaded.
     nrt : bool, optional
@@ -87,6 +92,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -95,6 +101,8 @@ class CUDASource(CUSource):
             raise TypeError(f"CUDASource takes the source as a str, or a pathlib.Path, got {type(code).__name__}")
         if unit is not None and not isinstance(unit, str):
             raise TypeError(f"CUDASource takes the name of a translation unit as a str, got {type(unit).__name__}")
+        if not isinstance(prologue, str):
+            raise TypeError(f"CUDASource takes the prologue as a str, got {type(prologue).__name__}")
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
         # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
@@ -104,11 +112,15 @@ class CUDASource(CUSource):
         if self.path is not None:
             self._name = name or os.fsdecode(code)
         own = () if self.path is None else (os.path.dirname(self.path),)
+        folders = [os.fspath(path) for path in _ending("include_paths", include_paths)]
+        given = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
-            tuple(os.path.abspath(os.fspath(path)) for path in (*own, *_ending("include_paths", include_paths))),
+            tuple(map(os.path.abspath, (*own, *folders))),
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
+            prologue,
+            "" if all(map(os.path.isabs, given)) else os.getcwd(),
         )
 
     @classmethod

@@ -35,11 +35,12 @@ class LinkInputError(ValueError):
         """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
         if isinstance(item, (bytes, bytearray, memoryview)):
-            hint = "; the kind of bytes is not known, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
+            hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
-            f"got {type(item).__name__} {safe_repr(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
-            " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
-            f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
+            f"{type(item).__name__} is not code\n  got: {type(item).__name__} {safe_repr(item)}\n"
+            "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin,"
+            " cuda.Object, cuda.Archive, autolink.CUDASource, autolink.Bitcode), a cuda.core.ObjectCode, a path,"
+            f" an iterable of these, or None{hint}"
         )
 
 
@@ -100,7 +101,13 @@ class LinkInput:
             from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
 
             if fault := structural_fault(kind.name, code):
-                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}: {fault}")
+                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}\n  reason: {fault}")
+
+    @property
+    def text(self) -> str:
+        """The text of a source, with what is compiled before it."""
+        text, prologue = self.code.decode(), self.options.prologue
+        return f"{prologue}\n{line_marker(self.name)}{text}" if prologue else text
 
     @property
     def digest(self) -> str:
@@ -122,6 +129,12 @@ class LinkInput:
         if self.kind is BITCODE:
             return Bitcode(code, **others)
         return self.kind.linkable(code, nrt=self.nrt, **others)
+
+
+def line_marker(name: str) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line 1 "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:
@@ -174,7 +187,7 @@ def _from_path(path: str) -> LinkInput:
     if kind is None:
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
-        raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
+        raise LinkInputError(f"Don't know how to link {what}: {path!r}\n  known: {known}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)
