@@ -18,7 +18,7 @@ from pathlib import Path
 
 from numba import cuda
 
-CONTESTS = ["ffts", "block_sums", "operators", "gemms", "random_numbers", "nuffts", "build_times"]
+CONTESTS = ["ffts", "block_sums", "operators", "gemms", "random_numbers", "nuffts", "nufft_window", "build_times"]
 
 
 def main():

@@ -8,20 +8,15 @@ CUB classes, tile and launch bounds.
 from __future__ import annotations
 
 import functools
-import shutil
-import subprocess
-import tempfile
-from pathlib import Path
 
 import cub
 import numpy as np
-from cuda.core import Device, LaunchConfig, ObjectCode, Program, ProgramOptions, launch
-from cuda.pathfinder import find_nvidia_header_directory
+from cuda.core import Device, LaunchConfig, launch
 from numba import cuda
 
+from contests.native import compiled_native
 from contests.timing import in_turn, line
 
-NATIVE = Path(__file__).resolve().parent.parent / "native"
 SIGNATURE = "void(float32[::1], float32[::1])"
 SIZE = 1 << 28
 
@@ -50,25 +45,7 @@ def native_block_sums(threads=256, items_per_thread=16, arch="sm_90"):
 
     ``.get_kernel("block_sums")`` of the code takes two device pointers.
     """
-    return compiled_native("block_sum.cu", threads, items_per_thread, arch)
-
-
-def compiled_native(file, threads, items_per_thread, arch):
-    """Return the code of a *file* of CUDA C++ with CUB, and its compiler's name: nvcc, or NVRTC if there is none."""
-    defines = {"THREADS": str(threads), "ITEMS": str(items_per_thread)}
-    if shutil.which("nvcc") is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            flags = [f"-arch={arch}", "-std=c++17", *(f"-D{name}={value}" for name, value in defines.items())]
-            output = Path(folder, "native.cubin")
-            command = ["nvcc", "-cubin", *flags, "-o", str(output), str(NATIVE / file)]
-            if subprocess.run(command, capture_output=True).returncode == 0:
-                return ObjectCode.from_cubin(output.read_bytes()), "nvcc"
-    options = ProgramOptions(
-        arch=arch,
-        include_path=[find_nvidia_header_directory(name) for name in ("cccl", "cudart")],
-        define_macro=list(defines.items()),
-    )
-    return Program((NATIVE / file).read_text(), "c++", options=options).compile("cubin"), "NVRTC"
+    return compiled_native("block_sum.cu", {"THREADS": threads, "ITEMS": items_per_thread}, arch)
 
 
 def run():

@@ -14,7 +14,7 @@ import numpy as np
 from cuda.core import Device, LaunchConfig, launch
 from numba import cuda
 
-from contests.block_sums import compiled_native
+from contests.native import compiled_native
 from contests.timing import in_turn, line
 
 SUMS_SIGNATURE = "void(float32[::1], float32[::1], float32[::1])"
@@ -68,7 +68,7 @@ def make_sorted_tiles(threads=256, items_per_thread=8):
 def native_operators(threads, items, arch="sm_90"):
     """Return the code of the kernels ``saturating_sums`` and ``sorted_tiles`` in CUDA C++, which take device pointers,
     and the name of its compiler."""
-    return compiled_native("operators.cu", threads, items, arch)
+    return compiled_native("operators.cu", {"THREADS": threads, "ITEMS": items}, arch)
 
 
 def run():

@@ -10,5 +10,6 @@
 ``call_graph``          the functions through which a kernel reaches its call sites
 ``frozen_values``       the values that became constants of a function when it was compiled
 ``canonical_names``     function names that do not depend on what was compiled before
+``cxx_compatibility``   LLVM modules that agree with those of NVRTC, such as in the size of pointers to shared memory
 ======================  ========================================================================================
 """

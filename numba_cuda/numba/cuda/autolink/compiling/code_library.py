@@ -29,7 +29,8 @@ from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
-from .canonical_names import with_canonical_names, with_mergeable_debug_information
+from .canonical_names import with_canonical_names
+from .cxx_compatibility import compatible_with_cxx
 from .linking_files import Entry, LinkingFiles, OrderedSet
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
@@ -166,7 +167,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             if own:
                 self._entry_name = canonical.pop()
             self._has_canonical_names = True
-            self._llvm_strs = with_mergeable_debug_information(canonical)
+            self._llvm_strs = compatible_with_cxx(canonical)
         texts: list[str] = super().llvm_strs
         return texts
 

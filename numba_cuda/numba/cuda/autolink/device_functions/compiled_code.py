@@ -23,7 +23,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compilation import tool_versions
 from ..compiling.canonical_names import with_canonical_names
-from ..compiling.code_library import with_mergeable_debug_information
+from ..compiling.cxx_compatibility import compatible_with_cxx
 
 # Stands for the C function until its content gives it a name.
 NAMELESS = "numba_cuda_autolink_function_without_a_name"
@@ -46,7 +46,7 @@ class NamedModules:
         *readable*."""
         # In debug mode each module is compiled by itself, and must keep what another one needs.
         linkage = "weak_odr" if target.debug else "linkonce_odr"
-        texts = list(_with_own_names(with_mergeable_debug_information(with_canonical_names(modules)), linkage))
+        texts = list(_with_own_names(compatible_with_cxx(with_canonical_names(modules)), linkage))
         digest = hashlib.sha256()
         for text in texts:
             digest.update(len(text).to_bytes(8, "little") + text.encode())

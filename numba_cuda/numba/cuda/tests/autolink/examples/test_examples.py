@@ -45,6 +45,7 @@ class TestRunAsAScript:
             pytest.param("cub_unique.py", marks=pytest.mark.thorough),
             pytest.param("cub_by_name.py", marks=pytest.mark.thorough),
             "own_cu_file.py",
+            "nufft_window.py",
             "finished_graph.py",
         ],
     )
