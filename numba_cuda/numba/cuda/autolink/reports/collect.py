@@ -15,8 +15,8 @@ from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput, batched
-from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
@@ -89,9 +89,14 @@ def _codes(
     found = [symbols_of(*program) if program is not None else None for program in programs]
     found = [symbols if item.origins else own for item, symbols in zip(items, found, strict=True)]
     candidates = {name for symbols in (*found, own) if symbols is not None for name in symbols.undefined}
-    for index, program in enumerate(programs):
-        if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name:
-            found[index] = symbols_of_ltoir(program[1], candidates, facts.target.arch)
+    modules = {
+        index: program[1]
+        for index, program in enumerate(programs)
+        if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name
+    }
+    of_ltoir = symbols_of_ltoir(list(modules.values()), candidates, facts.target.arch)
+    for index, symbols in zip(modules, of_ltoir, strict=True):
+        found[index] = symbols
     return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
 
 

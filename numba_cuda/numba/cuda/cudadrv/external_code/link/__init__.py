@@ -10,6 +10,7 @@
 ``duplicates``      symbols that two inputs define
 ``signatures``      calls whose parameters are not those of the function
 ``probes``          links made only to read LTO-IR, and what logs report of symbols
+``ltoir_symbols``   which LTO-IR defines and references what
 ``errors``          the error of a link
 ``explain``         what nvJitLink's log means
 ``missing_symbol``  the error for a symbol that nothing defines

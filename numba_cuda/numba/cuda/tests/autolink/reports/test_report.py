@@ -20,7 +20,7 @@ from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
-from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -216,9 +216,9 @@ def test_symbols_of_every_readable_kind():
     assert symbols_of_ptx(ptx(source)) == Symbols(("also", "here"), undefined)
     assert symbols_of("cubin", compiled(source, "cubin")) == Symbols(("also", "here"), undefined)
     ltoir = compiled(source, "ltoir")
-    assert symbols_of_ltoir(ltoir, ["here", "nowhere"], "sm_90") == Symbols(("here",), undefined)
-    assert symbols_of_ltoir(ltoir, ["also", "elsewhere"], "sm_90") == Symbols(("also",), ())
-    assert symbols_of_ltoir(b"\xed\x43\x4e\x7fbroken", ["here"], "sm_90") is None
+    assert symbols_of_ltoir([ltoir], ["here", "nowhere"], "sm_90") == [Symbols(("here",), undefined)]
+    assert symbols_of_ltoir([ltoir], ["also", "elsewhere"], "sm_90") == [Symbols(("also",), ())]
+    assert symbols_of_ltoir([b"\xed\x43\x4e\x7fbroken"], ["here"], "sm_90") == [None]
     assert symbols_of("cubin", b"\x7fELF but broken") is None
 
 
