@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, undefined_functions
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asking import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
+from .object_names import short_names
 from .records import CallReport
 
-_LONGEST_NAME = 40
+_LONGEST_REPR = 4000
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
+    names = short_names({site.callee: _names_of(site.callee) for site in library.call_sites})
     for site in library.call_sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
@@ -49,17 +53,18 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
             how: tuple[float | None, bool] = answer.seconds, answer.stored
         except HookError:
             how = None, False
-        what = str(site), str(site.callee), _short_name(site.callee), tuple(map(str, site.argtypes))
-        calls.append(CallReport(*what, site.filename, site.line, chain, function, *how))
+        obj = site.callee.obj
+        what = str(site), safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
+        where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
+        calls.append(CallReport(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
     log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
     link = library.link_records.get((cc, output))
     symbols = Symbols.of((), undefined_functions(library.llvm_strs))
     return BuildFacts(library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols)
 
 
-def _short_name(callee: Callee) -> str:
-    """Return a name for diagrams: a declared function's own name, a short repr, or the name of the object's type."""
+def _names_of(callee: Callee) -> tuple[str, str]:
+    """Return a name for what has no readable repr, that of a function or a type, and the repr."""
     if isinstance(callee.obj, ExternFunction):
-        return str(callee.obj.name)
-    text = str(callee)
-    return callee.name if text.startswith("<") or len(text) > _LONGEST_NAME else text
+        return str(callee.obj.name), str(callee.obj.name)
+    return callee.name, safe_repr(callee.obj, _LONGEST_REPR)

@@ -52,7 +52,8 @@ class CodeReport:
 @dataclass(frozen=True)
 class CallReport:
     """One call of an object that provides code: the call site as text, as in `CodeReport.brought_by`; the object's
-    repr, a short name, and the argument types that it was asked about; and the place of the call.
+    repr, a short name that no other object of the report has, its class, and the argument types that it was asked
+    about; the place of the call, and the text of that line.
 
     Attributes
     ----------
@@ -67,9 +68,11 @@ class CallReport:
     site: str
     object: str
     name: str
+    type_name: str
     argtypes: tuple[str, ...]
     filename: str
     line: int
+    text: str
     chain: tuple[Frame, ...]
     function: int
     seconds: float | None

@@ -16,7 +16,7 @@ from . import formatting, graph, html, outline, svg
 from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
-VERSION = 2  # raised when a reader of the previous version would misread
+VERSION = 3  # raised when a reader of the previous version would misread
 _hints = functools.cache(typing.get_type_hints)
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ..formats import symbols
+from ..formats import cxx_names, symbols
 from ..formats.pieces import has_compressed_piece
 from ..inputs import kinds
 from . import probes
@@ -44,7 +44,8 @@ def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkEr
     """Return the error for a symbol that two parts define."""
     return link_error(
         job.plan,
-        f"{duplicate.symbol!r} is defined twice",
+        f"{cxx_names.readable(duplicate.symbol)!r} is defined twice",
+        *cxx_names.mangled_lines(duplicate.symbol),
         f"first by: {duplicate.first.origin}",
         f"again by: {duplicate.second.origin}",
         "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
