@@ -18,7 +18,7 @@ from pathlib import Path
 
 from numba import cuda
 
-CONTESTS = ["ffts", "block_sums", "gemms", "random_numbers", "nuffts", "build_times"]
+CONTESTS = ["ffts", "block_sums", "operators", "gemms", "random_numbers", "nuffts", "build_times"]
 
 
 def main():

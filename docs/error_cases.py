@@ -108,13 +108,52 @@ autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
 """
 
 
+_WINDOW = """
+        import numpy as np
+
+
+        class Window(autolink.DeviceCallable):
+            def __init__(self, n):
+                self.table = autolink.Variable("window_table", np.float32, n, space="constant")
+
+            def __numba_cuda_call__(self, i):
+                return autolink.Extern(f"window_{self.table.shape[0]}", returns="float32", args={"i": "int32"})
+
+            def __numba_cuda_link__(self, i):
+                yield self.table
+                yield autolink.CUDASource(
+                    "DECLARATION\\n"
+                    f'extern "C" __device__ float window_{self.table.shape[0]}(int i) {{ return window_table[i]; }}'
+                )
+
+"""
+_BUILD_WINDOW = """
+        window = Window(256)
+
+
+        def kernel(data):
+            data[0] = window(1)
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+"""
+
+
 def _returning(section: str, title: str, when: str, returned: str, remedy: str, **more: Any) -> Case:
     """Return the case of an object whose hook returns *returned*."""
     shown = more.pop("shown", f"return {returned}")
     return Case(section, title, when, FRAME.replace("...", returned), remedy, shown=shown, **more)
 
 
+def _call(extern: str, call: str = "scale(data[0])", imports: str = "") -> str:
+    """Return the code of an object whose function is ``Extern(extern)``, and a kernel that calls it."""
+    code = FRAME.replace('"scale", returns=x', extern).replace("data[0] = scale(data[1])", call)
+    without_hook = code.replace("    def __numba_cuda_link__(self, x):\n        return ...\n\n", "")
+    return f"from numba.cuda import types\n{imports}{without_hook}"
+
+
 _ASKING = "When the object is asked"
+_TYPING = "When the types of a call do not fit"
 _COMPILING = "When CUDA C++ is compiled"
 _SYMBOLS = "When symbols do not match"
 _FITTING = "When code does not fit the kernel"
@@ -242,6 +281,96 @@ CASES = (
         teardown=_stop_verifying,
     ),
     Case(
+        _TYPING,
+        "An inexact number",
+        "`autolink.exact` refuses numbers that the type may not have. Other arguments are converted as in Python, which"
+        " cuts off what does not fit.",
+        _call('"scale", args={"x": autolink.exact("int8")}'),
+        "Convert the number in the kernel, or let C++ take a type that has all numbers of the argument.",
+    ),
+    Case(
+        _TYPING,
+        "A number for a pointer",
+        "C++ could write through the pointer, and what it writes would be lost.",
+        _call('"scale", args={"x": types.CPointer(types.float32)}'),
+        "Pass an array of one element, or the address of a copy with `autolink.by_reference`.",
+    ),
+    Case(
+        _TYPING,
+        "An array by reference",
+        "`autolink.by_reference` passes the address of a copy of a number. An array has an address of its own.",
+        _call('"scale", args={"x": autolink.by_reference("float32")}', "scale(data)"),
+        "Pass the array without it: C++ takes a pointer to its elements.",
+    ),
+    Case(
+        _TYPING,
+        "An array of another dtype for a pointer",
+        "C++ would read the bytes of the elements as other numbers.",
+        _call('"scale", args={"x": types.CPointer(types.float64)}', "scale(data)"),
+        "Let C++ take a pointer to the elements, or pass `types.voidptr`.",
+    ),
+    Case(
+        _TYPING,
+        "An array by value",
+        "C passes numbers and structs by value, and arrays as pointers.",
+        _call('"scale", args={"x": autolink.by_value}', "scale(data)"),
+        "Pass the array without `by_value`.",
+    ),
+    Case(
+        _TYPING,
+        "A struct with a string by value",
+        "Numba keeps the strings of records as other characters than C.",
+        """
+        import numpy as np
+        from numba.np.numpy_support import from_dtype
+
+        record = from_dtype(np.dtype([("x", "f4"), ("unit", "S4")]))
+        autolink.Extern("scale", returns=record)
+        """,
+        "Leave the field out, or make it an array of `uint8`.",
+    ),
+    Case(
+        _TYPING,
+        "A strided array as a span",
+        "A `cuda::std::span` has one stride: that of its elements.",
+        _call('"scale", args={"x": autolink.span}', "scale(data[::2])"),
+        "Pass an `mdspan`, which has strides, or an array whose type is contiguous: `float32[::1]`.",
+    ),
+    Case(
+        _TYPING,
+        "Records as an mdspan",
+        "A view has the type of its elements, and the struct of a record is declared in C++ alone.",
+        _call(
+            '"scale", args={"x": autolink.mdspan}',
+            "scale(cuda.local.array(4, point))",
+            'import numpy as np\n\npoint = np.dtype([("x", "f4"), ("y", "f4")], align=True)\n',
+        ),
+        "Pass the array as a pointer, and its length.",
+    ),
+    Case(
+        _TYPING,
+        "A part of a symbol without known content",
+        "`autolink.symbol` names a function by the content of its parts, and the content of some objects is not known.",
+        """
+        import os
+
+        autolink.symbol("scale", open(os.devnull))
+        """,
+        "Pass the numbers, types and functions that distinguish it.",
+    ),
+    Case(
+        _TYPING,
+        "A variable that is set to another type",
+        "`Variable.set` does not convert arrays, which would lose digits unnoticed.",
+        """
+        import numpy as np
+
+        factors = autolink.Variable("factors", np.float32, 16, space="constant")
+        factors.set(np.linspace(0, 1, 16))
+        """,
+        "Convert the array to the dtype of the variable.",
+    ),
+    Case(
         _COMPILING,
         "CUDA C++ that does not compile",
         "NVRTC finds an error. Its messages give the line in the source and show it. The source is saved in the file"
@@ -328,6 +457,77 @@ CASES = (
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
         """,
         'Put what distinguishes them into the name: `f"scale_{self.factor}_{x}"`.',
+    ),
+    Case(
+        _SYMBOLS,
+        "A function that a header defines twice",
+        "Two sources include a header whose function is not `inline`. Each source is a translation unit with a"
+        " definition of its own.",
+        """
+        from pathlib import Path
+
+        Path("shapes.cuh").write_text("namespace shapes { __device__ float area(float x) { return x * x; } }")
+
+
+        class Shape(autolink.DeviceCallable):
+            def __init__(self, name):
+                self.name = name
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(self.name, returns="float32")
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(
+                    '#include "shapes.cuh"\\n'
+                    f'extern "C" __device__ float {self.name}(float x) {{ return shapes::area(x); }}',
+                    include_paths=["."],
+                )
+
+
+        square, tile = Shape("square"), Shape("tile")
+
+
+        def kernel(data):
+            data[0] = square(data[1]) + tile(data[2])
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        "Make the function `inline` in the header. If the header is not yours, give both sources the same"
+        ' `unit="shapes"`: they are compiled as one translation unit. Their include paths, macros and options must be'
+        " equal, so list the folders of both libraries in both.",
+    ),
+    Case(
+        _SYMBOLS,
+        "Two variables of one name",
+        "A kernel calls objects with different variables of the same name.",
+        _WINDOW.replace("DECLARATION", "extern __constant__ float window_table[];")
+        + """
+        hann, hamming = Window(256), Window(512)
+
+
+        def kernel(data):
+            data[0] = hann(1) + hamming(1)
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        'Put what distinguishes them into the name: `f"window_table_{n}"`, or `autolink.symbol("window_table", n)`.',
+    ),
+    Case(
+        _SYMBOLS,
+        "A variable that C++ declares as a pointer",
+        "An array is declared as an array. The linker does not compare types, and the code would take the first bytes"
+        " of the table for an address.",
+        _WINDOW.replace("DECLARATION", "extern __constant__ float* window_table;") + _BUILD_WINDOW,
+        "Declare it as the variable is. `variable.declaration` is the text.",
+    ),
+    Case(
+        _SYMBOLS,
+        "A variable that C++ declares in another memory",
+        "The linker does not compare the memory of variables, and may crash.",
+        _WINDOW.replace("DECLARATION", "extern __device__ float window_table[256];") + _BUILD_WINDOW,
+        "Declare it with the space of the variable.",
     ),
     Case(
         _SYMBOLS,

@@ -2,7 +2,7 @@
 """The parts of numba-cuda-autolink that need no Numba: above all, loading and launching finished kernels.
 
 - `load`: the kernels of a file that `numba.cuda.autolink.save` wrote.
-- `KernelLibrary`, `Kernel`: what `load` returns, and the kernels in it.
+- `KernelLibrary`, `Kernel`, `Variable`: what `load` returns, and the kernels in it and their variables.
 - `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
 
 ====================  ==============================================================================================
@@ -10,6 +10,8 @@
 ``command_entry``     the script ``numba-cuda-autolink``
 ``library``           the kernels of a file, loaded when they are first launched
 ``kernel_file``       the files of finished kernels: writing and reading
+``variables``         variables of device code that the host sets, in the modules that are loaded
+``variable_types``    what such variables are, as plain data
 ``parameters``        what a kernel's parameters accept, and how they are passed
 ``architecture``      which code runs on which GPU
 ``launching``         kernels that are ready to be launched, and their launches
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
     from .launching import Kernel
     from .library import KernelLibrary
+    from .variables import Variable
 
     __version__: str
 
@@ -49,9 +52,19 @@ _NAMES = {
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
     "launching": ("Kernel",),
     "library": ("KernelLibrary",),
+    "variables": ("Variable",),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = ["ArgumentError", "FinishedKernelError", "Kernel", "KernelFileError", "KernelLibrary", "LaunchError", "load"]
+__all__ = [
+    "ArgumentError",
+    "FinishedKernelError",
+    "Kernel",
+    "KernelFileError",
+    "KernelLibrary",
+    "LaunchError",
+    "Variable",
+    "load",
+]
 
 
 def load(path: str | bytes | os.PathLike[Any]) -> KernelLibrary:

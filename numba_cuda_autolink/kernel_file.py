@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from .architecture import CodeFor
 from .errors import KernelFileError
 from .parameters import Parameter, field, from_json, placed, to_json
+from .variable_types import VariableType, variable_from_json, variable_to_json
 
 SUFFIX = ".kernels"
 _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
@@ -49,8 +50,9 @@ class Block(NamedTuple):
 class Image(NamedTuple):
     """The code of one kernel and signature for one architecture.
 
-    ``code`` and ``report`` are bytes before they are written, and blocks of the file after. ``layout`` is offset and
-    size of each parameter, as the code has them. Sizes are in bytes; ``None`` is what the code does not tell.
+    ``code``, ``report`` and the values of ``variables`` (``None`` for zeros) are bytes before they are written, and
+    blocks of the file after. ``layout`` is offset and size of each parameter, as the code has them. Sizes are in bytes;
+    ``None`` is what the code does not tell.
     """
 
     runs_on: CodeFor
@@ -65,6 +67,7 @@ class Image(NamedTuple):
     setup: tuple[str, ...] = ()
     teardown: tuple[str, ...] = ()
     report: Any = b""
+    variables: tuple[tuple[VariableType, Any], ...] = ()
 
 
 class Signature(NamedTuple):
@@ -147,6 +150,10 @@ def _signature_to_json(signature: Signature, block: Any) -> dict[str, Any]:
             "layout": list(map(list, image.layout)),
         }
         data |= {"runs_on": list(image.runs_on), "setup": list(image.setup), "teardown": list(image.teardown)}
+        data["variables"] = [
+            {**variable_to_json(variable), "value": None if value is None else block(value)}
+            for variable, value in image.variables
+        ]
         images.append(data)
     parameters = list(map(to_json, signature.parameters))
     return {"text": signature.text, "parameters": parameters, "images": images}
@@ -313,7 +320,15 @@ class KernelFile:
             cooperative=field(data, "cooperative", bool),
             **callbacks,
             report=self._block(data.get("report")),
+            variables=tuple(map(self._variable, field(data, "variables", list))),
         )
+
+    def _variable(self, data: Any) -> tuple[VariableType, Block | None]:
+        described = variable_from_json(data)
+        value = None if data.get("value") is None else self._block(data["value"])
+        if value is not None and value.size != described.nbytes:
+            raise KernelFileError(f"the value of {described.name!r} has {value.size} bytes, not {described.nbytes}")
+        return described, value
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -38,6 +38,11 @@ class Overload:
                     self._ready[context] = found
         return found
 
+    @property
+    def owners(self) -> list[Any]:
+        """What keeps its code loaded, in each context that it was launched in."""
+        return [ready.owner for ready in tuple(self._ready.values())]
+
     def close(self) -> None:
         """Refuse launches of code that was loaded so far."""
         for ready in self._ready.values():
@@ -178,6 +183,11 @@ class Kernel:
     def signatures(self) -> tuple[str, ...]:
         """Its signatures, as Numba's types."""
         return tuple(overload.code.text for overload in self._overloads)
+
+    @property
+    def owners(self) -> list[Any]:
+        """What keeps its code loaded, as far as it is."""
+        return [owner for overload in self._overloads_or_none or () for owner in overload.owners]
 
     def close(self) -> None:
         """Refuse launches of code that was loaded so far, because it is unloaded."""

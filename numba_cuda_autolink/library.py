@@ -7,17 +7,21 @@ import difflib
 import importlib
 import operator
 import os
+import threading
+import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .architecture import best
 from .driver import Device, bindings, called
 from .errors import KernelFileError, LaunchError, called_at
-from .kernel_file import Image, KernelFile, Signature
+from .kernel_file import Block, Image, KernelFile, Signature
 from .launching import Kernel
 from .loaded_code import Loaded, set_attribute
 from .parameters import placed
+from .variable_types import VariableType
+from .variables import Variable
 
 
 class KernelLibrary:
@@ -33,6 +37,8 @@ class KernelLibrary:
         self._file = KernelFile(path)
         self._kernels: dict[str, Kernel] = {}
         self._unload: list[weakref.finalize] = []
+        self._lock = threading.Lock()
+        self._variables: dict[str, Variable] = {}
 
     def __getitem__(self, name: str) -> Kernel:
         """Return the kernel *name*. Raise `KeyError` if there is none."""
@@ -79,6 +85,17 @@ class KernelLibrary:
         """The versions of the packages and libraries that built its kernels."""
         return dict(self._file.made_by)
 
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The variables of its kernels that the host sets, by name: ``library.variables["table"].set(array)``. Kernels
+        with a variable of one name have each a copy of it, and `Variable.set` sets them all."""
+        for name in self:
+            for signature in self._file.signatures(name):
+                for image in signature.images:
+                    for variable, value in image.variables:
+                        self._variable(variable, value)
+        return types.MappingProxyType(self._variables)
+
     def describe(self, name: str) -> list[dict[str, Any]]:
         """Return what is known of the code of a kernel: a dictionary for each signature and architecture.
 
@@ -93,6 +110,7 @@ class KernelLibrary:
         ``carveout``        the share of shared memory that it prefers, in percent
         ``setup``           the callbacks that run when the code was loaded, as ``module:function``
         ``teardown``        those that run before it is unloaded
+        ``variables``       the types of the variables that the host sets, by name
         ``report``          the report of its build, in the form of ``Report.to_json``
         ==================  =====================================================================================
 
@@ -110,6 +128,7 @@ class KernelLibrary:
         for signature in self._file.signatures(name):
             for image in signature.images:
                 facts = {"signature": signature.text, **image._asdict(), "runs_on": str(image.runs_on)}
+                facts["variables"] = {variable.name: str(variable) for variable, _ in image.variables}
                 facts["report"] = self._file.json_of(image.report) if image.report.size else None
                 described.append({key: value for key, value in facts.items() if key not in ("code", "layout")})
         return described
@@ -118,6 +137,8 @@ class KernelLibrary:
         """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""
         for kernel in self._kernels.values():
             kernel.close()
+        for variable in tuple(self._variables.values()):
+            variable.unload_all()
         for finalizer in self._unload:
             finalizer()
         self._file.close()
@@ -130,18 +151,30 @@ class KernelLibrary:
             raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
 
     def _codes(self, name: str) -> list[_SavedCode]:
-        return [_SavedCode(self._file, self._unload, name, signature) for signature in self._file.signatures(name)]
+        return [_SavedCode(self, name, signature) for signature in self._file.signatures(name)]
+
+    def _variable(self, described: VariableType, value: Block | None) -> Variable:
+        """Return the variable that is *described* so. Its first *value* is read when it is first asked for."""
+        with self._lock:
+            found = self._variables.get(described.name)
+            if found is None:
+                found = Variable(described, None if value is None else self._file.read(value))
+                self._variables[described.name] = found
+        if found.type != described:
+            raise self._file.damaged(f"it has two variables {described.name!r}")
+        return found
 
 
 class _SavedCode:
     """The code of a kernel and signature in a file."""
 
-    def __init__(self, file: KernelFile, unload: list[weakref.finalize], kernel: str, signature: Signature):
+    def __init__(self, library: KernelLibrary, kernel: str, signature: Signature):
         self.text, self.parameters = signature.text, signature.parameters
-        self._file, self._unload, self._kernel, self._images = file, unload, kernel, signature.images
+        self._library, self._file, self._kernel, self._images = library, library._file, kernel, signature.images
 
     def load(self, device: Device) -> Loaded:
-        """Load the code that fits *device* best into the current context, and run the setup callbacks."""
+        """Load the code that fits *device* best into the current context, run the setup callbacks, and set the
+        variables."""
         number = best([image.runs_on for image in self._images], device.compute_capability)
         if number is None:
             has = ", ".join(str(image.runs_on) for image in self._images)
@@ -154,12 +187,14 @@ class _SavedCode:
         image = self._images[number]
         module = _Module(self._file.read(image.code), image)
         finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
-        self._unload.append(finalizer)
+        self._library._unload.append(finalizer)
         for name in image.setup:
             imported(name, self._kernel)(module.object_code)
         api = bindings()
         kernel = called(api.cuLibraryGetKernel, module.handle, image.entry.encode())
         function = called(api.cuKernelGetFunction, kernel)
+        for described, value in image.variables:
+            self._library._variable(described, value).load(module)
         own = placed(self.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
         if image.carveout is not None:

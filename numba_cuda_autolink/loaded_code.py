@@ -56,6 +56,11 @@ class ReadyCode:
         self.idle: list[Any] = []  # runs that no thread uses
         self._is_closed = False
 
+    @property
+    def owner(self) -> Any:
+        """What keeps it loaded."""
+        return self._loaded.owner
+
     def new_run(self) -> Any:
         """Return a run that no other thread has."""
         if self._is_closed:

@@ -157,7 +157,7 @@ def to_json(parameter: Parameter) -> dict[str, Any]:
     """Return *parameter* as plain data."""
     data: dict[str, Any] = {"kind": parameter.kind, "name": parameter.name}
     if parameter.dtype is not None:
-        data["dtype"] = _type_to_json(parameter.dtype)
+        data["dtype"] = element_to_json(parameter.dtype)
     if parameter.kind == "array":
         data |= {"ndim": parameter.ndim, "layout": parameter.layout, "readonly": parameter.readonly}
     if parameter.kind == "tuple":
@@ -176,7 +176,7 @@ def from_json(data: Any, depth: int = 0) -> Parameter:
         return parameter._replace(items=items)
     if kind in ("pointer", "none"):
         return parameter
-    dtype = _type_from_json(data.get("dtype"), depth)
+    dtype = element_from_json(data.get("dtype"), depth)
     parameter = parameter._replace(dtype=dtype)
     if kind == "array":
         ndim, layout = field(data, "ndim", int), field(data, "layout", str)
@@ -203,14 +203,14 @@ def field(data: Any, name: str, kind: Any) -> Any:
     return value
 
 
-def _type_to_json(dtype: ElementType) -> Any:
+def element_to_json(dtype: ElementType) -> Any:
     if isinstance(dtype, str):
         return dtype
-    fields = [[name, offset, _type_to_json(kind), list(shape)] for name, offset, kind, shape in dtype.fields]
+    fields = [[name, offset, element_to_json(kind), list(shape)] for name, offset, kind, shape in dtype.fields]
     return {"itemsize": dtype.itemsize, "fields": fields}
 
 
-def _type_from_json(data: Any, depth: int) -> ElementType:
+def element_from_json(data: Any, depth: int = 0) -> ElementType:
     if isinstance(data, str):
         if len(data) < 3 or not data[2:].partition("[")[0].isdecimal() or len(data) > 40:
             raise KernelFileError(f"there is no element type {data!r:.60}")
@@ -224,7 +224,7 @@ def _type_from_json(data: Any, depth: int) -> ElementType:
         name, offset, kind, shape = entry
         if not isinstance(name, str) or not all(isinstance(number, int) for number in (offset, *shape)):
             raise KernelFileError(f"a field of a record is {entry!r:.60}")
-        fields.append((name, offset, _type_from_json(kind, depth + 1), tuple(shape)))
+        fields.append((name, offset, element_from_json(kind, depth + 1), tuple(shape)))
     itemsize = field(data, "itemsize", int)
     if not 0 <= itemsize < 1 << 31:
         raise KernelFileError(f"a record has {itemsize!r:.30} bytes")

@@ -5,6 +5,7 @@
 ``timing``             times of several launches that take turns, and lines of the table
 ``ffts``               examples/fft.py and cuFFTDx against cuFFT, and nvmath-python's own kernel
 ``block_sums``         examples/cub against CUB in CUDA C++
+``operators``            reductions and sorts with operators in Python against operators in C++
 ``gemms``              examples/nvmath_gemm.py against nvmath-python's own method
 ``random_numbers``     examples/curand against cuRAND's host library
 ``nuffts``             examples/nufft.py against the direct sum, and cufinufft

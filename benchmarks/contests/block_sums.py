@@ -50,12 +50,17 @@ def native_block_sums(threads=256, items_per_thread=16, arch="sm_90"):
 
     ``.get_kernel("block_sums")`` of the code takes two device pointers.
     """
+    return compiled_native("block_sum.cu", threads, items_per_thread, arch)
+
+
+def compiled_native(file, threads, items_per_thread, arch):
+    """Return the code of a *file* of CUDA C++ with CUB, and its compiler's name: nvcc, or NVRTC if there is none."""
     defines = {"THREADS": str(threads), "ITEMS": str(items_per_thread)}
     if shutil.which("nvcc") is not None:
         with tempfile.TemporaryDirectory() as folder:
             flags = [f"-arch={arch}", "-std=c++17", *(f"-D{name}={value}" for name, value in defines.items())]
-            output = Path(folder, "block_sum.cubin")
-            command = ["nvcc", "-cubin", *flags, "-o", str(output), str(NATIVE / "block_sum.cu")]
+            output = Path(folder, "native.cubin")
+            command = ["nvcc", "-cubin", *flags, "-o", str(output), str(NATIVE / file)]
             if subprocess.run(command, capture_output=True).returncode == 0:
                 return ObjectCode.from_cubin(output.read_bytes()), "nvcc"
     options = ProgramOptions(
@@ -63,7 +68,7 @@ def native_block_sums(threads=256, items_per_thread=16, arch="sm_90"):
         include_path=[find_nvidia_header_directory(name) for name in ("cccl", "cudart")],
         define_macro=list(defines.items()),
     )
-    return Program((NATIVE / "block_sum.cu").read_text(), "c++", options=options).compile("cubin"), "NVRTC"
+    return Program((NATIVE / file).read_text(), "c++", options=options).compile("cubin"), "NVRTC"
 
 
 def run():

@@ -15,17 +15,24 @@
 
 Types come from the call: integers, float16, float32 and float64 for all primitives, and complex64 and complex128 for
 those that need no order. The primitives manage shared memory: calls need no barriers between them, and a kernel uses as
-much as the largest of its block primitives needs, plus the largest of its warp primitives.
+much as the largest of its block primitives needs, plus the largest of its warp primitives. Operators and comparisons
+may be device functions in Python, also with state:
+
+    @cuda.jit(device=True)
+    def larger_weight(i, j, weights):
+        return i if weights[i] >= weights[j] else j
+
+    best = BlockReduce(128).reduce(index, larger_weight, state=weights)
 
 =====================  =======================================================================
 ``reduction``          `BlockReduce`, `WarpReduce`
 ``scan``               `BlockScan`, `WarpScan`
-``sort``               `BlockRadixSort`, `WarpMergeSort`
+``sort``               `BlockRadixSort`, `BlockMergeSort`, `WarpMergeSort`
 ``exchange``           `BlockExchange`, `WarpExchange`
 ``memory``             `BlockLoad`, `BlockStore`
 ``primitive``          the base class of all primitives: the C function for a call
 ``arguments``          checks of the types of a call's arguments
-``operators``          operators of reductions and scans
+``operators``          operators of reductions and scans, comparisons of sorts
 ``meeting``            exchange of values between threads in the simulator
 ``combining``          reductions and scans in NumPy, for the simulator
 ``cxx``                C++ headers: shared memory, operators, items in registers
@@ -36,11 +43,12 @@ from .exchange import BlockExchange, WarpExchange
 from .memory import BlockLoad, BlockStore
 from .reduction import BlockReduce, WarpReduce
 from .scan import BlockScan, WarpScan
-from .sort import BlockRadixSort, WarpMergeSort
+from .sort import BlockMergeSort, BlockRadixSort, WarpMergeSort
 
 __all__ = [
     "BlockExchange",
     "BlockLoad",
+    "BlockMergeSort",
     "BlockRadixSort",
     "BlockReduce",
     "BlockScan",

@@ -10,7 +10,8 @@ INTEGERS = (
     *(types.uint8, types.uint16, types.uint32, types.uint64),
 )
 REALS = (*INTEGERS, types.float16, types.float32, types.float64)
-NUMBERS = (*REALS, types.complex64, types.complex128)
+COMPLEX = (types.complex64, types.complex128)
+NUMBERS = (*REALS, *COMPLEX)
 
 
 def given(argument):

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Operators of reductions and scans: Python's operators as CUB's functors, device functions as linked code."""
+"""Operators of reductions and scans: Python's operators as CUB's functors, device functions as functors of theirs."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import operator
-import re
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda
 from numba.cuda import autolink, types
 
-from .arguments import INTEGERS, NUMBERS, REALS
+from .arguments import COMPLEX, INTEGERS, NUMBERS, REALS, given
 
 # The name in C++, the ufunc, and the supported types.
 _KNOWN = {
@@ -25,21 +21,19 @@ _KNOWN = {
     operator.or_: ("bit_or", np.bitwise_or, INTEGERS),
     operator.xor: ("bit_xor", np.bitwise_xor, INTEGERS),
 }
-_BY_VALUE = (*INTEGERS, types.float32, types.float64)
-# The names of called functions contain a count of what Numba compiled before.
-_FUNCTION_NUMBER = re.compile(r"B\d+v\d+(?=B)")
-# Code by symbol and target, so that a symbol always has the same code.
-_code: dict = {}
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator in C++: ``functor`` is an expression, ``name`` a part of symbols, ``code`` what to link with it."""
+    """An operator in C++: ``functor`` is an expression, ``name`` a part of symbols, ``code`` what to link with it.
+    Where it has state, ``args`` and ``parameters`` are what a function takes for it."""
 
     name: str
     functor: str
     declaration: str = ""
     code: tuple = ()
+    args: tuple = ()
+    parameters: tuple = ()
 
 
 def known(function, dtype):
@@ -50,55 +44,46 @@ def known(function, dtype):
     return Operator(name, f"autolink_cub::{name}<{autolink.cxx_type(dtype)}>{{}}")
 
 
-def operator_of(argument, dtype):
+def operator_of(argument, dtype, state=None):
     """Return the operator for a call's argument of type *argument*, for values of *dtype*."""
     if isinstance(argument, types.Dispatcher):
-        return _compiled(argument.dispatcher.py_func, dtype, autolink.current_target())
+        return _compiled("op", argument, dtype, dtype, state)
     function = getattr(argument, "typing_key", None)
     if function not in _KNOWN:
         names = "min, max, operator.add, mul, and_, or_, xor"
         raise TypeError(
             f"op: got {argument}, expected one of {names}, or a function decorated with cuda.jit(device=True)"
         )
+    if given(state):
+        raise TypeError(f"state: got {state}, expected None: {function.__name__} has none")
     return known(function, dtype)
 
 
-@functools.cache
-def _compiled(function, dtype, target):
-    """Compile a device function. Its symbol contains a digest of its code, so that equal functions are linked once."""
-    if dtype not in _BY_VALUE:
-        raise TypeError(f"op: got a device function for {dtype}, expected integers, float32 or float64")
-    compile_as = functools.partial(
-        cuda.compile,
-        function,
-        (dtype, dtype),
-        cc=target.compute_capability,
-        abi="c",
-        fastmath=target.fastmath,
-    )
-    text, returns = compile_as(abi_info={"abi_name": "cub_operator"})
-    if returns not in _BY_VALUE:
-        raise TypeError(f"op: got {function.__name__}, which returns {returns}, expected {dtype}")
-    digest = hashlib.sha256(_FUNCTION_NUMBER.sub("", text).encode()).hexdigest()[:16]
-    name = f"cub_operator_{dtype}_{digest}"
-    T, R = autolink.cxx_type(dtype), autolink.cxx_type(returns)
-    declaration = f"""
-#ifndef HAVE_{name}
-#define HAVE_{name}
-extern "C" __device__ {R} {name}({T}, {T});
-struct {name}_functor {{
-    __device__ {T} operator()({T} a, {T} b) const {{ return {name}(a, b); }}
-}};
-#endif"""
-    if (name, target) not in _code:
-        code, _ = compile_as(abi_info={"abi_name": name}, output="ltoir" if target.lto else "ptx")
-        kind = cuda.LTOIR if target.lto else cuda.PTXSource
-        _code[name, target] = kind(_bytes(code), name=name)
-    return Operator(digest, f"{name}_functor{{}}", declaration, (_code[name, target],))
+def comparison_of(argument, dtype, state=None):
+    """Return the comparison for a call's argument of type *argument*: whether the first of two values of *dtype* comes
+    before the second."""
+    if not isinstance(argument, types.Dispatcher):
+        raise TypeError(f"before: got {argument}, expected a function decorated with cuda.jit(device=True)")
+    return _compiled("before", argument, dtype, types.boolean, state)
 
 
-def _bytes(code):
-    return code.encode() if isinstance(code, str) else bytes(code)
+def _compiled(name, argument, dtype, returns, state):
+    """Return a device function as an operator that returns *returns*."""
+    state = state if given(state) else ()
+    function = autolink.device_function(argument, dtype, dtype, state=state)
+    if function.returns not in (*NUMBERS, types.boolean) or (function.returns in COMPLEX) != (returns in COMPLEX):
+        called = argument.dispatcher.py_func.__name__
+        raise TypeError(f"{name}: got {called}, which returns {function.returns}, expected {returns}")
+    functor = f"autolink_cub::returning<{autolink.cxx_type(returns)}, {function.functor}>"
+    if state == ():
+        return Operator(function.symbol, f"{functor}()", function.declaration, (function,))
+    passed = (("state", autolink.state),), ("const void* state",)
+    return Operator(function.symbol, f"{functor}(state)", function.declaration, (function,), *passed)
+
+
+def with_state(op, state):
+    """Return *op* as a function of two values, in the simulator."""
+    return op if state is None else lambda a, b: op(a, b, state)
 
 
 def in_numpy(op):

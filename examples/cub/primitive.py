@@ -91,7 +91,7 @@ class Primitive(autolink.DeviceCallable):
         """Return a C function whose symbol consists of the class, its settings, *name* and *tags*.
 
         In *body*, ``Primitive`` is *cub_class* and ``thread`` is the ID of the thread. *storage* is the shared memory
-        that it uses: ``"block"``, the number of threads of a logical warp, or None.
+        that it uses: ``"block"``, the number of threads of a logical warp, or None. *op* is its operator, if any.
         """
         settings = [self.block_dim, *(value for _, value in self._settings())]
         words = [_camel_to_snake(type(self).__name__), name, *tags, *map(_word, settings)]
@@ -105,6 +105,8 @@ class Primitive(autolink.DeviceCallable):
         )
         x, y, z = self.block_dim
         return_type = autolink.cxx_type(returns)
+        if op:
+            parameters, args = [*parameters, *op.parameters], {**args, **dict(op.args)}
         source = f"""\
 #include <{self.header}>
 #include "cub_items.cuh"

@@ -11,7 +11,7 @@ from numba.cuda import autolink, types
 
 from . import arguments
 from .combining import reduced
-from .operators import known, operator_of
+from .operators import known, operator_of, with_state
 from .primitive import Primitive, flag, items_per_thread, kernel_method, one_of, threads_in_warp
 
 _ALGORITHMS = ("warp_reductions", "raking", "raking_commutative_only")
@@ -45,12 +45,12 @@ class _Reduction(Primitive):
         return self._simulated(x, max, valid)
 
     @kernel_method
-    def reduce(self, x, op, valid=None):
-        return self._reduction("reduce", x, valid, lambda dtype: operator_of(op, dtype))
+    def reduce(self, x, op, valid=None, state=None):
+        return self._reduction("reduce", x, valid, lambda dtype: operator_of(op, dtype, state))
 
     @reduce.python
-    def reduce(self, x, op, valid=None):
-        return self._simulated(x, op, valid)
+    def reduce(self, x, op, valid=None, state=None):
+        return self._simulated(x, with_state(op, state), valid)
 
     def _reduction(self, name, x, valid, operator_for):
         count = self.items_per_thread
@@ -100,8 +100,9 @@ class BlockReduce(_Reduction):
     call. Thread 0 gets the result. The result of the other threads is undefined, unless `broadcast` is set.
 
     - ``sum(x, valid=None)``, ``min(x, valid=None)``, ``max(x, valid=None)``
-    - ``reduce(x, op, valid=None)``: ``op`` is `min`, `max`, ``operator.add``, ``mul``, ``and_``, ``or_`` or ``xor``, or
-      a device function of two numbers. It must be associative.
+    - ``reduce(x, op, valid=None, state=None)``: ``op`` is `min`, `max`, ``operator.add``, ``mul``, ``and_``, ``or_`` or
+      ``xor``, or a device function of two numbers. It must be associative. A device function may have a third
+      parameter, for which ``state`` is passed: an array, a record, a tuple or a number.
 
     With ``valid``, only the values of the first ``valid`` threads are reduced, where ``valid`` is at least 1. Only
     calls with numbers accept it, not those with arrays.

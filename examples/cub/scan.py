@@ -11,7 +11,7 @@ from numba.cuda import autolink
 
 from . import arguments
 from .combining import reduced, scanned
-from .operators import known, operator_of
+from .operators import known, operator_of, with_state
 from .primitive import Primitive, items_per_thread, kernel_method, one_of, threads_in_warp
 
 _ALGORITHMS = ("raking", "raking_memoize", "warp_scans")
@@ -26,9 +26,9 @@ class BlockScan(Primitive):
 
     - ``inclusive_sum(x, out=None)``
     - ``exclusive_sum(x, out=None)``: the sum of the items before each item, 0 for the first.
-    - ``inclusive_scan(x, op, out=None)``: with another operator, which `BlockReduce.reduce` describes.
-    - ``exclusive_scan(x, op, initial, out=None)``: of ``initial`` and the items before each item. For arrays, the
-      returned value does not include ``initial``.
+    - ``inclusive_scan(x, op, out=None, state=None)``: with another operator, which `BlockReduce.reduce` describes.
+    - ``exclusive_scan(x, op, initial, out=None, state=None)``: of ``initial`` and the items before each item.
+      For arrays, the returned value does not include ``initial``.
 
     Parameters
     ----------
@@ -66,21 +66,21 @@ class BlockScan(Primitive):
         return self._simulated(x, out, operator.add, 0)
 
     @kernel_method
-    def inclusive_scan(self, x, op, out=None):
-        return self._scan("inclusive_scan", x, out, None, lambda dtype: operator_of(op, dtype))
+    def inclusive_scan(self, x, op, out=None, state=None):
+        return self._scan("inclusive_scan", x, out, None, lambda dtype: operator_of(op, dtype, state))
 
     @inclusive_scan.python
-    def inclusive_scan(self, x, op, out=None):
-        return self._simulated(x, out, op)
+    def inclusive_scan(self, x, op, out=None, state=None):
+        return self._simulated(x, out, with_state(op, state))
 
     @kernel_method
-    def exclusive_scan(self, x, op, initial, out=None):
+    def exclusive_scan(self, x, op, initial, out=None, state=None):
         arguments.number("initial", initial)
-        return self._scan("exclusive_scan", x, out, "initial", lambda dtype: operator_of(op, dtype))
+        return self._scan("exclusive_scan", x, out, "initial", lambda dtype: operator_of(op, dtype, state))
 
     @exclusive_scan.python
-    def exclusive_scan(self, x, op, initial, out=None):
-        return self._simulated(x, out, op, initial)
+    def exclusive_scan(self, x, op, initial, out=None, state=None):
+        return self._simulated(x, out, with_state(op, state), initial)
 
     def _scan(self, name, x, out, initial, operator_for):
         several = arguments.is_array(x) or self.items_per_thread > 1

@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numba.cuda import autolink, types
 
 from . import arguments
 from .arguments import REALS
+from .operators import Operator, comparison_of, with_state
 from .primitive import Primitive, items_per_thread, kernel_method, one_of, threads_in_warp
 
 
 class _Sort(Primitive):
-    """The implementation of both classes."""
+    """The implementation of all classes."""
 
     def _checked(self, keys, values):
         """Return the C++ types of a key and of a value, the parameters, the arguments and the dtypes."""
@@ -40,14 +43,16 @@ class _Sort(Primitive):
             sorted.copy_to(keys);
             moved.copy_to(values);"""
 
-    def _simulated(self, keys, values, descending, bits=None, striped=False):
+    def _simulated(self, keys, values, descending, bits=None, striped=False, before=None):
         given = [np.array(array) for array in (keys, values) if array is not None]
         for name, array in zip(("keys", "values"), given, strict=False):
             arguments.check_length(name, array, self.items_per_thread)
         rank, all_given = self.meet(given)
         flat = np.concatenate([own[0] for own in all_given])
         ordered = flat if bits is None else _bits(flat, *bits)
-        if descending:
+        if before is not None:
+            order = np.array(sorted(range(flat.size), key=functools.cmp_to_key(_comparing(flat, before))))
+        elif descending:
             # This order is stable, too: equal keys stay in order.
             order = (flat.size - 1 - np.argsort(ordered[::-1], kind="stable"))[::-1]
         else:
@@ -58,6 +63,11 @@ class _Sort(Primitive):
         for index, target in enumerate((keys, values)):
             if target is not None:
                 target[:] = np.concatenate([other[index] for other in all_given])[own]
+
+
+def _comparing(keys, before):
+    """Return a function that compares two places in *keys*, as `functools.cmp_to_key` needs it."""
+    return lambda i, j: bool(before(keys[j], keys[i])) - bool(before(keys[i], keys[j]))
 
 
 def _bits(keys, begin, end):
@@ -161,11 +171,86 @@ class BlockRadixSort(_Sort):
         )
 
 
-class WarpMergeSort(_Sort):
+class _MergeSort(_Sort):
+    """The methods of both sorts by comparison."""
+
+    @kernel_method
+    def sort(self, keys, values=None, before=None, state=None):
+        return self._sort("sort", keys, values, "less", before, state)
+
+    @sort.python
+    def sort(self, keys, values=None, before=None, state=None):
+        self._simulated(keys, values, False, before=with_state(before, state))
+
+    @kernel_method
+    def sort_descending(self, keys, values=None):
+        return self._sort("sort_descending", keys, values, "greater")
+
+    @sort_descending.python
+    def sort_descending(self, keys, values=None):
+        self._simulated(keys, values, True)
+
+    def _sort(self, name, keys, values, order, before=None, state=None):
+        K, V, parameters, args, dtypes = self._checked(keys, values)
+        op = Operator("", f"autolink_cub::{order}{{}}")
+        if arguments.given(before):
+            op = comparison_of(before, dtypes[0], state)
+        elif arguments.given(state):
+            raise TypeError(f"state: got {state} without before, expected both")
+        return self.function(
+            name,
+            self._cub_class(K, V),
+            parameters,
+            self._body(K, V, self._place(), "StableSort", f", {op.functor}"),
+            args=args,
+            storage=self._storage(),
+            op=op,
+            tags=(*dtypes, op.name),
+        )
+
+
+class BlockMergeSort(_MergeSort):
+    """``sort.sort(keys)`` and ``sort.sort(keys, values)`` sort the items of a block by comparisons.
+
+    Arrangement and order are those of `BlockRadixSort`. All threads of the block must make the call.
+
+    - ``sort(keys, values=None, before=None, state=None)``: ``before`` is a device function of two keys, which returns
+      whether the first comes before the second; the default is ``<``. It may have a third parameter, for which
+      ``state`` is passed, as for `BlockReduce.reduce`.
+    - ``sort_descending(keys, values=None)``
+
+    Parameters
+    ----------
+    block : int or tuple of int
+        The shape of the block, whose number of threads is a power of two.
+    items_per_thread : int, optional
+    """
+
+    header = "cub/block/block_merge_sort.cuh"
+
+    def __init__(self, block, items_per_thread=1):
+        super().__init__(block)
+        if self.threads & (self.threads - 1):
+            raise ValueError(f"block: got {self.threads} threads, expected a power of two")
+        self.items_per_thread = _count(items_per_thread)
+        self.tile = self.threads * self.items_per_thread
+
+    def _cub_class(self, K, V):
+        x, y, z = self.block_dim
+        return f"cub::BlockMergeSort<{K}, {x}, {self.items_per_thread}, {V}, {y}, {z}>"
+
+    def _place(self):
+        return "block_storage<Storage>()"
+
+    def _storage(self):
+        return "block"
+
+
+class WarpMergeSort(_MergeSort):
     """``sort.sort(keys)`` and ``sort.sort(keys, values)`` sort the items of a logical warp.
 
-    Arrangement and order are those of `BlockRadixSort`; the methods are ``sort(keys, values=None)`` and
-    ``sort_descending(keys, values=None)``. All threads of the logical warp must make the call; other threads need not.
+    Arrangement and order are those of `BlockRadixSort`, the methods those of `BlockMergeSort`. All threads of the
+    logical warp must make the call; other threads need not.
 
     Parameters
     ----------
@@ -183,34 +268,14 @@ class WarpMergeSort(_Sort):
         self.items_per_thread = _count(items_per_thread)
         self.tile = self.threads_in_warp * self.items_per_thread
 
-    @kernel_method
-    def sort(self, keys, values=None):
-        return self._sort("sort", keys, values, "less")
+    def _cub_class(self, K, V):
+        return f"cub::WarpMergeSort<{K}, {self.items_per_thread}, {self.threads_in_warp}, {V}>"
 
-    @sort.python
-    def sort(self, keys, values=None):
-        self._simulated(keys, values, False)
+    def _place(self):
+        return f"warp_storage<Storage, {self.threads_in_warp}>(thread)"
 
-    @kernel_method
-    def sort_descending(self, keys, values=None):
-        return self._sort("sort_descending", keys, values, "greater")
-
-    @sort_descending.python
-    def sort_descending(self, keys, values=None):
-        self._simulated(keys, values, True)
-
-    def _sort(self, name, keys, values, order):
-        K, V, parameters, args, dtypes = self._checked(keys, values)
-        place = f"warp_storage<Storage, {self.threads_in_warp}>(thread)"
-        return self.function(
-            name,
-            f"cub::WarpMergeSort<{K}, {self.items_per_thread}, {self.threads_in_warp}, {V}>",
-            parameters,
-            self._body(K, V, place, "StableSort", f", {order}{{}}"),
-            args=args,
-            storage=self.threads_in_warp,
-            tags=dtypes,
-        )
+    def _storage(self):
+        return self.threads_in_warp
 
 
 # The functions have the names of parameters.

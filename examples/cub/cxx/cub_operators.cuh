@@ -62,6 +62,20 @@ struct maximum {
 };
 #endif
 
+// A Python function, whose result is converted to the type of the values.
+template <class T, class Functor>
+struct returning : Functor {
+    using Functor::Functor;
+    __device__ static T converted(T x) { return x; }
+    template <class R>
+    __device__ static T converted(R x) {
+        if constexpr (sizeof(T) == sizeof(float2) && sizeof(R) == sizeof(double2)) return {float(x.x), float(x.y)};
+        else return T(x);
+    }
+    template <class U>
+    __device__ T operator()(U a, U b) const { return converted(Functor::operator()(a, b)); }
+};
+
 struct less {
     template <class T>
     __device__ bool operator()(T a, T b) const { return a < b; }

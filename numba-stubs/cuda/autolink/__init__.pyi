@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, overload, runtime_checkable
 
 from numba.cuda import CUSource, _LinkableCode
+from numpy import dtype, ndarray
 
 from numba_cuda_autolink import Kernel
 
@@ -28,6 +29,7 @@ __all__ = [
     "CompileError",
     "ComputeCapability",
     "DeviceCallable",
+    "DeviceFunction",
     "Extern",
     "HookError",
     "LinkError",
@@ -44,6 +46,7 @@ __all__ = [
     "SupportsLinkKey",
     "Target",
     "TrialError",
+    "Variable",
     "activate",
     "bind",
     "build",
@@ -53,12 +56,14 @@ __all__ = [
     "current_target",
     "cxx_type",
     "deactivate",
+    "device_function",
     "device_method",
     "exact",
     "mdspan",
     "report",
     "save",
     "span",
+    "state",
     "symbol",
     "testing",
     "write_header",
@@ -73,7 +78,7 @@ class _ObjectCode(Protocol):
     @property
     def code_type(self) -> str: ...
 
-LinkItem: TypeAlias = _LinkableCode | _ObjectCode | str | PathLike[str]
+LinkItem: TypeAlias = _LinkableCode | _ObjectCode | DeviceFunction | str | PathLike[str]
 _LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 
 @runtime_checkable
@@ -86,7 +91,7 @@ class SupportsLinkKey(Protocol):
 
 @runtime_checkable
 class SupportsCall(Protocol):
-    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern: ...
+    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> _Meaning: ...
 
 # Objects
 
@@ -120,11 +125,30 @@ class _ByValue: ...
 
 by_value: _ByValue
 
+class _State: ...
+
+state: _State
+
 def exact(numba_type: Any) -> _Exact: ...
 def by_reference(numba_type: Any) -> _ByReference: ...
 
+# What a call stands for: a C function, or a function in Python.
+_Meaning: TypeAlias = Extern | Callable[..., Any]
+
+class DeviceFunction:
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def declaration(self) -> str: ...
+    @property
+    def functor(self) -> str: ...
+    @property
+    def returns(self) -> Any: ...
+
+def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction: ...
+
 class DeviceCallable:
-    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> Extern: ...
+    def __numba_cuda_call__(self, *args: Any, **kwargs: Any) -> _Meaning: ...
     # Declared so that the methods of subclasses are checked. A subclass need not have it.
     def __numba_cuda_link__(self, *args: Any, **kwargs: Any) -> _LinkItems: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -135,7 +159,7 @@ class _BoundDeviceMethod:
     @property
     def __name__(self) -> str: ...
     @property
-    def __numba_cuda_call__(self) -> Callable[..., Extern]: ...
+    def __numba_cuda_call__(self) -> Callable[..., _Meaning]: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class _DeviceMethod:
@@ -147,7 +171,7 @@ class _DeviceMethod:
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> _BoundDeviceMethod: ...
 
-def device_method(function: Callable[..., Extern]) -> _DeviceMethod: ...
+def device_method(function: Callable[..., _Meaning]) -> _DeviceMethod: ...
 def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
@@ -182,6 +206,21 @@ class CUDASource(CUSource):
         teardown_callback: Any = None,
         nrt: bool = False,
     ) -> CUDASource: ...
+
+class Variable(CUDASource):
+    def __init__(
+        self, name: str, dtype: Any, shape: int | tuple[int, ...] = (), *, space: str = "device", value: Any = None
+    ) -> None: ...
+    @property
+    def dtype(self) -> dtype[Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def space(self) -> str: ...
+    @property
+    def declaration(self) -> str: ...
+    def set(self, value: Any, *, device: int | None = None) -> None: ...
+    def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
 
 class Bitcode(_LinkableCode):
     def __init__(

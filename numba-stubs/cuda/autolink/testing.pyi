@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from . import LinkItem, Target, _ComputeCapabilityLike
+from . import LinkItem, Target, Variable, _ComputeCapabilityLike
 
 __all__ = [
     "Check",
@@ -30,6 +30,8 @@ class LinkInput:
     def name(self) -> str: ...
     @property
     def digest(self) -> str: ...
+    @property
+    def variable(self) -> Variable | None: ...
 
 class Trial:
     @property

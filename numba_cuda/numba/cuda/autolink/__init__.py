@@ -9,8 +9,10 @@ Public names:
 - `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`, `symbol`: a base class for objects that have no Numba typing.
 - `exact`, `by_reference`, `by_value`, `span`, `mdspan`: how arguments of such an object are passed, besides types.
+- `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
+- `Variable`: variables of device code that the host sets.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
 - `write_header`: a finished kernel for C and C++ programs.
@@ -29,6 +31,8 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
+``device_functions``   Python functions that C++ calls
+``device_variables``   variables of device code that the host sets
 ``prebuilt``           device code that a package ships: what fits the target
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
@@ -69,10 +73,12 @@ _NAMES = {
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
     "autolink.device_callable.array_views": ("mdspan", "span"),
-    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact"),
+    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact", "state"),
     "autolink.device_callable.extern": ("Extern",),
     "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
     "autolink.device_callable.symbol_names": ("symbol",),
+    "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
+    "autolink.device_variables": ("Variable",),
     "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
     "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),

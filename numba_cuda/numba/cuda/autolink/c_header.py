@@ -168,8 +168,8 @@ def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | I
     Raises
     ------
     FinishedKernelError
-        If the kernel needs what a C program cannot give it: numba-cuda's runtime, callbacks, exceptions, extensions. If
-        its name is not a name in C, or *kernels* are not one kernel with one signature, as cubins.
+        If the kernel needs what a C program cannot give it: numba-cuda's runtime, callbacks, variables, exceptions,
+        extensions. If its name is not a name in C, or *kernels* are not one kernel with one signature, as cubins.
     TypeError
         If *kernels* are not what `build` returned.
     OSError
@@ -195,6 +195,12 @@ def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
     for linked in kernels:
         if linked.output != "cubin" or (linked.launch_facts.name, linked.signature) != (name, first.signature):
             raise FinishedKernelError("a header is made of the cubins of one kernel with one signature")
+        if linked.launch_facts.variables:
+            names = ", ".join(repr(variable.memory.name) for variable in linked.launch_facts.variables)
+            raise FinishedKernelError(
+                f"kernel {name!r} cannot be in a header: Python sets its variables {names}\n"
+                "  what to do: pass the values as arguments"
+            )
         if linked.launch_facts.setup or linked.launch_facts.teardown:
             raise FinishedKernelError(
                 f"kernel {name!r} cannot be in a header: it has callbacks, which are Python functions\n"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.timeline import Timeline, recording
 
 if TYPE_CHECKING:
     from numba.cuda import types
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 @dataclass
 class Compilation:
     """An outermost compilation: its target; the objects with linkable code that typing has resolved so far, by their
-    Numba types and their ``id()``; and the C functions, with their types, that the call calls that is being lowered."""
+    Numba types and their ``id()``; the C functions, with their types, that the call calls that is being lowered; and
+    the timeline of the build that it begins."""
 
     target: Target
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+    timeline: Timeline = field(default_factory=Timeline)
 
     @contextlib.contextmanager
     def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:
@@ -45,6 +48,8 @@ class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
+    # The device functions that the hook that is being asked has had compiled for C++.
+    device_functions: list[Any] | None = None
     # Of the dispatchers that are isolated, by id(), the overloads that they had before.
     isolated: dict[int, tuple[Any, Any]]
 
@@ -67,14 +72,41 @@ def _inside(**state: Any) -> Iterator[None]:
         vars(_state).update(outer)
 
 
-def compiling(target: Target) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def compiling(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
-    return _inside(compilation=_state.compilation or Compilation(target))
+    in_progress = _state.compilation or Compilation(target)
+    with _inside(compilation=in_progress), recording(in_progress.timeline):
+        yield
 
 
 def asking(target: Target) -> contextlib.AbstractContextManager[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
     return _inside(compilation=None, hook_target=target)
+
+
+@contextlib.contextmanager
+def compiling_apart(target: Target) -> Iterator[None]:
+    """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
+    apart = contextlib.nullcontext() if _state.cc == target.cc else without_device(target.cc)
+    with _inside(compilation=Compilation(target)), apart:
+        yield
+
+
+@contextlib.contextmanager
+def noting_device_functions() -> Iterator[list[Any]]:
+    """Give the list of the device functions that hooks have compiled for C++ inside the ``with`` block."""
+    outer, noted = _state.device_functions, []  # type: ignore[var-annotated]
+    with _inside(device_functions=noted):
+        yield noted
+    if outer is not None:
+        outer.extend(noted)
+
+
+def note_device_function(function: Any) -> None:
+    """Remember that the hook that is being asked depends on *function*."""
+    if _state.device_functions is not None:
+        _state.device_functions.append(function)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
+from numba.cuda.cudadrv.external_code.inputs.variable import VariableSource
 from numba.cuda.cudadrv.external_code.link.plan import NRT, LinkPlan
 
 from numba_cuda_autolink.architecture import CodeFor
@@ -43,10 +44,13 @@ class LaunchFacts:
     setup: tuple[Callable[[Any], None], ...]
     teardown: tuple[Callable[[Any], None], ...]
     needs_nrt: bool
+    variables: tuple[VariableSource, ...] = ()
 
     @classmethod
     def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
         """Return those of numba-cuda's *kernel*, which is called *name* and linked as *plan* says."""
+        variables = tuple(variable for _, variable in plan.variables)
+        own = [callback for each in variables for callback in (each.setup_callback, each.teardown_callback)]
         return cls(
             name,
             tuple(kernel.argument_types),
@@ -55,9 +59,10 @@ class LaunchFacts:
             bool(kernel.extensions),
             kernel.cooperative,
             kernel.shared_memory_carveout,
-            plan.setup_callbacks,
-            plan.teardown_callbacks,
+            tuple(callback for callback in plan.setup_callbacks if callback not in own),
+            tuple(callback for callback in plan.teardown_callbacks if callback not in own),
             any(NRT in planned.origins for planned in plan.inputs),
+            variables,
         )
 
 
@@ -70,7 +75,8 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
 
     Kernels of one name become one kernel with several signatures, and equal signatures one with code for several
-    architectures. The name is that of the Python function, or the ``entry_name`` that it was built with.
+    architectures. The name is that of the Python function, or the ``entry_name`` that it was built with. Variables are
+    saved with the values that they were set to.
 
     Parameters
     ----------
@@ -85,7 +91,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     FinishedKernelError
         If a kernel needs what only numba-cuda has at run time: NRT, callbacks that cannot be imported by name,
         arguments without a value at run time, exceptions (``debug=True``), extensions. If two kernels differ and have
-        the same name, signature and architecture.
+        the same name, signature and architecture, or variables that differ have the same name.
     TypeError
         If *kernels* are not what `build` returned.
     OSError
@@ -95,6 +101,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
     found: dict[str, dict[Any, list[tuple[LinkedKernel, Image]]]] = {}
+    variables: dict[str, Any] = {}
     for linked in kernels:
         facts = linked.launch_facts
         try:
@@ -102,6 +109,14 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
             image = image_of(linked, facts, signature[1])
         except FinishedKernelError as error:
             raise FinishedKernelError(f"kernel {facts.name!r} cannot be saved: {error}") from error.__cause__
+        for variable, value in image.variables:
+            other = variables.setdefault(variable.name, (variable, value))
+            if other != (variable, value):
+                differs = f"{other[0]}, and {variable}" if other[0] != variable else "the values differ"
+                raise FinishedKernelError(
+                    f"two variables of the kernels are called {variable.name!r}: {differs}\n"
+                    "  what to do: give them different names, or write two files"
+                )
         images = found.setdefault(facts.name, {}).setdefault(signature, [])
         for other, saved in images:
             if saved.runs_on == image.runs_on and saved != image and other is not linked:
@@ -176,6 +191,7 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
         tuple(map(_importable, facts.setup)),
         tuple(map(_importable, facts.teardown)),
         linked.report.to_json(indent=None).encode(),
+        tuple((variable.memory.type, variable.memory.initial) for variable in facts.variables),
     )
 
 

@@ -8,15 +8,18 @@ linked into another.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import types as pytypes
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..protocol.call_sites import CallSite
+from .frozen_values import FrozenValue, frozen_values
 from .linking_files import OrderedSet
 
 Library = TypeVar("Library")
+_numbers = itertools.count(1)
 
 
 class Calls:
@@ -27,10 +30,15 @@ class Calls:
         self.filename: str | None = None
         self.line: int | None = None  # where the source begins
         self.lines: dict[Any, int | None] = {}  # by the library of a function called, the line of the first call
+        self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
         # By `id`: the Python function that was compiled, and those that returned the bodies of overloads that it calls.
         self.functions: dict[int, pytypes.FunctionType] = {}
         self.generators: dict[int, pytypes.FunctionType] = {}
+        # By the `id` of the function, the bodies in Python that called objects returned.
+        self.bodies: dict[int, Any] = {}
         self.inlined: dict[str, int] = {}  # the other files with code that was inlined into it, and a line in each
+        self.frozen: tuple[FrozenValue, ...] = ()
+        self.number = 0  # among all functions that were compiled in this process
         self._lowering: Any = None
 
     @contextlib.contextmanager
@@ -39,6 +47,7 @@ class Calls:
         loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
+        self.number, self.frozen = next(_numbers), tuple(frozen_values(lowering))
         for numba_type in set(lowering.fndesc.typemap.values()):
             templates = getattr(numba_type, "templates", None) or [getattr(numba_type, "template", None)]
             for generator in (getattr(template, "_overload_func", None) for template in templates):
@@ -61,10 +70,16 @@ class Calls:
                 with contextlib.suppress(ValueError):  # not filled yet
                     self.note_implementation(cell.cell_contents)
 
-    def add(self, library: Any) -> None:
-        """Note a call to the function with *library*."""
-        if library not in self.lines:
-            self.lines[library] = getattr(getattr(self._lowering, "loc", None), "line", None)
+    def add(self, library: Any, *, by_cxx: bool = False) -> None:
+        """Note a call to the function with *library*, or one of C++ that is called."""
+        lines = self.called_by_cxx if by_cxx else self.lines
+        if library not in lines:
+            lines[library] = getattr(getattr(self._lowering, "loc", None), "line", None)
+
+    @property
+    def below(self) -> dict[Any, int | None]:
+        """By library, the functions that it calls and those that C++ calls for it, with their lines."""
+        return self.lines | self.called_by_cxx
 
 
 @dataclass(frozen=True)
@@ -125,9 +140,9 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
     """Return the call graph of the library *kernel*, and for each of its call sites the shortest chain of calls from
     the kernel to it, and the index of the function that contains it."""
     leads_to_site: dict[Any, bool] = {}
-    for library in callees_first(kernel, lambda library: calls_of(library).lines):
+    for library in callees_first(kernel, lambda library: calls_of(library).below):
         calls = calls_of(library)
-        leads_to_site[library] = bool(calls.sites) or any(leads_to_site.get(below) for below in calls.lines)
+        leads_to_site[library] = bool(calls.sites) or any(leads_to_site.get(below) for below in calls.below)
     numbers = {kernel: 0}
     chains: dict[Any, tuple[Frame, ...]] = {kernel: ()}
     edges = []
@@ -138,7 +153,7 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
         for site in calls.sites:
             here = Frame(library.name, site.filename, site.line)
             sites.setdefault(site, ((*chains[library], here), numbers[library]))
-        for below, line in calls.lines.items():
+        for below, line in calls.below.items():
             if not leads_to_site[below]:
                 continue
             if below not in numbers:
@@ -148,6 +163,11 @@ def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame
             edges.append(FunctionCall(numbers[library], numbers[below], line))
     functions = tuple(Function(library.name, calls_of(library).filename, calls_of(library).line) for library in numbers)
     return CallGraph(functions, tuple(edges)), sites
+
+
+def next_number() -> int:
+    """Return a number that is larger than those of the functions compiled so far, and smaller than all others."""
+    return next(_numbers)
 
 
 def calls_of(library: Any) -> Calls:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 
 _UNIQUE_ID = re.compile(r"B(\d+)v(\d+)(?=B)")
+_WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
+_OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
 _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 
@@ -26,3 +28,12 @@ def with_canonical_names(texts: Iterable[str]) -> list[str]:
         return f"B{len(tag)}{tag}"
 
     return [_MODULE_ID.sub('; ModuleID = "module"', _UNIQUE_ID.sub(renumbered, text)) for text in texts]
+
+
+def with_mergeable_debug_information(texts: Iterable[str]) -> list[str]:
+    """Return the *texts* of LLVM modules so that they can be linked with those of NVRTC.
+
+    With line information, Numba's modules and NVRTC's have different rules for merging the flag of the debug
+    information's version, which LTO takes for an error. The version is the same: the flag may be overridden.
+    """
+    return [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in texts]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,15 +19,17 @@ from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
+from numba.cuda.cudadrv.external_code.timeline import Timeline, recording, span
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ..compilation import cc_without_device, compilation
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
+from ..protocol.calling_code import CallingCode
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
-from .canonical_names import with_canonical_names
+from .canonical_names import with_canonical_names, with_mergeable_debug_information
 from .linking_files import Entry, LinkingFiles, OrderedSet
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 
 _OPTIMIZABLE = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
-_WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
-_OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
 
 
 class LinkingCodeLibrary(CUDACodeLibrary):
@@ -44,6 +45,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     each is contained once, so that the same program gives the same code."""
 
     _has_canonical_names = False
+    timeline = Timeline()  # of libraries that were unpickled
     _entry_name: str | None
     # Set before numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked.
     is_searched = False
@@ -53,6 +55,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         super().__init__(*args, **kwargs)
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
+        self.timeline = in_progress.timeline if in_progress is not None else Timeline()
         self._symbols: dict[str, list[SymbolSite]] = {}
         self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
@@ -77,6 +80,15 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         """Link what the called object provides."""
         self._linking_files.add(call)
         self.calls.sites.add(call)
+        for code in call.answer.calling:
+            self._add_called_by_cxx(code.library)
+
+    def _add_called_by_cxx(self, library: LinkingCodeLibrary) -> None:
+        """Take along what a Python function that C++ calls needs of the kernel. Its code is linked as the object's."""
+        self.calls.add(library, by_cxx=True)
+        self._note_symbols_of(library)
+        self.use_cooperative |= library.use_cooperative
+        self.referenced_objects.update(library.referenced_objects)
 
     def get_asm_str(self, cc: Any = None) -> str:
         """Return the PTX for *cc* (default: the current GPU).
@@ -117,9 +129,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         super().add_linking_library(library)
         self.calls.add(library)
         if isinstance(library, LinkingCodeLibrary):
-            for symbol, sites in library._symbols.items():
-                for site in sites:
-                    self.note_symbol(symbol, site)
+            self._note_symbols_of(library)
+
+    def _note_symbols_of(self, library: LinkingCodeLibrary) -> None:
+        for symbol, sites in library._symbols.items():
+            for site in sites:
+                self.note_symbol(symbol, site)
 
     def facts_before_pickling(self, cc: Any) -> Any:
         """Return the facts for reports that were known before it was pickled, or None."""
@@ -153,9 +168,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             if own:
                 self._entry_name = canonical.pop()
             self._has_canonical_names = True
-            # With line information, Numba's modules and NVRTC's have different rules for merging the flag of the debug
-            # information's version, which LTO takes for an error. The version is the same: the flag may be overridden.
-            self._llvm_strs = [text.replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION) for text in canonical]
+            self._llvm_strs = with_mergeable_debug_information(canonical)
         texts: list[str] = super().llvm_strs
         return texts
 
@@ -184,9 +197,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )
         target = self.target_for(self._ensure_cc(cc))
-        return LinkPlan.of(f"kernel {self.name!r}", target, self._provided(target))
+        return LinkPlan.of(f"kernel {self.name!r}", target, self.provided(target))
 
-    def _provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
+    def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
+        """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
         provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target)]
         yield from provided
         if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
@@ -197,7 +211,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _inputs_of(self, entry: Entry, target: Target) -> list[tuple[str, LinkInput]]:
         if isinstance(entry, CallSite):
             try:
-                return [(str(entry), link_input) for link_input in with_answer(entry, target).answer.inputs()]
+                return list(with_answer(entry, target).answer.traced_inputs(str(entry)))
             except HookError as error:
                 raise LinkError(error.describe(entry)) from error
             except LinkInputError as error:  # of a file that was there when the object was asked
@@ -247,27 +261,41 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _link(self, cc: Any, plan: LinkPlan, output: str, **options: bool) -> ObjectCode:
         from numba.cuda.cudadrv.external_code.link.run import link
 
-        if self._lto:
-            inputs = [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=plan.target.cc)), name=self.name)]
-        else:
-            inputs = [
-                LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
-                for number, ptx in enumerate(self.get_asm_strs(cc=plan.target.cc))
-            ]
-        own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites())
-        linked = link(plan, own, output, **options)
+        with recording(self.timeline), span("NVVM", self.name):
+            inputs = self._own_inputs(plan.target.cc)
+        own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
+        with recording(self.timeline):
+            linked = link(plan, own, output, **options)
         self.link_records[cc, output] = linked.record
         return linked.code
+
+    def _own_inputs(self, cc: Any) -> list[LinkInput]:
+        """Return this kernel's own code as the linker takes it."""
+        if self._lto:
+            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=cc)), name=self.name)]
+        return [
+            LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
+            for number, ptx in enumerate(self.get_asm_strs(cc=cc))
+        ]
 
     def _undefined(self) -> tuple[str, ...]:
         from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
 
         return undefined_functions(self.llvm_strs)
 
-    def _undefined_sites(self) -> dict[str, tuple[SymbolSite, ...]]:
-        """Return the undefined functions that calls in Python reference, with the calls."""
+    def _undefined_sites(self, target: Target | None = None) -> dict[str, tuple[SymbolSite, ...]]:
+        """Return the undefined functions that calls in Python reference, with the calls; for a *target*, also those of
+        Python functions that C++ calls."""
         undefined = self._undefined() if self._symbols else ()
+        if self._symbols and target is not None:
+            undefined += tuple(itertools.chain.from_iterable(each.undefined for each in self._called_by_cxx(target)))
         return {symbol: tuple(self._symbols[symbol]) for symbol in undefined if symbol in self._symbols}
+
+    def _called_by_cxx(self, target: Target) -> Iterator[CallingCode]:
+        for site in self.call_sites:
+            for code in with_answer(site, target).answer.calling:
+                yield code
+                yield from code.library._called_by_cxx(target)
 
     @property
     def prototypes(self) -> dict[str, str]:

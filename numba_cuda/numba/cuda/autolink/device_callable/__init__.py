@@ -10,9 +10,11 @@
 ``view_lowering``         LLVM IR that makes these views
 ``c_structs``             how C sees records and tuples by value
 ``c_values``              the LLVM types of C's values, and the values in them
+``c_functions``           C functions in LLVM IR
 ``record_values``         the tuples that structs are in kernels
 ``conversions``           how the ``args`` of an `Extern` ask for arguments: `exact`, `by_reference`, `by_value`
 ``arguments``             binds the arguments of a call to parameters
+``python_bodies``         Python functions that calls stand for
 ``numba_types``           the Numba types of objects and methods, and the typing of their calls
 ``attributes``            attributes of objects as constants in kernels
 ``constant_expressions``  the same for ``len(obj)``, ``obj[i]`` and comparisons; constants before types are inferred

@@ -8,6 +8,7 @@ device function, an element of a tuple) the object is known by its Numba type.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.extending import lower_builtin, typeof_impl
 from numba.cuda.typing.templates import AbstractTemplate, infer_global, signature
 
+from ..compiling.frozen_values import GlobalOfObject
 from ..protocol.call_sites import constant_of
 from .attributes import attribute, constant
 from .numba_types import DeviceCallableType
@@ -59,6 +61,9 @@ def _defines(obj: Any, name: str) -> bool:
     return isinstance(obj, DeviceCallable) and getattr(type(obj), name, None) is not getattr(object, name, None)
 
 
+_Reader = functools.partial[Any]
+
+
 @register_rewrite("before-inference")
 class _ConstantsAsGlobals(Rewrite):
     """Replaces an expression of a known object with a global of its value."""
@@ -70,31 +75,36 @@ class _ConstantsAsGlobals(Rewrite):
         for statement in block.find_insts(ir.Assign):
             expr = statement.value
             try:
-                found = self._constant(expr) if isinstance(expr, ir.Expr) else None
+                read = self._constant(expr) if isinstance(expr, ir.Expr) else None
+                if read is None:
+                    continue
+                found = read()
             except TypingError as error:
                 if expr.op != "getattr":  # typing reports it at the line of the expression, unless a branch is pruned
                     self._found[statement] = ir.Const(_Refused(str(error)), expr.loc)
                 continue
             # A branch may depend on it, or on an attribute of it.
             if found is not None and (found[0] is None or isinstance(found[0], _BRANCHED_ON)):
-                self._found[statement] = ir.Global("of an object", found[0], expr.loc)
+                name = expr.attr if expr.op == "getattr" else "a value"
+                self._found[statement] = GlobalOfObject(name, found[0], read, expr.loc)
         return bool(self._found)
 
-    def _constant(self, expr: Any) -> tuple[Any, Any] | None:
+    def _constant(self, expr: Any) -> _Reader | None:
+        """Return a function that evaluates *expr* if it is an expression of a known object."""
         if expr.op == "getattr":
             owner = self._known(expr.value)
-            return attribute(owner, expr.attr) if isinstance(owner, DeviceCallable) else None
+            return _Reader(attribute, owner, expr.attr) if isinstance(owner, DeviceCallable) else None
         if expr.op == "call" and len(expr.args) == 1 and not expr.kws and self._known(expr.func) is len:
-            return _value_of_known(len, self._known(expr.args[0]))
+            return _Reader(_value_of_known, len, self._known(expr.args[0]))
         if expr.op == "static_getitem":
-            return _value_of_known(operator.getitem, self._known(expr.value), expr.index)
+            return _Reader(_value_of_known, operator.getitem, self._known(expr.value), expr.index)
         if expr.op == "getitem":
             owner, index = self._known(expr.value), self._known(expr.index)
             if index is None and _defines(owner, "__getitem__"):
                 raise _not_constant_index(owner)
-            return _value_of_known(operator.getitem, owner, index)
+            return _Reader(_value_of_known, operator.getitem, owner, index)
         if expr.op == "binop" and expr.fn in _COMPARISONS:
-            return _value_of_known(expr.fn, self._known(expr.lhs), self._known(expr.rhs))
+            return _Reader(_value_of_known, expr.fn, self._known(expr.lhs), self._known(expr.rhs))
         return None
 
     def _known(self, var: Any) -> Any:

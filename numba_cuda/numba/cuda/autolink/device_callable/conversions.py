@@ -49,6 +49,20 @@ by_value = ByValue()
 The C++ struct is trivially copyable and has the same layout. Numbers are passed by value in any case."""
 
 
+@dataclass(frozen=True)
+class State:
+    """A value of any type as the address of where it is, for a Python function that C++ calls."""
+
+    def __repr__(self) -> str:
+        return "autolink.state"
+
+
+state = State()
+"""Passes a value as state of a `device_function`, in the ``args`` of an `Extern`: ``args={"x": None, "table":
+autolink.state}``. The parameter in C++ is a ``const void*``, from which the function's ``functor`` is made. It is the
+address of the value as kernels have it, of an array with its shape and strides, and is valid during the call."""
+
+
 def exact(numba_type: Any) -> Exact:
     """Convert a number only to a type that has its value, for the ``args`` of an `Extern`.
 

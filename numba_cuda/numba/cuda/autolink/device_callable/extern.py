@@ -15,10 +15,10 @@ from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 from .array_views import ArrayView
 from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
 from .c_structs import is_struct, struct_ctype
-from .conversions import ByReference, ByValue, Exact, check_exact, check_pointee, reference
+from .conversions import ByReference, ByValue, Exact, State, check_exact, check_pointee, reference
 
 _POINTERS = (types.CPointer, types.RawPointer)
-_WAYS = (Exact, ByReference, ByValue, ArrayView)
+_WAYS = (Exact, ByReference, ByValue, ArrayView, State)
 _MOST_ARGUMENTS = 10_000  # an iterable with more of them may never end
 _SYMBOL = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
@@ -40,7 +40,8 @@ class Extern:
         or their names, that the arguments are converted to first, or ``None``: ``args={"n": "int32", "x": None}``.
         Converted to ``types.voidptr``, an array, record or tuple is passed as its address, whatever its layout, and so
         it is for ``types.CPointer(T)`` if its elements are ``T``. `exact` and `by_reference` convert numbers in other
-        ways, `by_value` passes a record or tuple as a struct, and `span` and `mdspan` pass an array as such a view.
+        ways, `by_value` passes a record or tuple as a struct, `span` and `mdspan` pass an array as such a view, and
+        `state` passes any value to a `device_function` that C++ calls.
         Without ``args``, all arguments that C has types for are passed in order: numbers by value; contiguous arrays (C
         or Fortran order), records and tuples as a pointer to their data; ``None`` as a null pointer. Dtypes, functions,
         strings and other objects are not passed.
@@ -175,6 +176,8 @@ def _passed(name: str, given: Any, target: Any, typing_context: Any, chosen: boo
     check_pointee(name, source, target)
     if has_address and isinstance(target, _POINTERS):
         return source, ctype(target)
+    if isinstance(target, State):
+        return source, pointer_to("const void")
     if isinstance(target, ByReference):
         converted, c_type = reference(name, given, target)
         if typing_context.can_convert(given, converted) is None:

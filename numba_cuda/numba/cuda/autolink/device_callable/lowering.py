@@ -1,16 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LLVM IR for calls of device callables: C functions, declared and called as NVRTC and nvcc compile them.
-
-These rules make it the same function for both compilers, in PTX and under link-time optimisation (the tests compare):
-
-- ``bool`` is 8 bits wide: a function with an ``i1`` parameter is not inlined.
-- Small integers are extended to 32 bits by the caller, which the callee relies on.
-- Structs by value are identified types, with their C++ alignment as an ``align`` annotation. A literal struct has the
-  alignment of its fields, so the caller would pass its bytes in other registers than those that the callee reads.
-- Pointers are ``i8*``, except in functions with structs by value: there they have their C++ types, since otherwise
-  nvJitLink before 13.1 takes the types of the two functions for different ones and inlines nothing.
-- The functions are ``convergent``, since they may contain barriers.
-"""
+"""LLVM IR for calls of device callables: of C functions."""
 
 from __future__ import annotations
 
@@ -23,12 +12,16 @@ from numba.cuda.core.errors import LoweringError
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
 from ..compilation import compilation
+from ..compiling.code_library import LinkingCodeLibrary
 from .array_views import ArrayView
 from .attributes import attribute
-from .c_abi import CType, memory_layout
-from .c_values import BYTE, POINTER, from_c, llvm_type, to_c
+from .c_abi import memory_layout
+from .c_functions import function_type, new_function
+from .c_values import BYTE, POINTER, from_c, to_c
+from .conversions import State
 from .extern import Passed, Prototype
 from .numba_types import DeviceCallableType
+from .python_bodies import PythonBody
 from .record_values import result_type, store
 from .view_lowering import view
 
@@ -38,7 +31,16 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     callee, *argtypes = sig.args
     # An intrinsic that asks the context for the function passes only the arguments.
     values = args if len(args) == len(argtypes) else args[1:]
-    c_function = callee.prototype(context.typing_context, argtypes)
+    meaning = callee.meaning(context.typing_context, argtypes)
+    if isinstance(meaning, PythonBody):
+        if isinstance(library := context.active_code_library, LinkingCodeLibrary):
+            library.calls.bodies[id(meaning.function)] = meaning
+        return meaning.lowered(context, builder, argtypes, values)
+    return _call_c_function(context, builder, meaning, (argtypes, values), loc)
+
+
+def _call_c_function(context: Any, builder: Any, c_function: Prototype, arguments: Any, loc: Any) -> Any:
+    argtypes, values = arguments
     if c_function.cooperative:
         context.active_code_library.use_cooperative = True
     in_progress = compilation()
@@ -56,22 +58,14 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
 def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
     module, returns = builder.module, c_function.return_ctype
     c_types = [arg.c_type for arg in c_function.args]
-    typed_pointers = any(c_type.kind == "struct" for c_type in (returns, *c_types))
-    returned, *taken = (llvm_type(module, c_type, typed_pointers) for c_type in (returns, *c_types))
-    function_type = llvm.FunctionType(returned, taken)
     function = module.globals.get(c_function.symbol)
     if function is None:
-        function = llvm.Function(module, function_type, c_function.symbol)
-        function.attributes.add("convergent")
-        values = (function.return_value, *function.args)
-        for number, (value, c_type) in enumerate(zip(values, (returns, *c_types), strict=True)):
-            _annotate(module, function, number, value, c_type)
+        return new_function(module, c_function.symbol, returns, c_types)
+    declared, expected = getattr(function, "ftype", None), function_type(module, returns, c_types)
+    if declared == expected:
         return function
-    declared = getattr(function, "ftype", None)
-    if declared == function_type:
-        return function
-    if declared is not None and _with_untyped_pointers(declared) == _with_untyped_pointers(function_type):
-        return builder.bitcast(function, function_type.as_pointer())
+    if declared is not None and _with_untyped_pointers(declared) == _with_untyped_pointers(expected):
+        return builder.bitcast(function, expected.as_pointer())
     raise LoweringError(
         f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
         "  what to do: put the types that differ into the symbol",
@@ -84,20 +78,13 @@ def _with_untyped_pointers(function_type: Any) -> list[Any]:
     return [POINTER if isinstance(each, llvm.PointerType) else each for each in parts]
 
 
-def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType) -> None:
-    """Annotate a parameter of *function*: *number* 0 is the return value, 1 the first parameter."""
-    if c_type.kind == "struct":
-        align = llvm.Constant(llvm.IntType(32), number << 16 | c_type.align)
-        module.add_named_metadata("nvvm.annotations", [function, "align", align])
-    elif c_type.kind in ("int", "uint", "bool") and c_type.size < 4:
-        value.add_attribute("signext" if c_type.kind == "int" else "zeroext")
-
-
 def _to_c(context: Any, builder: Any, arg: Passed, given: Any, value: Any) -> Any:
     numba_type = arg.numba_type
     if isinstance(arg.asked_for, ArrayView):
         return view(context, builder, arg.asked_for, numba_type, value)
     value = context.cast(builder, value, given, numba_type)
+    if isinstance(arg.asked_for, State):
+        return builder.bitcast(cgutils.alloca_once_value(builder, value), POINTER)
     if arg.c_type.kind == "pointer":
         return _pointer(context, builder, numba_type, value)
     return to_c(builder, arg.c_type, numba_type, value)

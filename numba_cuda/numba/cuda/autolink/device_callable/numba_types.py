@@ -9,7 +9,7 @@ import weakref
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core.errors import TypingError
+from numba.cuda.core.errors import NumbaError, TypingError
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
@@ -24,6 +24,7 @@ from .arguments import ArgumentError, CallArguments
 from .c_abi import CABIError
 from .extern import Extern, Prototype, check_values, prototype
 from .objects import BoundDeviceMethod, DeviceCallable, type_name
+from .python_bodies import PythonBody
 from .record_values import result_type
 
 _numbers = itertools.count()
@@ -42,8 +43,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
         known_as = identity(obj)
         self._owner = weakref.ref(obj.__self__ if is_method else obj, lambda _: _types.pop(known_as, None))
         self._method: Any = obj.__func__ if is_method else None
-        self._calls: dict[Any, tuple[Signature, Prototype]] = {}
-        self._as_written: dict[Any, tuple[Signature, Prototype]] = {}
+        self._calls: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
+        self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
+        self._in_progress: set[Any] = set()
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
         super().__init__(name=safe_repr(obj))
 
@@ -96,11 +98,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return the key of the one implementation that lowers the calls of all device callables."""
         return DeviceCallableType
 
-    def prototype(self, context: Any, argtypes: Any) -> Prototype:
-        """Return the C function for a call with final *argtypes*, one for each parameter of its signature."""
+    def meaning(self, context: Any, argtypes: Any) -> Prototype | PythonBody:
+        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
+        parameter of its signature."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
-    def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype]:
+    def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
         # Type inference asks about the same call many times.
         if as_written not in self._as_written:
@@ -110,31 +113,48 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 raise self._error(f"{type_name(self.numba_cuda_link_object)}: {error}") from None
             self._arguments.setdefault(arguments.types, arguments)
             call = self._call(context, arguments)
-            try:
-                check_values(call[1], arguments.as_given)
-            except CABIError as error:
-                raise self._error(str(error)) from None
+            if isinstance(call[1], Prototype):
+                try:
+                    check_values(call[1], arguments.as_given)
+                except CABIError as error:
+                    raise self._error(str(error)) from None
             self._as_written[as_written] = call
         return self._as_written[as_written]
 
-    def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
+    def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
         call = arguments.types, _target()
         if call not in self._calls:
-            self._calls[call] = self._ask(context, arguments)
+            if call in self._in_progress:  # by a Python function that the object has had compiled
+                name = type_name(self.numba_cuda_link_object)
+                argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
+                diagnosis = f"{name} is called with the same types while it says what that call means"
+                raise self._error(diagnosis, argtypes)
+            self._in_progress.add(call)
+            try:
+                self._calls[call] = self._ask(context, arguments)
+            finally:
+                self._in_progress.discard(call)
         return self._calls[call]
 
-    def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype]:
+    def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
             extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
+            body = PythonBody.of(self.numba_cuda_link_object, arguments, extern)
         except Exception as error:
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error
+        if body is not None:
+            try:
+                returns = body.compiled().signature.return_type
+            except (NumbaError, TypeError) as error:
+                raise self._error(f"the function that {name} returned does not compile\n{error}", argtypes) from error
+            return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
         if not isinstance(extern, Extern):
             got = f"got: {type(extern).__name__} {safe_repr(extern)}"
-            raise self._error(f"{name} did not return an autolink.Extern", argtypes, got)
+            raise self._error(f"{name} returned neither an autolink.Extern nor a function", argtypes, got)
         try:
             c_function = prototype(extern, arguments.named, context)
         except TypeError as error:

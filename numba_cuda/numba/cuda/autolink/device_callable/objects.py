@@ -61,8 +61,9 @@ class DeviceCallable:
                 return x * self.factor
 
     ``__numba_cuda_call__`` has the parameters of the call. Keywords, defaults and ``*args`` work as in Python. It is
-    given the Numba types of the arguments, and returns an `Extern` or raises an exception for types that it does not
-    support, which becomes an error at the line of the call. A constant number is given as the type of its value,
+    given the Numba types of the arguments, and returns an `Extern`, or a Python function with the same parameters,
+    which is compiled as a device function and may call methods of the object. An exception, for types that it does not
+    support, becomes an error at the line of the call. A constant number is given as the type of its value,
     except for a parameter with the annotation ``types.Literal``: ``def __numba_cuda_call__(self, x, axis:
     types.Literal)``. Such an argument must be a constant, and is given as its literal type (``axis.literal_value``).
     Another device callable is given as a type with the attribute ``numba_cuda_link_object``.
@@ -76,8 +77,8 @@ class DeviceCallable:
     the class defines them. It is asked once for each signature and must not change after that.
     """
 
-    def __numba_cuda_call__(self, *args: Any) -> Extern:
-        """Return the C function of a call with arguments of these Numba types."""
+    def __numba_cuda_call__(self, *args: Any) -> Extern | Callable[..., Any]:
+        """Return the C function, or a Python function, for a call with arguments of these Numba types."""
         raise NotImplementedError(f"kernels cannot call {type(self).__qualname__}: it has no __numba_cuda_call__")
 
     def __repr__(self) -> str:
@@ -151,7 +152,7 @@ class DeviceMethod:
         return self if instance is None else BoundDeviceMethod(instance, self)
 
 
-def device_method(function: Callable[..., Extern]) -> DeviceMethod:
+def device_method(function: Callable[..., Extern | Callable[..., Any]]) -> DeviceMethod:
     """Mark a method of a `DeviceCallable` as one that kernels call.
 
     Like ``__numba_cuda_call__`` of the object, the method takes Numba types and returns an `Extern`. Like a property,

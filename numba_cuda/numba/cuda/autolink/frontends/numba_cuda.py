@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from numba.cuda.cudadrv.external_code import progress
+from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
@@ -99,7 +99,8 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
-    with compiling(_target(options, for_device=False)):
+    name = getattr(args[0], "__name__", "a function")
+    with compiling(_target(options, for_device=False)), timeline.span("front end", name):
         return original(*args, **options)
 
 
@@ -127,7 +128,8 @@ def _declare_device_function(
 def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
     function = getattr(args[0], "__name__", "a function")
-    with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"):
+    front_end = timeline.span("front end", function)
+    with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"), front_end:
         compiled = original(*args, **options)
     from ..compiling.code_library import LinkingCodeLibrary
 

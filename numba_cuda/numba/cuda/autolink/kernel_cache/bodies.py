@@ -2,8 +2,8 @@
 """Bodies: Python functions that are compiled into a kernel although it does not reach them by name.
 
 Those are the bodies of overloads and intrinsics, and plain functions that these call. What is registered with Numba
-counts in the kernel's key; each other one is found again through the global of a module in which it is defined, whose
-fingerprint counts.
+counts in the kernel's key. An object that returned a body is asked for it again. Each other one is found again through
+the global of a module in which it is defined. The fingerprint of what is found counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ import types as pytypes
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
+
+from ..compilation import asking
 from ..compiling.call_graph import callees_first, calls_of
+from ..device_callable.python_bodies import PythonBody
 from ..python_code import codes, origin_of
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .reachable import Reached
@@ -28,37 +33,83 @@ class Body:
     name: str
     digest: bytes
 
-    @property
-    def changed(self) -> bool:
-        """Whether it is another function now, or leads to other values."""
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+    def changed(self, target: Target) -> bool:
+        """Return whether it is another function now, or leads to other values."""
         found = _function(global_of(self.module, self.name))
-        try:
-            return found is None or fingerprint(found) != self.digest
-        except UnknownValueError:
-            return True
+        return found is None or not _is(found, self.digest)
 
 
-def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> tuple[Body, ...]:
+@dataclass(frozen=True)
+class ReturnedBody:
+    """The body that a called *obj* returned for the types of the *arguments* of a call, and in which file it is."""
+
+    obj: Any
+    arguments: Any
+    filename: str
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"a Python function of {safe_repr(self.obj)}"
+
+    def changed(self, target: Target) -> bool:
+        """Return whether the object returns another function now for *target*, or that leads to other values."""
+        with asking(target):
+            found = _function(self.arguments.apply(self.obj.__numba_cuda_call__))
+        return found is None or not _is(found, self.digest)
+
+
+def _is(function: pytypes.FunctionType, digest: bytes) -> bool:
+    try:
+        return fingerprint(function) == digest
+    except UnknownValueError:
+        return False
+
+
+def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> tuple[Body | ReturnedBody, ...]:
     """Return the bodies that are compiled into *kernel*, whose code is *library*, besides what it *reached* by name.
     Raises `NotCacheableError` if one cannot be found again, or leads to a value that cannot be fingerprinted."""
     reached_functions = [function for thing in (kernel, *reached.things) if (function := _function(thing)) is not None]
     called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]
+    for each in called:
+        changed = each.number < reached.number_then and next((value for value in each.frozen if value.changed()), None)
+        if changed:
+            raise NotCacheableError(f"{changed}, has changed since that was compiled")
     generators = {id(function): function for each in called for function in each.generators.values()}
     compiled = {id(function): function for each in called for function in each.functions.values()} | generators
     for function in reached_functions:
         compiled.pop(id(function), None)
+    returned = {number: body for each in called for number, body in each.bodies.items()}
     # What an overload or an intrinsic returns depends on its own code and the types of the arguments alone.
     known = registered_codes()
-    bodies = [
+    bodies: list[Body | ReturnedBody] = list(map(_returned_body, returned.values()))
+    bodies += [
         _body(function)
         for function in compiled.values()
-        if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None
+        if id(function) not in returned
+        and function.__code__ not in known
+        and origin_of(function.__globals__.get("__name__")) is None
     ]
-    files = {function.__code__.co_filename for function in (*reached_functions, *generators.values())}
+    named = (*reached_functions, *generators.values(), *(body.function for body in returned.values()))
+    files = {function.__code__.co_filename for function in named}
     for filename, line in (place for each in called for place in each.inlined.items()):
         if filename not in files and not is_numba_cuda_file(filename):
             raise NotCacheableError(f"the code at {filename}:{line}, which is inlined, is not reached by name")
-    return tuple(dict.fromkeys(bodies))
+    return tuple(bodies)
+
+
+def _returned_body(body: PythonBody) -> ReturnedBody:
+    try:
+        digest = fingerprint(body.function)
+    except UnknownValueError as error:
+        raise NotCacheableError(
+            f"a Python function that {safe_repr(body.obj)} returns leads to more: {error}"
+        ) from error
+    if digest != body.fingerprint:
+        raise NotCacheableError(f"a Python function that {safe_repr(body.obj)} returned has changed since")
+    return ReturnedBody(body.obj, body.arguments, body.function.__code__.co_filename, digest)
 
 
 def _body(function: pytypes.FunctionType) -> Body:

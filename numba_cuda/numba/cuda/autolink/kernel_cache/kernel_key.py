@@ -15,7 +15,7 @@ from ..python_code import file_digest
 from ..value_fingerprint import fingerprint
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = 5
+_SCHEMA = 6
 _FUNCTION = "the function"
 
 

@@ -21,6 +21,7 @@ from cuda.core import ObjectCode
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from ..compiling.call_graph import next_number
 from ..compiling.declared_functions import declarations
 from ..object_state import state
 from ..protocol.callee import find_callee, identity
@@ -48,6 +49,8 @@ class Reached:
         self.linked: list[Any] = []
         # Whether any of it may bring external code.
         self.external_code = False
+        # Functions with smaller numbers were compiled before, when their names may have meant something else.
+        self.number_then = next_number()
         # The first thing that cannot be fingerprinted, in words, so that nothing says whether it changed.
         self.unknown: str | None = None
         self._labels: dict[Any, str] = {}

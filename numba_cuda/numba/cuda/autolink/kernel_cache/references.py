@@ -55,10 +55,10 @@ def code_label(code: Any) -> str:
 
 class KernelPickler(NumbaPickler):
     """Pickles what belongs to a kernel, with references in place of the objects that it reaches. Raises
-    `NotCacheableError` if one of the *entries* (paths, code in memory, call sites) is neither reached nor a global of
-    the module that calls it."""
+    `NotCacheableError` if one of the *entries* (paths, code in memory, call sites), or an object that returned one of
+    the *bodies*, is neither reached nor a global of the module that calls it."""
 
-    def __init__(self, file: io.BytesIO, reached: Reached, entries: Iterable[Any]):
+    def __init__(self, file: io.BytesIO, reached: Reached, entries: Iterable[Any], bodies: Iterable[Any] = ()):
         super().__init__(file, protocol=5)
         self._reached = reached
         self._globals: dict[Any, tuple[str, ...]] = {}
@@ -67,6 +67,8 @@ class KernelPickler(NumbaPickler):
             for number, item in enumerate(reached.linked)
             if isinstance(item, (str, os.PathLike))
         }
+        for body in bodies:
+            self._locate(body.obj, _modules_at(body.filename), str(body))
         for entry in entries:
             if isinstance(entry, CallSite):
                 self._locate(entry.callee.obj, _modules_at(entry.filename), str(entry))

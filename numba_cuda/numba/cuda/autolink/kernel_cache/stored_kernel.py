@@ -21,7 +21,7 @@ from ..compiling.code_library import LinkingCodeLibrary
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 from ..value_fingerprint import UnknownValueError, fingerprint
-from .bodies import Body, bodies_of
+from .bodies import Body, ReturnedBody, bodies_of
 from .reachable import Reached
 from .references import KernelPickler, KernelUnpickler, NotCacheableError, code_label, is_numba_cuda_global
 
@@ -53,15 +53,15 @@ class StoredKernel:
     library: dict[str, Any]
     target: Target
     facts: tuple[Fact, ...]
-    bodies: tuple[Body, ...]
+    bodies: tuple[Body | ReturnedBody, ...]
 
     def change(self, signature: Any) -> str | None:
         """Return what changed since the kernel was saved, in words, or ``None``. Asks hooks, which may raise."""
         if self.signature != signature:
             return "its argument types have the names of other types"
         for body in self.bodies:
-            if body.changed:
-                return f"{body.module}.{body.name}, which is compiled into it, changed"
+            if body.changed(self.target):
+                return f"{body}, which is compiled into it, changed"
         for fact, entry in zip(self.facts, self.library.get("entries", ()), strict=True):
             if _fact(entry, self.target, fact.subject).digest != fact.digest:
                 return f"the code of {fact.label} changed"
@@ -81,10 +81,10 @@ def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
     states = library._reduce_states()
     entries = states.get("entries", ())
     file = io.BytesIO()
-    pickler = KernelPickler(file, reached, entries)
+    bodies = bodies_of(library, kernel.py_func, reached)
+    pickler = KernelPickler(file, reached, entries, [each for each in bodies if isinstance(each, ReturnedBody)])
     kernel_states = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     target = states.get("target") or Target((0, 0))
-    bodies = bodies_of(library, kernel.py_func, reached)
     facts = tuple(_fact(entry, target) for entry in entries)
     if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,12 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .callee import Callee, Identity
+from .calling_code import CallingCode
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
-# A piece of code, or a file that is read when it is linked: its path, or a source with compile options.
-Item = LinkInput | str | os.PathLike[str] | CUDASource
+# A piece of code; a file that is read when it is linked: its path, or a source with compile options; or code that calls
+# objects in its turn.
+Item = LinkInput | str | os.PathLike[str] | CUDASource | CallingCode
 # The argument types of a call, and the target that its code is for.
 Question = tuple[tuple[Any, ...], Target]
 
@@ -34,11 +36,13 @@ class Answer:
     seconds: float = 0.0  # that the object took to answer
     stored: bool = False  # for the same link key, on disk: the object was not asked
     code: bytes | None = None  # the digest of the object's code, before it was asked: it may remember things then
+    asks_compiler: bool = False  # whether it depends on a Python function that was compiled for C++
 
     @property
     def in_memory(self) -> bool:
-        """Whether the answer is finished code in memory, without callbacks, so that no file affects it."""
-        return all(
+        """Whether the answer is finished code in memory, without callbacks, so that neither a file nor a Python
+        function affects it."""
+        return not self.asks_compiler and all(
             isinstance(item, LinkInput)
             and item.kind is not kinds.CUDA
             and item.setup_callback is None
@@ -55,10 +59,25 @@ class Answer:
 
     def inputs(self) -> tuple[LinkInput, ...]:
         """Return the code in its order; files are read now. Raise `LinkInputError` if one is not code to link."""
-        return tuple(item if isinstance(item, LinkInput) else from_item(item) for item in self.items)
+        return tuple(link_input for _, link_input in self.traced_inputs(""))
+
+    def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
+        """Yield the code as `inputs` does, each piece with its origin: *origin*, or a call in the code."""
+        for item in self.items:
+            if isinstance(item, CallingCode):
+                yield from item.traced_inputs(origin)
+            else:
+                yield origin, item if isinstance(item, LinkInput) else from_item(item)
+
+    @property
+    def calling(self) -> tuple[CallingCode, ...]:
+        """The items that call objects."""
+        return tuple(item for item in self.items if isinstance(item, CallingCode))
 
 
 def _described(item: Item) -> str:
+    if isinstance(item, CallingCode):
+        return str(item)
     if not isinstance(item, LinkInput):
         return str(file_of(item))
     return f"{item.kind} {item.name!r} ({len(item.code)} bytes, SHA-256 {item.digest[:12]})"
@@ -69,7 +88,7 @@ def items_of(returned: Any) -> tuple[Any, ...]:
     if it is something else."""
     if returned is None:
         return ()
-    if is_item(returned):
+    if is_item(returned) or isinstance(returned, CallingCode):
         return (returned,)
     if isinstance(returned, Iterable) and not isinstance(returned, (bytes, bytearray, memoryview, Mapping)):
         items = tuple(itertools.islice(returned, _MOST_ITEMS + 1))

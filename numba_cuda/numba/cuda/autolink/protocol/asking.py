@@ -12,17 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba.cuda.cudadrv.external_code import progress
+from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
-from ..compilation import asking
+from ..compilation import asking, noting_device_functions
 from .answers import Answer, AnswerMemory, Item, items_of
 from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
+from .calling_code import CallingCode
 from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
 
 
@@ -109,7 +110,8 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
     key = link_key(callee, argtypes, target)
     code = callee.code_digest() if key is not None else None
     start = time.perf_counter()
-    with _hook_errors(callee, argtypes):
+    hook = timeline.span("hook", str(callee))
+    with noting_device_functions() as noted, _hook_errors(callee, argtypes), hook as span:
         if key is None:
             items, was_stored = _call_hook(callee, argtypes, target), False
         else:
@@ -117,7 +119,8 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
 
             ask_object = functools.partial(_call_hook, callee, argtypes, target)
             items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
-        return _fitting(Answer(items, time.perf_counter() - start, was_stored, code), target)
+            span.origin = "stored" if was_stored else "built"
+        return _fitting(Answer(items, time.perf_counter() - start, was_stored, code, bool(noted)), target)
 
 
 def _fitting(answer: Answer, target: Target) -> Answer:
@@ -136,7 +139,14 @@ def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tup
         raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
     with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = items_of(callee.hook(*argtypes))
-    return tuple(item if file_of(item) is not None else _named(callee, from_item(item)) for item in items)
+    return tuple(_checked(callee, item) for item in items)
+
+
+def _checked(callee: Callee, item: Any) -> Item:
+    if isinstance(item, CallingCode) or file_of(item) is not None:
+        found: Item = item
+        return found
+    return _named(callee, from_item(item))
 
 
 def _named(callee: Callee, link_input: LinkInput) -> LinkInput:

@@ -7,7 +7,7 @@ An object needs none of these classes: it has the method, and imports nothing. `
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union, runtime_checkable
 
 if TYPE_CHECKING:
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from numba.cuda.cudadrv.linkable_code import LinkableCode
 
     from ..device_callable.extern import Extern
+    from ..device_functions.definition import DeviceFunction
 
 # One piece of code to link. A Union of forward references: the simulator can import this module too.
-LinkItem: TypeAlias = Union["LinkableCode", "ObjectCode", str, "os.PathLike[str]"]
+LinkItem: TypeAlias = Union["LinkableCode", "ObjectCode", "DeviceFunction", str, "os.PathLike[str]"]
 # What a __numba_cuda_link__ may return.
 LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 
@@ -44,8 +45,9 @@ class SupportsLink(Protocol):
         -------
         None, LinkItem or iterable of LinkItem
             A ``LinkableCode`` (`CUDASource`, `Bitcode`, ``cuda.LTOIR``, ``cuda.PTXSource``, ``cuda.CUSource``,
-            ``cuda.Cubin``, ``cuda.Fatbin``, ``cuda.Object``, ``cuda.Archive``), a ``cuda.core.ObjectCode``, or the path
-            of a file whose suffix tells its kind; several of these, a generator included; or nothing.
+            ``cuda.Cubin``, ``cuda.Fatbin``, ``cuda.Object``, ``cuda.Archive``), a ``cuda.core.ObjectCode``, a
+            `device_function`, or the path of a file whose suffix tells its kind; several of these, a generator
+            included; or nothing.
         """
 
 
@@ -64,10 +66,11 @@ class SupportsLinkKey(Protocol):
 
 @runtime_checkable
 class SupportsCall(Protocol):
-    """An object that says which C function a call in a kernel means: a `DeviceCallable`, from which it must derive."""
+    """An object that says what a call in a kernel means: a `DeviceCallable`, from which it must derive."""
 
-    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern:
-        """Return the C function for a call with arguments of the Numba types *argtypes*.
+    def __numba_cuda_call__(self, *argtypes: Any, **named: Any) -> Extern | Callable[..., Any]:
+        """Return the C function for a call with arguments of the Numba types *argtypes*, or a Python function with the
+        same parameters, which is compiled as a device function.
 
         It has the parameters of the call: keywords and defaults work as in Python. Any exception refuses the signature:
         a typing error at the line of the call.

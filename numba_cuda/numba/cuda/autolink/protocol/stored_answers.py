@@ -3,7 +3,8 @@
 
 An answer is stored under everything that can affect the generated code: the link key, the code of the object's class
 and of the hook, the argument types, the target and the versions of all tools. Paths are stored as paths, with
-the digest of the file. Answers with callbacks are not stored.
+the digest of the file. Answers with callbacks are not stored, nor answers for which a Python function was compiled:
+nothing in a link key tells what that function calls.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..compilation import tool_versions
+from ..compilation import noting_device_functions, tool_versions
 from ..python_code import file_digest
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .answers import Item, Question
 from .callee import Callee
+from .calling_code import CallingCode
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _CODE = (LinkInput, CUDASource)
@@ -45,8 +47,9 @@ def stored(
     asked: list[tuple[Item, ...]] = []
 
     def build() -> bytes:
-        asked.append(ask())
-        return _packed(asked[0])
+        with noting_device_functions() as noted:
+            asked.append(ask())
+        return _NOT_STORABLE if noted else _packed(asked[0])
 
     try:
         if code is None:
@@ -61,8 +64,9 @@ def stored(
     items = _unpacked(data)
     if items is not None:
         return items, True
-    items = ask()  # it had generated a file, which is gone or edited
-    current_store().put(key, _packed(items))
+    with noting_device_functions() as noted:
+        items = ask()  # it had generated a file, which is gone or edited
+    current_store().put(key, _NOT_STORABLE if noted else _packed(items))
     return items, False
 
 
@@ -99,6 +103,8 @@ def _described(item: Item) -> dict[str, Any]:
     if isinstance(item, CUDASource):
         described = {"path": item.path, "name": item.name, "nrt": item.nrt, "options": astuple(item.compile_options)}
         return {**described, "digest": file_digest(str(item.path))}
+    if isinstance(item, CallingCode):
+        raise TypeError("code that calls objects is not stored")
     if not isinstance(item, LinkInput):
         return {"path": os.fsdecode(item), "digest": file_digest(item)}
     code = base64.b64encode(item.code).decode()

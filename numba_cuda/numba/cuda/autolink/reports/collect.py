@@ -41,7 +41,9 @@ def of_facts(
     calls = tuple(dataclasses.replace(call, returned=each) for call, each in zip(facts.calls, returned, strict=True))
     used = resources(code, facts.entry_name, facts.log) if output == "cubin" else {}
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
-    build = BuildReport(facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result)
+    build = BuildReport(
+        facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result, facts.timeline
+    )
     kernel = facts.graph.functions[0]
     return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
 

@@ -12,6 +12,7 @@ from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, undefined_
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.timeline import Span
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asking import with_answer
@@ -27,7 +28,7 @@ _LONGEST_REPR = 4000
 class BuildFacts:
     """A kernel built for one target: its name in the code, its calls without the code that they returned, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
-    and whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``."""
+    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, and the timeline of the build."""
 
     entry_name: str
     target: Target
@@ -37,6 +38,7 @@ class BuildFacts:
     log: str
     own_symbols: Symbols
     restored: bool = False
+    timeline: tuple[Span, ...] = ()
 
 
 def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
@@ -45,8 +47,9 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
-    names = short_names({site.callee: _names_of(site.callee) for site in library.call_sites})
-    for site in library.call_sites:
+    sites = dict.fromkeys((*library.call_sites, *chains))
+    names = short_names({site.callee: _names_of(site.callee) for site in sites})
+    for site in sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
             answer = with_answer(site, target).answer
@@ -58,9 +61,12 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
         calls.append(CallReport(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
     log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
+    spans = tuple(library.timeline.spans)
     link = library.link_records.get((cc, output))
     symbols = Symbols.of((), undefined_functions(library.llvm_strs))
-    return BuildFacts(library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols)
+    return BuildFacts(
+        library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols, timeline=spans
+    )
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:

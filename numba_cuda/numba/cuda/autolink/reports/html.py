@@ -10,7 +10,7 @@ from pathlib import Path
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
-from . import formatting, html_table, svg
+from . import formatting, html_table, svg, timeline_drawing, trace
 from .html_table import Cell, table
 from .outline import numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
@@ -98,6 +98,10 @@ def _build(build: BuildReport) -> Iterator[str]:
     entry = dict.fromkeys((readable(build.entry_name), build.entry_name))
     more = [("Entry name", "\n".join(entry)), ("Options", " ".join(link.options or ())), ("Log", link.log)]
     printed = "".join(f'<p class="faint">{label}</p><pre>{escape(text)}</pre>' for label, text in more if text)
+    if build.timeline:
+        yield "<h4>Timeline of the build</h4>"
+        yield f'<div class="graph">{timeline_drawing.drawing(build.timeline)}</div>'
+        yield table(("work", "number", "time", "from"), map(_total, trace.totals(build.timeline)))
     yield f"<details><summary>Entry name, linker options and log</summary>{printed}</details>"
 
 
@@ -123,6 +127,13 @@ def _call(call: CallReport) -> Iterator[Cell]:
     if call.seconds is not None:
         returned += " " + _faint(f"in {formatting.time(call.seconds)}{', stored' if call.stored else ''}")
     yield Cell(returned, call.seconds)
+
+
+def _total(total: trace.Total) -> Iterator[Cell]:
+    yield Cell(escape(total.kind))
+    yield Cell(str(total.number), total.number)
+    yield Cell(formatting.time(total.seconds), total.seconds)
+    yield Cell(escape(formatting.origins(total.origins)))
 
 
 def _name(code: CodeReport) -> str:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+
 from . import formatting
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+from .trace import totals
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -73,9 +76,23 @@ def _build(build: BuildReport) -> Iterator[Item]:
     yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
+    if build.timeline:
+        yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
     resources = (Item(label, value) for label, value in numbers(build.result))
     result = formatting.code(build.result)
-    yield Item(f"result for {build.arch}", result, (*resources, Item("entry name", build.entry_name)))
+    yield Item(f"result for {build.arch}", result, (*resources, *_entry(build.entry_name)))
+
+
+def _entry(name: str) -> Iterator[Item]:
+    if readable(name) != name:
+        yield Item("entry", readable(name))
+    yield Item("entry name", name)
+
+
+def _totals(build: BuildReport) -> Iterator[Item]:
+    for total in totals(build.timeline):
+        text = f"{formatting.time(total.seconds)}: {formatting.origins(total.origins)}"
+        yield Item(total.kind, text)
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
@@ -104,7 +121,11 @@ def _code(code: CodeReport) -> Item:
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
-    return "(not visible in this format)" if names is None else ", ".join(names) or "nothing that is referenced"
+    return (
+        "(not visible in this format)"
+        if names is None
+        else ", ".join(map(readable, names)) or "nothing that is referenced"
+    )
 
 
 def _link(build: BuildReport) -> Iterator[Item]:

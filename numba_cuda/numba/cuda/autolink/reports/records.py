@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.link.record import CompiledCode
+from numba.cuda.cudadrv.external_code.timeline import Span
 
 from ..compiling.call_graph import CallGraph, Frame
 
@@ -122,7 +123,9 @@ class BuildReport:
     """The kernel built for one architecture, ``arch`` (``"sm_90a"``); in the code it is called ``entry_name``.
 
     ``restored`` is whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins
-    are then those of the process that built it. The rest are its calls of external code, its link, and the result.
+    are then those of the process that built it. The rest are its calls of external code, its link, the result, and the
+    timeline of what the build did, in the order in which that ended; links for other architectures of a kernel that was
+    launched are in it too.
     """
 
     arch: str
@@ -131,6 +134,7 @@ class BuildReport:
     calls: tuple[CallReport, ...]
     link: LinkReport
     result: ResultReport
+    timeline: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from . import formatting, graph, html, outline, svg
+from . import formatting, graph, html, outline, svg, trace
 from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
@@ -44,6 +44,11 @@ class Report(KernelReport):
     def to_dot(self) -> str:
         """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
         return graph.to_dot(self)
+
+    def to_trace(self) -> str:
+        """Return the timeline of the build as the text of a trace file, which https://ui.perfetto.dev and
+        ``chrome://tracing`` open: what was done when, how long it took, and in which process."""
+        return trace.to_trace(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the report as JSON, from which `from_json` makes an equal one: an object with the fields of the

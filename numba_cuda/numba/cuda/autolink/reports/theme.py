@@ -26,6 +26,7 @@ _COLOURS = {  # light and dark
     "front-end": ("#0969da", "#4493f8"),
     "hook": ("#1a7f37", "#3fb950"),
     "compile": ("#9a6700", "#d29922"),
+    "nvvm": ("#bf3989", "#db61a2"),
     "link": ("#8250df", "#ab7df8"),
     "result": ("#8250df", "#ab7df8"),
 }

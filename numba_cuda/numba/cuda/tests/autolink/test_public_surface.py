@@ -118,7 +118,7 @@ class TestProtocols:
 
     def test_link_items_are_what_the_linker_takes(self):
         accepted = {getattr(each, "__forward_arg__", each) for each in typing.get_args(autolink.LinkItem)}
-        assert accepted == {"LinkableCode", "ObjectCode", str, "os.PathLike[str]"}
+        assert accepted == {"LinkableCode", "ObjectCode", "DeviceFunction", str, "os.PathLike[str]"}
 
 
 def facts(script: str, **environment: str) -> str:

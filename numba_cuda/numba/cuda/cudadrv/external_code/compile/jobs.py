@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 
+from .. import timeline
 from ..child_process import ChildError, ChildProcess
 from . import nvrtc
 from .nvrtc import Compiled, CompileError
@@ -45,6 +46,7 @@ def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled
     content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces}
     try:
         with ChildProcess(nvrtc.__file__) as child:
+            timeline.in_process(child.pid)
             reply = child.request(content)
     except TypeError:  # an option may be any object, which cannot be sent
         return compile_unit(unit)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import os
 import warnings
@@ -11,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .. import progress
+from .. import progress, timeline
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
@@ -69,10 +70,12 @@ def compiled(
     if link_input.kind is kinds.BITCODE:
         from . import bitcode
 
-        kind, fetched = bitcode.compiled(link_input, target, referenced)
+        with timeline.span("compile", link_input.name) as span:
+            kind, fetched = bitcode.compiled(link_input, target, referenced)
+            span.origin = fetched.origin
         return Program(fetched.data, kind, fetched.origin, fetched.seconds)
     unit = unit_of(link_input, target)
-    return _program(unit, unit.fetched(compile_unit, called))
+    return _program(unit, _timed(_Checked(unit, tuple(called)), compile_unit))
 
 
 def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[Called] | None = None) -> list[Program]:
@@ -92,7 +95,11 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
 
         if (jobs := min(len(slow), most_jobs())) > 1:
             pool = ThreadPoolExecutor(jobs, "compile")
-            futures = {u: pool.submit(_fetched, units.index(u), u, compile_in_free_process) for u in slow}
+            # In copies of the context, which has the timeline.
+            futures = {
+                u: pool.submit(contextvars.copy_context().run, _fetched, units.index(u), u, compile_in_free_process)
+                for u in slow
+            }
     try:
         return [
             _program(unit.unit, futures[unit].result())
@@ -119,9 +126,16 @@ class _Checked:
 def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> Fetched:
     try:
         with progress.step(f"compiling {os.path.basename(unit.unit.unit.name)}", remaining):
-            return unit.unit.fetched(compile_, unit.called)
+            return _timed(unit, compile_)
     except CompileError as error:
         raise SourceError(number, error) from error
+
+
+def _timed(unit: _Checked, compile_: Compile) -> Fetched:
+    with timeline.span("compile", unit.unit.unit.name) as span:
+        fetched = unit.unit.fetched(compile_, unit.called)
+        span.origin = fetched.origin
+    return fetched
 
 
 def _program(unit: CachedUnit, fetched: Fetched) -> Program:

@@ -41,7 +41,7 @@ def readable(symbol: str) -> str:
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
-    return f"{'::'.join(names)}({_parameters(rest)})"
+    return "::".join(names) + (f"({_parameters(rest)})" if rest else "")
 
 
 def mangled_lines(symbol: str) -> list[str]:

@@ -6,5 +6,6 @@
 ``kinds``        the kinds of linkable code: suffixes, magic bytes, classes
 ``cuda_source``  CUDA C++ source with its own compile options
 ``bitcode``      LLVM bitcode
+``variable``     variables of device code that the host sets
 ===============  ===============================================================================
 """

@@ -24,6 +24,7 @@ from ..safe_repr import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
+from .variable import VariableSource
 
 
 class LinkInputError(ValueError):
@@ -60,6 +61,8 @@ class LinkInput:
         Called with the loaded module, and before it is unloaded.
     nrt:
         Whether it needs numba-cuda's runtime.
+    variable:
+        The variable that it defines, if it is one that the host sets.
     """
 
     kind: Kind
@@ -69,6 +72,7 @@ class LinkInput:
     setup_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     teardown_callback: Callable[[Any], None] | None = field(default=None, compare=False, repr=False)
     nrt: bool = field(default=False, compare=False, repr=False)
+    variable: VariableSource | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kind, code = self.kind, self.code
@@ -108,6 +112,8 @@ class LinkInput:
 
     def as_linkable(self) -> LinkableCode:
         """Return the same as one of numba-cuda's linkable code objects."""
+        if self.variable is not None:
+            return self.variable
         code: Any = self.code.decode() if self.kind in (CUDA, PTX) else self.code
         others: dict[str, Any] = {name: getattr(self, name) for name in ("name", "setup_callback", "teardown_callback")}
         if self.kind is CUDA:
@@ -149,7 +155,8 @@ def _from_linkable(item: LinkableCode) -> LinkInput:
     options = item.compile_options if isinstance(item, CUDASource) else CompileOptions()
     path = item.path if isinstance(item, CUDASource) else None
     code, nrt = _bytes(item.data, item.name) if path is None else _read(path), getattr(item, "nrt", False)
-    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt)
+    variable = item if isinstance(item, VariableSource) else None
+    return LinkInput(kind, code, options, item.name, item.setup_callback, item.teardown_callback, nrt, variable)
 
 
 def _from_object_code(item: ObjectCode) -> LinkInput:

@@ -8,6 +8,7 @@
 ``parts``           the inputs as the linker takes them, with sources and bitcode compiled
 ``fit``             whether an input fits the target
 ``duplicates``      symbols that two inputs define
+``variables``       variables that the host sets: their names, and how C++ declares them
 ``signatures``      calls whose parameters are not those of the function
 ``probes``          links made only to read LTO-IR, and what logs report of symbols
 ``ltoir_symbols``   which LTO-IR defines and references what

@@ -8,8 +8,9 @@ objects and archives are linked in a child process, where nvJitLink may print wh
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ..formats import cxx_names, symbols
@@ -18,6 +19,7 @@ from ..inputs import kinds
 from . import probes
 from .errors import LinkError, link_error
 from .parts import LinkJob, Part
+from .plan import PlannedInput
 from .trial import TrialError, run_trials
 
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
@@ -42,16 +44,45 @@ def check_readable_duplicates(job: LinkJob) -> None:
 
 def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
     """Return the error for a symbol that two parts define."""
+    symbol, *parts = duplicate
     return link_error(
         job.plan,
-        f"{cxx_names.readable(duplicate.symbol)!r} is defined twice",
-        *cxx_names.mangled_lines(duplicate.symbol),
+        f"{cxx_names.readable(symbol)!r} is defined twice",
+        *cxx_names.mangled_lines(symbol),
         f"first by: {duplicate.first.origin}",
         f"again by: {duplicate.second.origin}",
-        "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
-        " into the symbol), or return equal code from both objects: equal code is linked once",
+        *_remedy(job, symbol, [part.planned for part in parts]),
         log=log,
     )
+
+
+def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -> Iterator[str]:
+    """Yield what to do, after what it follows from."""
+    sources = [each for each in planned if each is not None and each.input.kind is kinds.CUDA]
+    if any(each.input.variable is not None for each in sources):
+        yield "what to do: declare it extern in C++: the Variable defines it"
+    elif symbol in job.kernel_code.sites or len(sources) < len(planned):
+        yield (
+            "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
+            " into the symbol), or return equal code from both objects: equal code is linked once"
+        )
+    else:
+        first, second = ((each.members or (each,))[0].input.options for each in sources)
+        if first.unit == second.unit != "":
+            for field in dataclasses.fields(first):
+                values = getattr(first, field.name), getattr(second, field.name)
+                if values[0] != values[1]:
+                    yield f"{field.name}: {values[0]!r} and {values[1]!r}"
+            yield (
+                f"what to do: make these equal: only then are the sources of the unit {first.unit!r} compiled together,"
+                " and a header that both include defines it once"
+            )
+        else:
+            yield (
+                "what to do: if a header that both include defines it, make it inline there, or compile both sources as"
+                " one: CUDASource(..., unit='a name'), with equal include paths, macros and options; otherwise give the"
+                " two different names"
+            )
 
 
 def duplicate_of(symbol: str, parts: Sequence[Part], arch: str) -> Duplicate | None:

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..formats.ptx import ptx_references
+from ..formats.ptx import ptx_references, ptx_symbols
 from ..formats.symbols import Symbols
 from .probes import PROBE_SYMBOLS, ptx_of_ltoir
 
@@ -40,7 +40,7 @@ def _symbols(modules: Sequence[bytes], candidates: tuple[str, ...], arch: str) -
     """Return the symbols of *modules*; ``None`` if they do not link with each other."""
     if (whole := _Bodies.of(modules, candidates, arch)) is None:
         return None
-    homes = _homes(modules, tuple(sorted({*whole.references, *candidates})), arch)
+    homes = _homes(modules, tuple(sorted({*whole.functions, *candidates})), arch)
     if homes is None:
         return None
     owned: list[set[str]] = [set() for _ in modules]
@@ -60,9 +60,11 @@ def _symbols(modules: Sequence[bytes], candidates: tuple[str, ...], arch: str) -
 
 @dataclass(frozen=True)
 class _Bodies:
-    """What has a body in a link, functions and variables, and the names that each body contains."""
+    """What has a body in a link, functions and variables, and the names that each body contains; and which of them are
+    *functions*."""
 
     references: dict[str, frozenset[str]]
+    functions: frozenset[str]
 
     @classmethod
     def of(cls, modules: Sequence[bytes], names: tuple[str, ...], arch: str) -> _Bodies | None:
@@ -70,7 +72,8 @@ class _Bodies:
         ptx = ptx_of_ltoir(modules, names, arch, optimize=False)
         if ptx is None:
             return None
-        return cls({name: used for name, used in ptx_references(ptx).items() if name not in PROBE_SYMBOLS})
+        functions = frozenset(each.name for each in ptx_symbols(ptx) if each.space == "func" and each.is_defined)
+        return cls({name: used for name, used in ptx_references(ptx).items() if name not in PROBE_SYMBOLS}, functions)
 
     def reached_from(self, names: Iterable[str], homes: Collection[str]) -> set[str]:
         """Return what is referenced from the bodies of *names*, and of what these reference, as far as it is visible to
@@ -96,14 +99,14 @@ def _homes(modules: Sequence[bytes], names: tuple[str, ...], arch: str) -> dict[
         some = [module for module, members in zip(modules, chosen, strict=True) if link in members]
         if (bodies := _Bodies.of(some, names, arch)) is None:
             return None
-        for name in bodies.references.keys() & set(names):
+        for name in bodies.functions.intersection(names):
             seen[name].append(link)
     indices = {members: [index] for index, members in enumerate(chosen)}
     homes = {name: indices.get(tuple(numbers), []) for name, numbers in seen.items()}
     several = tuple(sorted(name for name, found in homes.items() if not found))
     for index, module in enumerate(modules if several else ()):
         alone = _Bodies.of([module], several, arch)
-        for name in alone.references.keys() & set(several) if alone is not None else ():
+        for name in alone.functions.intersection(several) if alone is not None else ():
             homes[name].append(index)
     return homes
 

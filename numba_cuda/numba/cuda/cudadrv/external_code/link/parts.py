@@ -23,6 +23,7 @@ from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
 from .unsupported import unsupported_in, unsupported_in_source
+from .variables import size_error, with_sizes_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +101,11 @@ def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
 def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: KernelCode) -> list[Program]:
     """Compile *sources*, and check the types of the functions that the kernel calls."""
     called = _called_in(sources, kernel_code)
+    variables = [variable for _, variable in plan.variables]
+    inputs = [with_sizes_checked(each.input, variables) for each in sources]
     while True:
         try:
-            return programs.all_compiled([each.input for each in sources], plan.target, called)
+            return programs.all_compiled(inputs, plan.target, called)
         except SourceError as error:
             planned = sources[error.number]
             if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
@@ -177,6 +180,8 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
 def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: KernelCode, error: CompileError) -> LinkError:
     if (found := unsupported_in(error.log)) is not None:
         return unsupported_in_source(plan, planned, kernel_code, found, error.log)
+    if (wrong_size := size_error(plan, planned, error.log)) is not None:
+        return wrong_size
     path = diagnostics.saved(planned.input.code, planned.input.name)
     return link_error(
         plan,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
+from ..inputs.variable import VariableSource
 from ..target import Target
 
 # The origins of inputs that no call site provides.
@@ -43,14 +44,15 @@ class PlannedInput:
 
 @dataclass(frozen=True)
 class LinkPlan:
-    """The inputs of one link besides the kernel's own code, and the callbacks of the module that it makes; each once,
-    in order of first use."""
+    """The inputs of one link besides the kernel's own code, the callbacks of the module that it makes, and the
+    variables that the host sets in it, with an origin of each; each once, in order of first use."""
 
     kernel: str  # for messages
     target: Target
     inputs: tuple[PlannedInput, ...]
     setup_callbacks: tuple[Callable[[Any], None], ...]
     teardown_callbacks: tuple[Callable[[Any], None], ...]
+    variables: tuple[tuple[str, VariableSource], ...] = ()
 
     @functools.cached_property
     def units(self) -> tuple[PlannedInput, ...]:
@@ -78,12 +80,16 @@ class LinkPlan:
         origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
         setup: list[Callable[[Any], None]] = []
         teardown: list[Callable[[Any], None]] = []
+        variables: dict[VariableSource, str] = {}
         for origin, link_input in provided:
             origins.setdefault((link_input, _name_in_code(link_input)), {})[origin] = None
             _add_once(setup, link_input.setup_callback)
             _add_once(teardown, link_input.teardown_callback)
+            if link_input.variable is not None:
+                variables.setdefault(link_input.variable, origin)
         inputs = tuple(PlannedInput(link_input, tuple(named)) for (link_input, _), named in origins.items())
-        return cls(kernel, target, inputs, tuple(setup), tuple(teardown))
+        named_variables = tuple((origin, variable) for variable, origin in variables.items())
+        return cls(kernel, target, inputs, tuple(setup), tuple(teardown), named_variables)
 
 
 def _name_in_code(link_input: LinkInput) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cuda import pathfinder
 from cuda.core import ObjectCode
 
-from .. import progress, toolkit
+from .. import progress, timeline, toolkit
 from ..cache.key import CacheKey
 from ..cache.log import logger
 from ..cache.store import current_store
@@ -27,6 +27,7 @@ from .record import LinkRecord
 from .signatures import check_signatures
 from .survival import doubted, remember
 from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
+from .variables import check_variables
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
@@ -99,8 +100,9 @@ def _result(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes,
             *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(job.parts)),
         ),
     )
-    with progress.step(f"linking {job.plan.kernel} for {arch}"):
+    with progress.step(f"linking {job.plan.kernel} for {arch}"), timeline.span("link", job.plan.kernel) as span:
         fetched = current_store().fetch(key, lambda: _run(job, options, output))
+        span.origin = fetched.origin
     log, _, code = fetched.data.partition(b"\0")
     how = log.decode(), fetched.origin, fetched.seconds
     return code, LinkRecord(arch, output, job.has_ltoir, options, tuple(part.record for part in job.parts), *how)
@@ -180,3 +182,5 @@ def _check(plan: LinkPlan) -> None:
     for planned in plan.inputs:
         if why := misfit(planned.input, plan.target):
             raise link_error(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")
+    if plan.variables:
+        check_variables(plan)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from autolink_support import Linked, compiled, ptx
+from cuda.pathfinder import find_nvidia_header_directory
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import NotLinkableError, check_linkable
@@ -576,9 +577,16 @@ class TestEveryExample:
         done = subprocess.run(command, env={**os.environ, **driver_stub}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
+    @pytest.mark.thorough
+    def test_nvshmem(self):
+        if find_nvidia_header_directory("nvshmem") is None:
+            pytest.skip("needs NVSHMEM")
+        shmem = example("nvshmem_ring").shmem
+        check_linkable(shmem.wait, "uint64[::1]", "int64", lto=True, other_process=False)
+
     def test_no_example_is_missing(self):
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
         # The objects of cub_unique and curand_monte_carlo are checked with their packages (test_cub.py,
         # test_curand.py); nufft calls only the FFT; finished_graph has one function of three lines.
-        checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm"}
+        checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"}
         assert named == checked | {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph"}

@@ -624,7 +624,10 @@ class TestErrors:
             f(x[0])  # here
 
         text = refused(kernel)
-        assert "Function.__numba_cuda_call__ did not return an autolink.Extern\n  object: Scale(4)\n" in text
+        assert (
+            "Function.__numba_cuda_call__ returned neither an autolink.Extern nor a function\n  object: Scale(4)\n"
+            in text
+        )
         assert f"got: {type(returned).__name__} {returned!r}" in text
 
     def test_hooks_with_unsupported_parameters(self):

@@ -73,6 +73,22 @@ class TestRunAsAScript:
         assert "All within five standard deviations" in done.stdout
         assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
 
+    @pytest.mark.thorough
+    def test_nvshmem(self):
+        """All calls are of one translation unit, whose state is a variable that NVSHMEM finds by its name."""
+        done = self.run("nvshmem_ring.py")
+        if done.returncode == 2 and "This example needs NVSHMEM" in done.stdout:
+            pytest.skip(done.stdout.strip())
+        assert done.returncode == 0, done.stdout + done.stderr
+        if "On the GPU" in done.stdout:
+            assert "the sum on GPU 0" in done.stdout
+            return
+        example = module(EXAMPLES, "nvshmem_ring")
+        linked = example.link()  # from the cache
+        assert [planned.input.options.unit for planned in linked.inputs] == ["nvshmem"] * 4
+        assert (linked.launch_facts.setup, linked.launch_facts.teardown) == ((example.attach,), (example.detach,))
+        assert b"nvshmemi_device_state_d" in linked.code
+
     @pytest.mark.parametrize("name", ["nvmath_fft.py", "nvmath_gemm.py"])
     def test_nvmath(self, name, driver_stub):
         if importlib.util.find_spec("nvmath") is None:

@@ -973,6 +973,28 @@ def test_attributes_that_a_module_makes_when_asked_count(program, module, user):
         assert [program.run().status, program.run().status] == ["built", "loaded"]
 
 
+WITH_VARIABLE = """
+class Table(Add):
+    def __init__(self, *values):
+        self.table = autolink.Variable("table", np.int32, 2, space="SPACE", value=list(values))
+    def __numba_cuda_link__(self, x):
+        yield self.table
+        yield autolink.CUDASource(self.table.declaration + code("add", "table[0]"))
+add = Table(VALUES)
+"""
+
+
+def test_a_kernel_with_a_variable_is_loaded_whatever_the_value_and_set(program):
+    program.write(WITH_VARIABLE.replace("VALUES", "3, 4").replace("SPACE", "constant"))
+    built = program.run()
+    program.write(WITH_VARIABLE.replace("VALUES", "5, 6").replace("SPACE", "constant"))
+    loaded = program.run()
+    assert (built.status, loaded.status, built.cubin) == ("built", "loaded", loaded.cubin)
+    assert built.setup == loaded.setup == ["_set_up"] and built.teardown == loaded.teardown == ["_tear_down"]
+    program.write(WITH_VARIABLE.replace("VALUES", "5, 6").replace("SPACE", "device"))
+    assert program.run().status == "built"
+
+
 # On a GPU
 
 
@@ -1047,3 +1069,10 @@ def test_callbacks_of_a_loaded_kernel_run(program):
         assert without == ("without", "11", how)
         assert kernel == ("kernel", "13", how, "setup-True")
         assert again == ("kernel", "13", how, "setup-True")
+
+
+@pytest.mark.gpu
+def test_variables_of_a_loaded_kernel_are_set(program):
+    for value, how in (3, "built"), (4, "loaded"):
+        program.write(WITH_VARIABLE.replace("VALUES", f"{value}, 0").replace("SPACE", "constant"))
+        assert launch(program, "kernel") == [("kernel", str(10 + value), how)]

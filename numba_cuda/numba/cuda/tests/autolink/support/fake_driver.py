@@ -13,7 +13,9 @@ class CUresult(enum.IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_INVALID_CONTEXT = 201
+    CUDA_ERROR_NOT_FOUND = 500
     CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701
+    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906
 
 
 class Launched(NamedTuple):
@@ -36,11 +38,14 @@ class FakeDriver:
 
     ``launches`` and ``attributes`` are what was launched and set, ``loaded`` the code that was loaded. ``memory`` maps
     the addresses that are known to devices; ``None`` knows all. ``errors`` are returned by the next launches.
+    ``globals`` are the bytes of variables by library, context and name, for those whose size is in ``sizes``.
+    ``capturing`` is whether a stream is being captured.
     """
 
     CUresult = CUresult
     CUdevice_attribute = CUfunction_attribute = CUlaunchAttributeID = _Names()
-    CUstreamCaptureMode = CUevent_flags = _Names()
+    CUstreamCaptureMode = CUevent_flags = CUstream_flags = _Names()
+    CUcontext = CUstream = int
 
     def __init__(self, capability=(9, 0), devices=1, shared=227 << 10, max_threads=1024, static_shared=0):
         self.launches: list[Launched] = []
@@ -51,6 +56,10 @@ class FakeDriver:
         self.errors: list[CUresult] = []
         self.memory: dict[int, int] | None = None
         self.context = 0x100
+        self.sizes: dict[str, int] = {}
+        self.globals: dict[tuple[Any, int, str], bytearray] = {}
+        self.copies: list[tuple[str, Any]] = []
+        self.capturing = False
         types = ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_int, ctypes.c_uint64
         self._pointer_attribute = ctypes.CFUNCTYPE(*types)(self._attribute_of_pointer)
         self._devices = devices
@@ -128,6 +137,50 @@ class FakeDriver:
     def cuLibraryUnload(self, library):
         self.unloaded.append(library)
         return (0,)
+
+    def cuCtxPushCurrent(self, context):
+        if context - 0x100 >= self._devices:
+            return (CUresult.CUDA_ERROR_INVALID_CONTEXT,)
+        self._below, self.context = self.context, context
+        return (0,)
+
+    def cuCtxPopCurrent(self):
+        popped, self.context = self.context, self._below
+        return 0, popped
+
+    def cuLibraryGetGlobal(self, library, name):
+        name = name.decode()
+        if name not in self.sizes:
+            return CUresult.CUDA_ERROR_NOT_FOUND, 0, 0
+        key = int(library), self.context, name
+        self.globals.setdefault(key, bytearray(self.sizes[name]))
+        return 0, key, self.sizes[name]
+
+    def cuLibraryGetManaged(self, library, name):
+        _, (library, _, name), size = self.cuLibraryGetGlobal(library, name)
+        self.globals.setdefault((library, 0, name), bytearray(size))  # one for all contexts
+        return 0, (library, 0, name), size
+
+    def cuMemcpyHtoDAsync(self, address, data, size, stream):
+        self.globals[address][:] = ctypes.string_at(data, size)
+        self.copies.append((address[2], stream))
+        return (0,)
+
+    def cuMemcpyDtoHAsync(self, data, address, size, stream):
+        ctypes.memmove(data, bytes(self.globals[address]), size)
+        return (0,)
+
+    def cuStreamCreate(self, flags):
+        return 0, flags
+
+    def cuStreamDestroy(self, stream):
+        return (0,)
+
+    def cuStreamSynchronize(self, stream):
+        return (0,)
+
+    def cuStreamIsCapturing(self, stream):
+        return (CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT if self.capturing else 0), 0
 
     def cuEventCreate(self, flags):
         return 0, "event"

@@ -694,7 +694,74 @@ any$n = Color$n.$v
     ),
 )
 
+# C++ that calls a Python function.
+_CALLED_BY_CXX = """
+class Calls$n(autolink.DeviceCallable):
+    def __init__(self, function):
+        self.function = function
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f$n_" + autolink.device_function(self.function, x).symbol, returns=types.int32)
+    def __numba_cuda_link__(self, x):
+        found = autolink.device_function(self.function, x)
+        yield found
+        yield autolink.CUDASource(
+            f'{found.declaration} extern "C" __device__ int f$n_{found.symbol}(int x) {{ return {found.symbol}(x); }}'
+        )
+    KEY
+FUNCTION
+"""
+_KEY = "def __numba_cuda_link_key__(self, x):\n        return 0"
+
+
+def _called_by_cxx(name: str, function: str, key: str = "") -> Feature:
+    """A Python function that C++ calls, which an object returns with or without a link key."""
+    function += "\ncalls$n = Calls$n(function$n)"
+    return _code(
+        name, _CALLED_BY_CXX.replace("KEY", key).replace("FUNCTION", function), expression="calls$n(types.int32(x))"
+    )
+
+
 PYTHON = (
+    _called_by_cxx("a function that C++ calls", "def function$n(x):\n    return x + $v"),
+    _called_by_cxx("a function that C++ calls, of a keyed object", "def function$n(x):\n    return x + $v", _KEY),
+    _called_by_cxx("a closure that C++ calls", "function$n = (lambda y: lambda x: x + y)($v)", _KEY),
+    _called_by_cxx(
+        "a device function that a function for C++ calls",
+        "@cuda.jit(device=True)\ndef inner$n(x):\n    return x + $v\ndef function$n(x):\n    return inner$n(x)",
+        _KEY,
+    ),
+    _called_by_cxx(
+        "an object that a function for C++ calls",
+        "class Inner$n(Base):\n"
+        "    def __numba_cuda_call__(self, x):\n        return autolink.Extern('inner$n', returns=types.int32)\n"
+        "    def __numba_cuda_link__(self, x):\n        return autolink.CUDASource(code('inner$n', $v))\n"
+        "inner$n = Inner$n()\n"
+        "def function$n(x):\n    return inner$n(x)",
+        _KEY,
+    ),
+    _code(
+        "a function for which a call stands",
+        """
+class Adds$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return lambda x: x + $v
+adds$n = Adds$n()
+""",
+        expression="adds$n(x)",
+    ),
+    _code(
+        "the state of an object that returns a function",
+        """
+class Adds$n(autolink.DeviceCallable):
+    def __init__(self, values):
+        self.values = values
+    def __numba_cuda_call__(self, x):
+        value = self.values["value"]
+        return lambda x: x + value
+adds$n = Adds$n({"value": $v})
+""",
+        expression="adds$n(x)",
+    ),
     _code("a device function", "\n@cuda.jit(device=True)\ndef add$n(x):\n    return x + $v\n"),
     _code("a device function's default", "\n@cuda.jit(device=True)\ndef add$n(x, y=$v):\n    return x + y\n"),
     _code(

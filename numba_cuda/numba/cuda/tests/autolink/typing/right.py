@@ -46,6 +46,17 @@ class Scale(autolink.DeviceCallable):
         return x
 
 
+class Table(autolink.DeviceCallable):
+    table = autolink.Variable("table", np.float32, (4, 4), space="constant")
+
+    def __numba_cuda_call__(self, i: Any) -> autolink.Extern:
+        self.table.set(np.zeros((4, 4), np.float32))
+        return autolink.Extern("look", returns=self.table.get().dtype)
+
+    def __numba_cuda_link__(self, i: Any) -> list[autolink.CUDASource]:
+        return [self.table, autolink.CUDASource(self.table.declaration)]
+
+
 class Untyped(autolink.DeviceCallable):
     def __numba_cuda_call__(self, x):
         return autolink.Extern("untyped", returns=x)

@@ -8,6 +8,7 @@ import itertools
 import pytest
 from autolink_support import Linked, adder, build, compiled
 from numba import cuda
+from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.link import probes, run, trial
 from numba.cuda.cudadrv.external_code.link.duplicates import duplicate_of, find_duplicate
@@ -114,3 +115,93 @@ def test_a_probe_ends_before_code_is_generated():
     log = trial.link_here(modules, trial.options_for(modules, ARCH)).log
     assert probes.multiply_defined(log) == probes._STOP[0]
     assert "elsewhere" not in log
+
+
+class TestHeaders:
+    """Two libraries include a header whose functions are not inline."""
+
+    @pytest.fixture
+    def kernel(self, tmp_path):
+        """Makes a kernel that calls an object of either library; the options of their sources differ as given."""
+        (tmp_path / "shapes.cuh").write_text("#pragma once\nnamespace shapes { @int area(int x) { return x * x; } }\n")
+        (tmp_path / "one.cuh").write_text('#include "shapes.cuh"\ninline @int one(int x) { return shapes::area(x); }\n')
+        (tmp_path / "two.cuh").write_text('#include "shapes.cuh"\ninline @int two(int x) { return shapes::area(x); }\n')
+        for file in tmp_path.iterdir():
+            file.write_text(file.read_text().replace("@", "__device__ "))
+
+        class Library(autolink.DeviceCallable):
+            def __init__(self, name, **options):
+                self.name, self.options = name, options
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"call_{self.name}", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(
+                    f'#include "{self.name}.cuh"\nextern "C" __device__ int call_{self.name}(int x) {{'
+                    f" return {self.name}(x); }}",
+                    name=f"{self.name}.cu",
+                    **{"include_paths": [tmp_path], **self.options},
+                )
+
+        def make(first, second):
+            one, two = Library("one", **first), Library("two", **second)
+
+            def kernel(x):
+                x[0] = one(x[1]) + two(x[2])
+
+            return kernel
+
+        return make
+
+    @pytest.mark.parametrize("lto", [True, False])
+    def test_the_error_names_the_function_and_proposes_a_unit(self, kernel, lto):
+        with pytest.raises(LinkError) as caught:
+            build(kernel({}, {}), lto=lto)
+        first, symbol, *_ = str(caught.value).splitlines()
+        assert (
+            first.endswith("failed: 'shapes::area(int)' is defined twice") and symbol == "  symbol: _ZN6shapes4areaEi"
+        )
+        assert "make it inline there, or compile both sources as one: CUDASource(..., unit='a name')" in str(
+            caught.value
+        )
+
+    @pytest.mark.parametrize("lto", [True, False])
+    def test_a_unit_makes_it_one_function(self, kernel, lto):
+        (unit,) = (build(kernel({"unit": "shapes"}, {"unit": "shapes"}), lto=lto).inputs,)
+        assert [planned.input.options.unit for planned in unit] == ["shapes", "shapes"]
+
+    @pytest.mark.parametrize(
+        ("differs", "line"),
+        [
+            ({"options": {"std": "c++20"}}, "options: () and (('std', 'c++20'),)"),
+            ({"defines": {"N": 3}}, "defines: () and (('N', '3'),)"),
+        ],
+    )
+    def test_what_keeps_sources_of_a_unit_apart_is_named(self, kernel, differs, line):
+        with pytest.raises(LinkError) as caught:
+            build(kernel({"unit": "shapes"}, {"unit": "shapes", **differs}))
+        assert f"\n  {line}\n  what to do: make these equal: only then are the sources of the unit 'shapes'" in str(
+            caught.value
+        )
+
+    def test_a_variable_of_a_header_has_no_parameters(self, kernel, tmp_path):
+        (tmp_path / "shapes.cuh").write_text("#pragma once\nnamespace shapes { __device__ int n; }\n")
+        for name in ("one", "two"):
+            text = f'#include "shapes.cuh"\ninline __device__ int {name}(int x) {{ return shapes::n; }}\n'
+            (tmp_path / f"{name}.cuh").write_text(text)
+        with pytest.raises(LinkError, match="'shapes::n' is defined twice"):
+            build(kernel({}, {}))
+
+
+def test_a_variable_that_the_source_defines_too():
+    table = autolink.Variable("table", "int32", 4)
+    function = Linked("f", [table, autolink.CUDASource("__device__ int table[4];\n" + adder("f", "table[0]"))]).function
+
+    def kernel(x):
+        x[0] = function(x[1])
+
+    with pytest.raises(
+        LinkError, match=r"'table' is defined twice\n[^$]*declare it extern in C\+\+: the Variable defines"
+    ):
+        build(kernel)

@@ -86,3 +86,13 @@ def test_what_bodies_in_ptx_reference():
         "inside": {"outside"},
         "kernel": {"table", "inside"},
     }
+
+
+def test_variables_that_functions_read_hide_nothing():
+    variable = "__device__ int table[2] = {1, 2};"
+    read, written = (compiled(function(name, "table[x]", variable), "ltoir") for name in ("reads", "also_reads"))
+    found = symbols_of_ltoir(
+        [read, compiled(function("other", "reads(x)", declared("reads")), "ltoir")], ["other"], ARCH
+    )
+    assert found == [Symbols(("reads",), ()), Symbols(("other",), ("reads",))]
+    assert symbols_of_ltoir([written], ["also_reads"], ARCH) == [Symbols(("also_reads",), ())]

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python bodies: a call may stand for a Python function instead of a C function, as that of an overload does."""
+
+from __future__ import annotations
+
+import types as pytypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numba import cuda
+
+from ..compilation import current_target
+from ..value_fingerprint import UnknownValueError, fingerprint
+from .arguments import CallArguments
+
+
+@dataclass(frozen=True, eq=False)
+class PythonBody:
+    """The Python function that *obj* returned for a call with these *arguments*, as a device function; and its
+    *fingerprint* before it was compiled, None if it has none."""
+
+    obj: Any
+    arguments: CallArguments
+    function: pytypes.FunctionType
+    dispatcher: Any
+    fingerprint: bytes | None
+
+    @classmethod
+    def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> PythonBody | None:
+        """Return the body that a ``__numba_cuda_call__`` *returned*; None if it is not a function."""
+        if isinstance(getattr(returned, "py_func", None), pytypes.FunctionType):
+            function, dispatcher = returned.py_func, returned
+            if not dispatcher.targetoptions.get("device"):
+                return None
+        elif isinstance(returned, pytypes.FunctionType):
+            function, target = returned, current_target()
+            options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
+            dispatcher = cuda.jit(device=True, opt=not target.debug, **options)(returned)
+        else:
+            return None
+        try:
+            digest = fingerprint(function)
+        except UnknownValueError:
+            digest = None
+        return cls(obj, arguments, function, dispatcher, digest)
+
+    def compiled(self) -> Any:
+        """Return the function, compiled for the types of the arguments. Raises what Numba raises."""
+        return self.dispatcher.compile_device(self.arguments.types)
+
+    def lowered(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:
+        """Return the result of a call with *values* of the final *argtypes*."""
+        compiled = self.compiled()
+        taken = compiled.signature.args
+        cast = [context.cast(builder, *each) for each in zip(values, argtypes, taken, strict=True)]
+        context.add_linking_libs([compiled.library])
+        return context.call_internal(builder, compiled.fndesc, compiled.signature, cast)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python functions that C++ calls: how an object has one compiled, and what it gets."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+import types as pytypes
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.target import Target
+
+from ..compilation import compiling_apart, current_target, note_device_function
+from ..device_callable.c_abi import CABIError, numba_type_of
+from ..protocol.calling_code import CallingCode
+from .c_signature import CSignature
+from .compiled_code import NAMELESS, NamedModules
+from .declaration import declaration, functor_name
+from .wrapper import can_raise, wrapped
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DeviceFunction(CallingCode):
+    """A Python function that C++ calls, as `device_function` returns it.
+
+    Attributes
+    ----------
+    symbol : str
+        The name of the C function. It ends with digits that stand for the content of the function: its code, what that
+        refers to, and the types.
+    declaration : str
+        C++ that declares it and ``functor``, to be put at namespace scope, as often as needed.
+    functor : str
+        A class in C++ whose objects are called as the function is. It has a default constructor, or, if the function
+        has state, a constructor that takes the ``const void*`` of each.
+    returns : Numba type
+        What it returns.
+    """
+
+    _name: str
+    _modules: NamedModules
+    _signature: CSignature
+    _code: tuple[LinkInput, ...]
+    _target: Target
+    library: Any
+
+    @property
+    def symbol(self) -> str:
+        return self._modules.symbol
+
+    @property
+    def functor(self) -> str:
+        return functor_name(self.symbol)
+
+    @property
+    def returns(self) -> Any:
+        return self._signature.returns
+
+    @functools.cached_property
+    def declaration(self) -> str:
+        return declaration(self.symbol, self._signature)
+
+    @functools.cached_property
+    def undefined(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._modules.undefined
+
+    def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
+        yield from ((origin, each) for each in self._code)
+        yield from self.library.provided(self._target)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceFunction) and list(self.traced_inputs("")) == list(other.traced_inputs(""))
+
+    def __hash__(self) -> int:
+        return hash(self.symbol)
+
+    def __repr__(self) -> str:
+        return f"device_function({self._name}) as {self.symbol}"
+
+
+class _InProgress(threading.local):
+    """The questions that are being answered on this thread."""
+
+    questions: tuple[Any, ...] = ()
+
+
+_in_progress = _InProgress()
+# What was compiled, by the function and the question: the types and the target.
+_compiled: weakref.WeakKeyDictionary[Any, dict[Any, DeviceFunction]] = weakref.WeakKeyDictionary()
+
+
+def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction:
+    """Compile a Python function for C++ that an object's code consists of.
+
+    To be called in ``__numba_cuda_call__`` and ``__numba_cuda_link__``, which return the result among their items. That
+    brings the function's code, and the code of the objects that it calls, which are asked as at any other call::
+
+        class Reduce(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x, op):
+                op = autolink.device_function(op, x, x)
+                return autolink.Extern(f"reduce_{op.symbol}", returns=x, args=["x"])
+
+            def __numba_cuda_link__(self, x, op):
+                T, op = autolink.cxx_type(x), autolink.device_function(op, x, x)
+                yield op
+                yield autolink.CUDASource(f'''
+                    #include <cub/warp/warp_reduce.cuh>
+                    {op.declaration}
+                    extern "C" __device__ {T} reduce_{op.symbol}({T} x) {{
+                        typename cub::WarpReduce<{T}>::TempStorage none;
+                        return cub::WarpReduce<{T}>(none).Reduce(x, {op.functor}());
+                    }}''')
+
+    It is compiled once for each function, types and target, and inlined where the kernel is linked with LTO.
+
+    Parameters
+    ----------
+    function : function or Numba type
+        A Python function, a lambda or a closure, whose variables are constants; a device function; or the Numba type of
+        a device function that is an argument of the call.
+    *argtypes : Numba type, its name as in signatures, or NumPy dtype or scalar class
+        The types of the arguments that C++ passes: numbers, pointers, and records and tuples as structs. The parameters
+        in C++ are of the types that `cxx_type` returns; for a struct, of any class of its size and layout.
+    state : Numba type, or iterable of these, optional
+        The types of the function's last parameters, which C++ passes on without knowing them: arrays, records, tuples,
+        numbers. It gets them by ``args={"table": autolink.state}`` of an `Extern`, and makes the functor of them.
+
+    Raises
+    ------
+    TypeError
+        If *function* is something else, or cannot be compiled for these types.
+    CABIError
+        If C++ can neither pass one of the types nor return the result.
+    RuntimeError
+        If it is not called while an object is asked.
+    """
+    target = current_target()
+    subject = function.dispatcher if isinstance(function, types.Dispatcher) else function
+    name = getattr(getattr(subject, "py_func", subject), "__name__", type(subject).__name__)
+    states = (state,) if isinstance(state, (types.Type, str)) else tuple(state)
+    arguments, states = tuple(map(numba_type_of, argtypes)), tuple(map(numba_type_of, states))
+    dispatcher = _dispatcher(subject, target)
+    question = arguments, states, target
+    known = _compiled.setdefault(subject, {})
+    if question not in known:
+        if (id(subject), question) in _in_progress.questions:
+            raise TypeError(f"device_function() is asked for {name!r} while it compiles {name!r} for the same types")
+        outer = _in_progress.questions
+        _in_progress.questions = (*outer, (id(subject), question))
+        try:
+            known[question] = _compile(name, dispatcher, question)
+        finally:
+            _in_progress.questions = outer
+    note_device_function(known[question])
+    return known[question]
+
+
+def _dispatcher(subject: Any, target: Target) -> Any:
+    """Return the device function that *subject* is, or is made into with the options of the kernel."""
+    if isinstance(getattr(subject, "py_func", None), pytypes.FunctionType):
+        if not subject.targetoptions.get("device"):
+            raise TypeError(
+                f"device_function() takes a device function, got the kernel {subject.py_func.__name__!r}\n"
+                "  what to do: decorate it with @cuda.jit(device=True)"
+            )
+        return subject
+    if not isinstance(subject, pytypes.FunctionType):
+        raise TypeError(
+            f"device_function() takes a Python function, got {type(subject).__name__}\n  got: {safe_repr(subject)}\n"
+            "  what to do: pass a function that calls it, such as lambda a, b: max(a, b)"
+        )
+    options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
+    return cuda.jit(device=True, opt=not target.debug, **options)(subject)
+
+
+def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target]) -> DeviceFunction:
+    arguments, states, target = question
+    called = f"{name}({', '.join(map(str, (*arguments, *states)))})"
+    try:
+        with compiling_apart(target):
+            compiled = dispatcher.compile_device((*arguments, *states))
+    except NumbaError as error:
+        raise TypeError(f"device_function() cannot compile {called}\n{error}") from error
+    try:
+        signature = CSignature(arguments, states, compiled.signature.return_type)
+    except CABIError as error:
+        first, *advice = str(error).splitlines()
+        raise CABIError("\n".join([f"device_function {name!r}: {first}", f"  function: {called}", *advice])) from None
+    modules = [str(module) for module in compiled.library.modules]
+    own = wrapped(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
+    named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)
+    return DeviceFunction(called, named, signature, named.compiled(target, called), target, compiled.library)

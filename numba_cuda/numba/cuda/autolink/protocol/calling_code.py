@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Code that an object returns, and that calls objects in its turn: a Python function for C++."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+
+
+class CallingCode:
+    """Compiled code, and the code of the objects that it calls. Two are equal if what they link is.
+
+    Attributes
+    ----------
+    library:
+        The code library of the function that was compiled, which knows its calls.
+    undefined:
+        The functions that it calls and does not define.
+    """
+
+    library: Any
+    undefined: tuple[str, ...]
+
+    def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
+        """Yield its code, whose origin is *origin*, and what the objects that it calls provide, each with its call."""
+        raise NotImplementedError

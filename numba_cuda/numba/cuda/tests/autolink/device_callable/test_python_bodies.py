@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls that stand for a Python function, which may call the C functions of the object."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from autolink_support import build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+FLOATS = "void(float32[::1])"
+
+
+class Norm(autolink.DeviceCallable):
+    """``norm(x, y, weight=2)``, whose squares are computed in C++."""
+
+    def __init__(self, shift=0):
+        self.shift = shift
+
+    def __numba_cuda_call__(self, x, y, weight=2):
+        def norm(x, y, weight):
+            return self.square(x) + weight * self.square(y) + self.shift
+
+        return norm
+
+    @autolink.device_method
+    def square(self, x):
+        return autolink.Extern(f"square_{x}", returns=x)
+
+    @square.link
+    def square(self, x):
+        T = autolink.cxx_type(x)
+        return autolink.CUDASource(f'extern "C" __device__ {T} square_{x}({T} x) {{ return x * x; }}', name="square.cu")
+
+
+def test_the_function_is_inlined_and_the_code_that_it_calls_is_linked():
+    norm = Norm(3)
+
+    def kernel(x):
+        x[0] = norm(x[1], y=x[2])
+
+    built = build(kernel, FLOATS, output="ptx")
+    assert [each.input.name for each in built.inputs] == ["square.cu"]
+    assert b"\tcall" not in built.code
+    assert "kernel" in str(built.report)
+    assert "norm" in str(built.report)
+
+
+def test_it_may_be_a_device_function_a_lambda_or_that_of_a_method():
+    @cuda.jit(device=True)
+    def twice(x):
+        return 2 * x
+
+    class Several(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return twice
+
+        @autolink.device_method
+        def plus(self, x, y=1):
+            return lambda x, y: x + y
+
+    several = Several()
+
+    def kernel(x):
+        x[0] = several(x[1]) + several.plus(x[2]) + several.plus(x[2], y=x[3])
+
+    assert build(kernel, FLOATS, output="ptx").inputs == ()
+
+
+def test_it_may_depend_on_types_and_literals():
+    class Power(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x, exponent: types.Literal):
+            if isinstance(x, types.Integer):
+                return lambda x, exponent: 0
+            return (lambda x, exponent: x) if exponent.literal_value == 1 else (lambda x, exponent: x * x)
+
+    power = Power()
+
+    def kernel(x, n):
+        x[0] = power(x[1], 2) + power(n[0], 1)
+
+    ptx = build(kernel, "void(float32[::1], int64[::1])", output="ptx").code.decode()
+    assert "fma.rn.f32" in ptx
+    assert ".s64" not in ptx
+
+
+def test_an_object_has_both_a_function_in_python_and_code():
+    class Both(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return lambda x: declared(x) + 1
+
+        def __numba_cuda_link__(self, x):
+            return cuda.CUSource('extern "C" __device__ int both(float* out, float x) { *out = x; return 0; }')
+
+    declared = cuda.declare_device("both", "float32(float32)")
+    both = Both()
+
+    def kernel(x):
+        x[0] = both(x[1])
+
+    assert b"\tcall" not in build(kernel, FLOATS, output="ptx").code
+
+
+def test_a_function_with_other_parameters_is_an_error_at_the_call():
+    class Wrong(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x, y):
+            return lambda x: x
+
+    wrong = Wrong()
+
+    def kernel(x):
+        x[0] = wrong(x[1], x[2])
+
+    with pytest.raises(
+        TypingError, match=r"the function that .*Wrong.__numba_cuda_call__ returned does not"
+    ) as failure:
+        build(kernel, FLOATS)
+    assert "x[0] = wrong(x[1], x[2])" in str(failure.value)
+
+
+def test_a_function_that_makes_the_same_call_is_an_error():
+    class Circle(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return lambda x: circle(x)
+
+    circle = Circle()
+
+    def kernel(x):
+        x[0] = circle(x[1])
+
+    with pytest.raises(TypingError, match="Circle is called with the same types while it says what that call means"):
+        build(kernel, FLOATS)
+
+
+@pytest.mark.gpu
+def test_the_result_is_that_of_python():
+    norm = Norm(3)
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = norm(x[1], x[2]) + norm(x[1], x[2], weight=x[3])
+
+    x = np.arange(4, dtype=np.float32) + 1
+    expected = (4 + 2 * 9 + 3) + (4 + 4 * 9 + 3)
+    found = cuda.to_device(x)
+    kernel[1, 1](found)
+    assert found.copy_to_host()[0] == expected

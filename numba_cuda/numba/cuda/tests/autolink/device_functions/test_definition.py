@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python functions that C++ calls."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from autolink_support import build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+FLOATS = "void(float32[::1])"
+
+
+class Apply(autolink.DeviceCallable):
+    """``apply(function, a, b)``: C++ calls a Python function through its functor; with *state*, through state."""
+
+    def __init__(self, make=autolink.device_function):
+        self.made = []
+        self._make = make
+
+    def _function(self, function, args, state):
+        found = self._make(function, *args, state=() if state == types.none else state)
+        self.made.append(found)
+        return found
+
+    def __numba_cuda_call__(self, function, a, b, state=None):
+        found = self._function(function, (a, b), state)
+        args = {"a": None, "b": None}
+        if state != types.none:
+            args["state"] = autolink.state
+        return autolink.Extern(f"apply_{found.symbol}", returns=found.returns, args=args)
+
+    def __numba_cuda_link__(self, function, a, b, state=None):
+        found = self._function(function, (a, b), state)
+        yield found
+        A, B, R = map(autolink.cxx_type, (a, b, found.returns))
+        more, given = ("", "") if state == types.none else (", const void* state", "state")
+        yield autolink.CUDASource(f"""
+            {found.declaration}
+            {found.declaration}
+            template <class Functor, class A, class B> __device__ auto call(Functor functor, A a, B b) {{
+                return functor(a, b);
+            }}
+            extern "C" __device__ {R} apply_{found.symbol}({A} a, {B} b{more}) {{
+                return call({found.functor}{{{given}}}, a, b);
+            }}""")
+
+
+class Halve(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"halve_{x}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        T = autolink.cxx_type(x)
+        return autolink.CUDASource(f'extern "C" __device__ {T} halve_{x}({T} x) {{ return x / 2; }}', name="halve.cu")
+
+
+halve = Halve()
+
+
+def calls_in(kernel, signature=FLOATS, **options):
+    """Return the calls in the PTX of a kernel after link-time optimisation."""
+    ptx = build(kernel, signature, output="ptx", **options).code.decode()
+    return re.findall(r"\bcall\b.*", ptx)
+
+
+def larger(a, b):
+    return max(a, b)
+
+
+def test_a_python_function_is_inlined():
+    apply = Apply()
+
+    @cuda.jit(device=True)
+    def scaled(a, b):
+        return a * 3 + b
+
+    def kernel(x):
+        x[0] = apply(scaled, x[1], x[2])
+
+    ptx = build(kernel, FLOATS, output="ptx").code.decode()
+    assert "call" not in ptx
+    assert ".local" not in ptx
+    assert "0f40400000" in ptx or "0d4008000000000000" in ptx  # the factor
+
+
+def test_it_is_compiled_once_for_both_hooks():
+    apply = Apply()
+    function = cuda.jit(device=True)(larger)
+
+    def kernel(x):
+        x[0] = apply(function, x[1], x[2])
+
+    build(kernel, FLOATS)
+    assert len(apply.made) > 1
+    assert len({id(found) for found in apply.made}) == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        larger,
+        cuda.jit(device=True)(larger),
+        lambda a, b: max(a, b),
+        (lambda c: lambda a, b: max(a, b + c))(np.float32(1)),
+    ],
+    ids=["function", "device function", "lambda", "closure"],
+)
+def test_what_can_be_compiled(function):
+    class Own(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            found = autolink.device_function(function, x, x)
+            assert found.returns == x
+            return autolink.Extern("own", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            found = autolink.device_function(function, "float32", np.float32)
+            return found, autolink.CUDASource(
+                f'{found.declaration} extern "C" __device__ float own(float x) {{ return {found.symbol}(x, x); }}'
+            )
+
+    own = Own()
+
+    def kernel(x):
+        x[0] = own(x[1])
+
+    assert calls_in(kernel) == []
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_objects_that_it_calls_are_asked_and_linked_once(lto):
+    apply = Apply()
+
+    @cuda.jit(device=True)
+    def deeper(a):
+        return halve(a)
+
+    @cuda.jit(device=True)
+    def function(a, b):
+        return deeper(a) + halve(b)
+
+    def kernel(x):
+        x[0] = apply(function, x[1], x[2]) + halve(x[3])
+
+    built = build(cuda.jit(kernel, lto=lto), FLOATS)
+    assert [each.input.name for each in built.inputs].count("halve.cu") == 1
+    calls = built.report.calls if hasattr(built.report, "calls") else built.report.builds[0].calls
+    chains = {
+        tuple(frame.function.split(".")[-1] for frame in call.chain) for call in calls if call.object == "Halve()"
+    }
+    assert chains == {("kernel",), ("kernel", "function"), ("kernel", "function", "deeper")}
+
+
+def test_a_missing_function_is_named_with_the_call_in_python():
+    class Missing(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("nowhere_defined", returns=x)
+
+    apply, missing = Apply(), Missing()
+
+    @cuda.jit(device=True)
+    def function(a, b):
+        return missing(a) + b
+
+    def kernel(x):
+        x[0] = apply(function, x[1], x[2])
+
+    with pytest.raises(autolink.LinkError, match="'nowhere_defined' is called but nothing") as failure:
+        build(kernel, FLOATS)
+    assert "the call with (float32) at" in str(failure.value)
+    assert "in test_a_missing_function_is_named_with_the_call_in_python.<locals>.function" in str(failure.value)
+
+
+def test_an_array_as_state_has_its_shape_and_its_strides():
+    apply = Apply()
+
+    @cuda.jit(device=True)
+    def function(a, b, table):
+        return a * table[1, 2] + b * table.shape[0] + table.strides[1]
+
+    def kernel(x, table):
+        x[0] = apply(function, x[1], x[2], table)
+
+    signature = "void(float32[::1], float32[:, :])"
+    assert calls_in(kernel, signature) == []
+    ptx = build(kernel, signature, output="ptx").code.decode()
+    assert ".local" not in ptx
+
+
+@pytest.mark.parametrize(
+    "state",
+    [types.float64, types.boolean, types.UniTuple(types.int32, 2), types.Tuple((types.int8, types.float32[::1]))],
+    ids=str,
+)
+def test_state_may_be_a_number_or_a_tuple(state):
+    apply = Apply()
+    if isinstance(state, types.Tuple):
+        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + s[1][0])
+    elif isinstance(state, types.UniTuple):
+        function = cuda.jit(device=True)(lambda a, b, s: a * s[0] + b * s[1])
+    else:
+        function = cuda.jit(device=True)(lambda a, b, s: a * s + b)
+
+    def kernel(x, s):
+        x[0] = apply(function, x[1], x[2], s)
+
+    assert calls_in(kernel, (types.float32[::1], state)) == []
+
+
+def test_records_and_several_values_may_be_state():
+    record = types.Record.make_c_struct([("scale", types.float32), ("bias", types.int32)])
+
+    class Own(autolink.DeviceCallable):
+        def function(self):
+            return autolink.device_function(
+                lambda a, p, t: a * p.scale + p["bias"] + t[0], "float32", state=(record, types.float32[::1])
+            )
+
+        def __numba_cuda_call__(self, x, p, t):
+            args = {"x": None, "p": autolink.state, "t": autolink.state}
+            return autolink.Extern("own", returns=x, args=args)
+
+        def __numba_cuda_link__(self, x, p, t):
+            f = self.function()
+            yield f
+            yield autolink.CUDASource(f"""{f.declaration}
+                extern "C" __device__ float own(float x, const void* p, const void* t) {{
+                    const {f.functor} functor(p, t);
+                    return functor(x);
+                }}""")
+
+    own = Own()
+
+    def kernel(x, records, t):
+        x[0] = own(x[1], records[0], t)
+
+    assert calls_in(kernel, (types.float32[::1], types.Array(record, 1, "C"), types.float32[::1])) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["int8", "uint16", "int64", "boolean", "float16", "float64", "complex64", "complex128"]
+)
+@pytest.mark.parametrize("lto", [True, False])
+def test_numbers_are_of_their_types_in_cxx(name, lto):
+    apply = Apply()
+    numba_type = getattr(types, name)
+    function = cuda.jit(device=True)(lambda a, b: b if name == "boolean" else a + b)
+
+    def kernel(x):
+        x[0] = apply(function, x[1], x[2])
+
+    build(cuda.jit(kernel, lto=lto), (types.Array(numba_type, 1, "C"),))
+    if lto:
+        assert calls_in(kernel, (types.Array(numba_type, 1, "C"),)) == []
+
+
+def test_tuples_and_records_are_structs_of_any_class():
+    record = types.Record.make_c_struct([("value", types.float32), ("index", types.int64)])
+
+    class Best(autolink.DeviceCallable):
+        def function(self):
+            return autolink.device_function(lambda a, b: (max(a.value, b[0]), b[1]), record, "Tuple((float32, int64))")
+
+        def __numba_cuda_call__(self, a, b):
+            return autolink.Extern("best", returns=types.float32, args=["a", "b"])
+
+        def __numba_cuda_link__(self, a, b):
+            f = self.function()
+            return f, autolink.CUDASource(f"""{f.declaration}
+                struct Own {{ float value; long long index; }};
+                extern "C" __device__ float best(float a, long long b) {{
+                    Own own = {f.functor}()(Own{{a, b}}, Own{{2 * a, 2 * b}});
+                    return own.value + own.index;
+                }}""")
+
+    best = Best()
+
+    def kernel(x, n):
+        x[0] = best(x[1], n[0])
+
+    assert calls_in(kernel, "void(float32[::1], int64[::1])") == []
+
+
+@pytest.mark.parametrize("options", [{}, {"lto": False}, {"debug": True, "opt": False}, {"lineinfo": True}])
+def test_an_exception_ends_the_kernel_as_an_assertion_in_cxx(options):
+    apply = Apply()
+
+    names = {}
+    exec("def checked(a):\n    assert a > 0\n    return a", names)  # pytest rewrites assertions of this file
+    checked = cuda.jit(device=True)(names["checked"])
+
+    @cuda.jit(device=True)
+    def function(a, b):
+        if b == 0:
+            raise ZeroDivisionError("b")
+        return checked(a) / b
+
+    def kernel(x):
+        x[0] = apply(function, x[1], x[2])
+
+    built = build(cuda.jit(kernel, **options), FLOATS)
+    assert b"__assertfail" in built.code
+    assert b"a Python exception, which cannot pass through C++" in built.code
+
+
+def test_a_function_that_cannot_raise_asserts_nothing():
+    apply = Apply()
+    function = cuda.jit(device=True)(larger)
+
+    def kernel(x):
+        x[0] = apply(function, x[1], x[2])
+
+    assert b"__assertfail" not in build(kernel, FLOATS).code
+
+
+SYMBOLS = """
+import sys
+from numba import cuda
+from numba.cuda import autolink, types
+table = tuple(range(4))
+def make(c):
+    def function(a, b):
+        return inner(a, c) + b * table[1]
+    return function
+@cuda.jit(device=True)
+def inner(a, c):
+    return a * c
+@cuda.jit(device=True)
+def other(a):
+    return -a
+class Show(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        for c in map(int, sys.argv[2:]):
+            print(c, autolink.device_function(make(c), x, x).symbol)
+        return autolink.Extern("show")
+show = Show()
+def kernel(x):
+    if sys_first:
+        x[0] = other(x[0]) + inner(x[1], 3)
+    show(x[1])
+sys_first = bool(int(sys.argv[1]))
+autolink.build(kernel, "void(float32[::1])", cc=(9, 0), output="ltoir")
+"""
+
+
+def test_symbols_are_the_same_in_every_process_and_order_of_compilation(tmp_path, capsys, monkeypatch):
+    script = tmp_path / "symbols.py"
+    script.write_text(SYMBOLS)
+    monkeypatch.setattr(sys, "argv", ["symbols.py", "0", "2", "3"])
+    runpy.run_path(str(script))
+    here = capsys.readouterr().out
+    command = [sys.executable, str(script), "1", "3", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(set(here.splitlines())) == sorted(set(done.stdout.splitlines()))
+    assert len({line.split()[1] for line in here.splitlines()}) == 2
+
+
+def test_the_order_of_compilation_changes_nothing_in_the_cubin():
+    def times_and_half(c):
+        return lambda a, b: a * c + halve(b)
+
+    apply = Apply()
+    functions = [cuda.jit(device=True)(times_and_half(c)) for c in (2, 3)]
+
+    def make(function):
+        def kernel(x):
+            x[0] = apply(function, x[1], x[2])
+
+        return kernel
+
+    first = [build(make(function), FLOATS).code for function in functions]
+    functions = [cuda.jit(device=True)(function.py_func) for function in functions]
+    again = [build(make(function), FLOATS).code for function in reversed(functions)]
+    assert first == again[::-1]
+    assert first[0] != first[1]
+
+
+@pytest.mark.parametrize(
+    ("function", "argtypes", "state", "message"),
+    [
+        (max, ("float32",), (), r"device_function\(\) takes a Python function, got builtin_function_or_method"),
+        (cuda.jit(lambda a: None), ("float32",), (), r"takes a device function, got the kernel '<lambda>'"),
+        (
+            lambda a: a,
+            ("float32[::1]",),
+            (),
+            r"device_function '<lambda>': argument 1 is array\(float32, 1d, C\), which",
+        ),
+        (lambda a: a.undefined, ("float32",), (), r"device_function\(\) cannot compile <lambda>\(float32\)"),
+        (lambda a, s: s, ("float32",), "float32[::1]", r"the result is array\(float32, 1d, C\), which C\+\+ cannot"),
+        (lambda a: None if a else a, ("float32",), (), r"the result is (OptionalType|\?float|Option)"),
+        (lambda a: a, ("float31",), (), r"'float31' is not the name of a Numba type"),
+    ],
+)
+def test_what_is_refused(function, argtypes, state, message):
+    class Own(autolink.DeviceCallable):
+        def __numba_cuda_call__(self):
+            autolink.device_function(function, *argtypes, state=state)
+
+    own = Own()
+
+    def kernel():
+        own()
+
+    with pytest.raises(TypingError, match=message) as failure:
+        autolink.build(kernel, "void()", cc=(9, 0))
+    assert __file__ in str(failure.value)
+
+
+def test_it_needs_an_object_that_is_asked():
+    with pytest.raises(RuntimeError, match="only while a kernel is being compiled"):
+        autolink.device_function(larger, "float32", "float32")
+
+
+def test_a_function_that_leads_to_itself_is_refused():
+    class Own(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            autolink.device_function(function, x)
+            return autolink.Extern("own", returns=x)
+
+    own = Own()
+
+    @cuda.jit(device=True)
+    def function(x):
+        return own(x)
+
+    def kernel(x):
+        x[0] = own(x[1])
+
+    with pytest.raises(TypingError, match="is called with the same types while it says what that call means"):
+        build(kernel, FLOATS)
+
+
+def test_a_function_that_another_object_asks_for_while_it_is_compiled_is_refused():
+    class Own(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            autolink.device_function(function, types.float32)
+            return autolink.Extern("own", returns=x)
+
+    own, other = Own(), Own()
+
+    @cuda.jit(device=True)
+    def function(x):
+        return other(x)
+
+    def kernel(x):
+        x[0] = own(x[1])
+
+    with pytest.raises(TypingError, match="is asked for 'function' while it compiles 'function'"):
+        build(kernel, FLOATS)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cached kernels with Python functions that objects compile for C++, or that calls stand for."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_cache_support import Program
+
+APPLY = """
+class Apply(autolink.DeviceCallable):
+    def __init__(self, function, **others):
+        self.function = function
+        vars(self).update(others)
+    def __numba_cuda_call__(self, x):
+        found = autolink.device_function(self.function, x)
+        return autolink.Extern("apply_" + found.symbol, returns=found.returns)
+    def __numba_cuda_link__(self, x):
+        found = autolink.device_function(self.function, x)
+        T = autolink.cxx_type(found.returns)
+        yield found
+        head = f'{found.declaration} extern "C" __device__ {T} apply_{found.symbol}(int x)'
+        yield autolink.CUDASource(f"{head} {{ return {found.functor}()(x); }}")
+class Keyed(Apply):
+    def __numba_cuda_link_key__(self, x):
+        return 0
+class Typed(autolink.DeviceCallable):
+    "Code that depends on the type of a function's result alone."
+    def __init__(self, function):
+        self.function = function
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("typed", returns=types.int32)
+    def __numba_cuda_link__(self, x):
+        found = autolink.device_function(self.function, x)
+        return autolink.CUDASource(code("typed", f"sizeof({autolink.cxx_type(found.returns)})"))
+    def __numba_cuda_link_key__(self, x):
+        return 0
+def make(amount):
+    def function(x):
+        return x + amount
+    return function
+"""
+
+
+@pytest.fixture
+def program(tmp_path, servers):
+    return Program(tmp_path, servers)
+
+
+@pytest.mark.parametrize("kind", ["Apply", "Keyed"])
+def test_a_fresh_process_runs_neither_a_compiler_nor_a_linker(program, kind):
+    parts = APPLY + f"inner = Add(3)\nadd = {kind}(lambda x: inner(x) * 2)"
+    program.write(parts)
+    built, loaded = program.run(), program.run()
+    assert (built.status, loaded.status) == ("built", "loaded")
+    assert built.cubin == loaded.cubin
+
+
+# What changes: the program before, and after.
+CHANGES = {
+    "its code": ("add = Apply(lambda x: x + 1)", "add = Apply(lambda x: x + 2)"),
+    "a closure variable": ("add = Apply(make(1))", "add = Apply(make(2))"),
+    "a closure variable, under a link key": ("add = Keyed(make(1))", "add = Keyed(make(2))"),
+    "a global": ("N = 1\nadd = Apply(lambda x: x + N)", "N = 2\nadd = Apply(lambda x: x + N)"),
+    "a global array": (
+        "N = np.array([1, 2])\nadd = Apply(lambda x: x + N[x])",
+        "N = np.array([1, 3])\nadd = Apply(lambda x: x + N[x])",
+    ),
+    "a device function that it calls": (
+        "@cuda.jit(device=True)\ndef deeper(x):\n    return x + 1\nadd = Apply(lambda x: deeper(x))",
+        "@cuda.jit(device=True)\ndef deeper(x):\n    return x + 2\nadd = Apply(lambda x: deeper(x))",
+    ),
+    "an object that it calls": (
+        "inner = Add(1)\nadd = Apply(lambda x: inner(x))",
+        "inner = Add(2)\nadd = Apply(lambda x: inner(x))",
+    ),
+    "an object that it calls, under a link key": (
+        "inner = Add(1)\nadd = Keyed(lambda x: inner(x))",
+        "inner = Add(2)\nadd = Keyed(lambda x: inner(x))",
+    ),
+    "its type, on which code under a link key depends": (
+        "add = Typed(lambda x: types.int32(x))",
+        "add = Typed(lambda x: types.int8(x))",
+    ),
+    "a Python function for which a call stands": (
+        "class Add(Add):\n    def __numba_cuda_call__(self, x):\n        return lambda x: x + 1\nadd = Add(1)",
+        "class Add(Add):\n    def __numba_cuda_call__(self, x):\n        return lambda x: x + 2\nadd = Add(1)",
+    ),
+    "the object of such a function": (
+        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
+        "        return lambda x: inner(x) + self.n\ninner = Add(5)\nadd = Own()\nadd.n = 1",
+        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
+        "        return lambda x: inner(x) + self.n\ninner = Add(5)\nadd = Own()\nadd.n = 2",
+    ),
+    "what such a function calls": (
+        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
+        "        return lambda x: inner(x)\ninner = Add(5)\nadd = Own()",
+        "class Own(autolink.DeviceCallable):\n    def __numba_cuda_call__(self, x):\n"
+        "        return lambda x: inner(x)\ninner = Add(6)\nadd = Own()",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_is_seen(program, what):
+    before, after = CHANGES[what]
+    first = program.write(APPLY + before).run()
+    again = program.run()
+    assert (first.status, again.status) == ("built", "loaded"), again.log
+    changed = program.write(APPLY + after).run()
+    assert changed.status == "built"
+    assert changed.cubin != first.cubin
+
+
+def test_a_function_that_changed_after_it_was_compiled_is_not_cached(program):
+    """The kernel has the code of the function as it was, and a fresh process would take it for the new one."""
+    parts = """
+class Own(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return lambda x: inner(x) + amount
+inner, add, amount = Add(5), Own(), 1
+"""
+    kernels = """
+from numba import cuda
+from parts import *
+@cuda.jit(cache=True)
+def first(x):
+    x[0] = add(x[1])
+@cuda.jit(cache=True)
+def kernel(x):
+    x[0] = add(x[1])
+"""
+    then_change = """
+original = kernel_of
+def kernel_of(*arguments):
+    result = original(*arguments)
+    sys.modules["parts"].amount = 2
+    return result
+"""
+    program.write(parts, kernels).runs("first", "kernel", before=then_change)
+    again = program.write(parts.replace("Own(), 1", "Own(), 2"), kernels).run()
+    assert again.status == "built"
+
+
+def test_an_operator_that_is_an_argument_is_loaded_and_its_change_is_seen(program):
+    parts = (
+        APPLY
+        + """
+class Use(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, function, x):
+        found = autolink.device_function(function, x)
+        return autolink.Extern("use_" + found.symbol, returns=found.returns)
+    def __numba_cuda_link__(self, function, x):
+        found = autolink.device_function(function, x)
+        T = autolink.cxx_type(found.returns)
+        yield found
+        yield autolink.CUDASource(
+            f'{found.declaration} extern "C" __device__ {T} use_{found.symbol}(int x) {{ return {found.symbol}(x); }}'
+        )
+    def __numba_cuda_link_key__(self, function, x):
+        return 0
+use = Use()
+"""
+    )
+    kernel = """
+from numba import cuda
+from parts import *
+@cuda.jit(cache=True)
+def kernel(x):
+    x[0] = use(function, x[1])
+"""
+    function = "function = cuda.jit(device=True)(make({}))"
+    program.write(parts + function.format(1), kernel)
+    first, again = program.run(), program.run()
+    assert (first.status, again.status) == ("built", "loaded"), again.log
+    changed = program.write(parts + function.format(2), kernel).run()
+    assert changed.status == "built"
+    assert changed.cubin != first.cubin
