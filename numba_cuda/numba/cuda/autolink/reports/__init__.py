@@ -15,6 +15,11 @@
 ``folding``           large graphs with few nodes
 ``layout``            where the nodes of a graph are placed
 ``svg``               the graph as a drawing
+``listings``         what code became: which calls were inlined; source, PTX and machine code
+``disassembly``       machine code as text, by function and source file
+``html_listings``     listings side by side
+``occupancy``         how many warps a multiprocessor can hold
+``changes``           what changed between two reports
 ``trace``             the timeline of a build: its lanes, its totals, and a file for Perfetto
 ``timeline_drawing``  the timeline as a drawing
 ``theme``             colours, light and dark, and style sheets that win over those of the page around a report

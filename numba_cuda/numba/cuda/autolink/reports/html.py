@@ -10,7 +10,7 @@ from pathlib import Path
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
-from . import formatting, html_table, svg, timeline_drawing, trace
+from . import formatting, html_listings, html_table, svg, timeline_drawing, trace
 from .html_table import Cell, table
 from .outline import numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
@@ -69,7 +69,7 @@ def to_fragment(report: KernelReport) -> str:
     place = _place(report.filename, report.line, f"{report.filename}:{report.line}") if report.filename else ""
     parts = [
         f'<div class="{CLASS}">',
-        f"<style>{variables()}\n{style(svg.STYLE + _STYLE + html_table.STYLE)}</style>",
+        f"<style>{variables()}\n{style(svg.STYLE + _STYLE + html_table.STYLE + html_listings.STYLE)}</style>",
         f"<h3>{escape(formatting.function(report.kernel))}<small>{escape(report.signature)}</small></h3>",
         f'<p class="faint">{place}</p>',
         f'<div class="graph">{svg.drawing(report)}</div>',
@@ -90,7 +90,7 @@ def _build(build: BuildReport) -> Iterator[str]:
     yield f'<div class="facts">{"".join(shown)}</div>'
     if build.calls:
         yield f"<h4>{formatting.count(len(build.calls), 'call')} of external code</h4>"
-        yield table(("object", "called at", "by way of", "returned"), map(_call, build.calls))
+        yield table(("object", "called at", "by way of", "returned", "inlined"), map(_call, build.calls))
     yield f"<h4>Link {'with' if link.lto else 'without'} LTO</h4>"
     yield f'<p class="faint">{escape(link.why)}</p>'
     if link.inputs:
@@ -102,6 +102,7 @@ def _build(build: BuildReport) -> Iterator[str]:
         yield "<h4>Timeline of the build</h4>"
         yield f'<div class="graph">{timeline_drawing.drawing(build.timeline)}</div>'
         yield table(("work", "number", "time", "from"), map(_total, trace.totals(build.timeline)))
+    yield from html_listings.listings(build)
     yield f"<details><summary>Entry name, linker options and log</summary>{printed}</details>"
 
 
@@ -127,6 +128,7 @@ def _call(call: CallReport) -> Iterator[Cell]:
     if call.seconds is not None:
         returned += " " + _faint(f"in {formatting.time(call.seconds)}{', stored' if call.stored else ''}")
     yield Cell(returned, call.seconds)
+    yield Cell({True: "yes", False: "no", None: ""}[call.inlined])
 
 
 def _total(total: trace.Total) -> Iterator[Cell]:

@@ -12,7 +12,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from . import formatting, graph, html, outline, svg, trace
+from . import changes, formatting, graph, html, outline, svg, trace
 from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
@@ -44,6 +44,11 @@ class Report(KernelReport):
     def to_dot(self) -> str:
         """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
         return graph.to_dot(self)
+
+    def changes_since(self, before: KernelReport) -> str:
+        """Return what differs from the report *before*, as lines of text: registers, stack, shared memory, sizes of
+        functions, inlining, the code that objects returned, options and versions. Times are not compared."""
+        return changes.to_text(before, self)
 
     def to_trace(self) -> str:
         """Return the timeline of the build as the text of a trace file, which https://ui.perfetto.dev and

@@ -53,7 +53,7 @@ def _symbols(modules: Sequence[bytes], candidates: tuple[str, ...], arch: str) -
         for name in names:
             requested[name].add(index)
     return [
-        Symbols.of((name for name in own if name in candidates or requested[name] - {index}), reached[index])
+        Symbols.of((name for name in own if name in candidates or requested[name] - {index}), reached[index] - own)
         for index, own in enumerate(owned)
     ]
 

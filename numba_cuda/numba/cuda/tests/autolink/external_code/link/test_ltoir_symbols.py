@@ -88,6 +88,12 @@ def test_what_bodies_in_ptx_reference():
     }
 
 
+def test_a_function_of_the_same_module_is_not_undefined():
+    called = "__device__ __noinline__ int called(int x) { return x * x; }"
+    code = compiled(called + function("calls", "called(x)"), "ltoir")
+    assert symbols_of_ltoir([code], ["calls"], ARCH) == [Symbols(("calls",), ())]
+
+
 def test_variables_that_functions_read_hide_nothing():
     variable = "__device__ int table[2] = {1, 2};"
     read, written = (compiled(function(name, "table[x]", variable), "ltoir") for name in ("reads", "also_reads"))
