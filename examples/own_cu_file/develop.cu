@@ -1,6 +1,6 @@
-// One value of a photograph, exposed by STOPS and encoded for a screen. NAME distinguishes several exposures.
+// One value of a photograph, exposed by a number of stops and encoded for a screen.
 #include "srgb.cuh"
 
-extern "C" __device__ float NAME(float linear) {
-    return srgb(fminf(exp2f(STOPS) * linear, 1));
+__device__ float develop(float linear, int stops) {
+    return srgb(fminf(exp2f(stops) * linear, 1));
 }

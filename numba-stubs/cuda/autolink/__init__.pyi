@@ -28,6 +28,7 @@ __all__ = [
     "CallError",
     "CompileError",
     "ComputeCapability",
+    "CxxError",
     "DeviceCallable",
     "DeviceFunction",
     "Extern",
@@ -53,7 +54,9 @@ __all__ = [
     "by_reference",
     "by_value",
     "cache",
+    "compiled",
     "current_target",
+    "cxx",
     "cxx_type",
     "deactivate",
     "device_function",
@@ -175,6 +178,43 @@ def device_method(function: Callable[..., _Meaning]) -> _DeviceMethod: ...
 def cxx_type(numba_type: Any, view: _ArrayView | None = None) -> str: ...
 def symbol(name: str, *parts: Any) -> str: ...
 
+# C++ by name
+
+class _CxxFunction(DeviceCallable):
+    def passing(self, *ways: str | None) -> _CxxFunction: ...
+    def signature(self, *argtypes: Any, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def python(self, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+class _CxxType(_CxxFunction):
+    size: int
+    align: int
+    alignment: int
+    dtype: Any
+    def method(self, name: str) -> _CxxFunction: ...
+    def nested(self, name: str) -> _CxxType: ...
+
+class _CxxLibrary:
+    def __getattr__(self, name: str) -> _CxxFunction: ...
+    def __getitem__(self, name: str) -> _CxxFunction: ...
+    def expr(self, text: str) -> _CxxFunction: ...
+    def eval(self, text: str, cc: _ComputeCapabilityLike | None = None) -> bool | int | float: ...
+    def type(self, name: str, cc: _ComputeCapabilityLike | None = None) -> _CxxType: ...
+    def record(self, name: str, dtype: Any = None, cc: _ComputeCapabilityLike | None = None) -> Any: ...
+    def declare(
+        self,
+        calls: Iterable[tuple[str | _CxxFunction, Iterable[Any]]],
+        cc: _ComputeCapabilityLike | None = None,
+    ) -> None: ...
+
+def cxx(
+    source: str | PathLike[str] = "",
+    *,
+    include_paths: Iterable[str | PathLike[str]] = (),
+    defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    namespace: str = "",
+) -> _CxxLibrary: ...
+
 # Code
 
 class CUDASource(CUSource):
@@ -188,6 +228,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -202,6 +243,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -221,6 +263,14 @@ class Variable(CUDASource):
     def declaration(self) -> str: ...
     def set(self, value: Any, *, device: int | None = None) -> None: ...
     def get(self, kernel: Any = None, *, device: int | None = None) -> ndarray[Any, Any]: ...
+
+class _CompiledSource:
+    names: Mapping[str, str]
+    target: Target
+    @property
+    def code(self) -> _LinkableCode: ...
+
+def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = ()) -> _CompiledSource: ...
 
 class Bitcode(_LinkableCode):
     def __init__(
@@ -387,6 +437,10 @@ class CallError(Exception):
     hook_error: HookError
 
 class CABIError(TypeError): ...
+
+class CxxError(CABIError):
+    log: str
+    def __init__(self, message: str, log: str = "") -> None: ...
 
 class CompileError(RuntimeError):
     log: str

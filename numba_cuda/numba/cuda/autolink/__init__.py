@@ -9,6 +9,8 @@ Public names:
 - `SupportsLink`, `SupportsLinkKey`, `SupportsCall`, `LinkItem`: the hooks of objects, and what they may return.
 - `DeviceCallable`, `Extern`, `device_method`, `cxx_type`, `symbol`: a base class for objects that have no Numba typing.
 - `exact`, `by_reference`, `by_value`, `span`, `mdspan`: how arguments of such an object are passed, besides types.
+- `cxx`: functions, types and constants of C++ libraries by name, without bindings.
+- `compiled`: CUDA C++ compiled for the current target, and the lowered names of C++ expressions in it.
 - `device_function`, `DeviceFunction`, `state`: Python functions that C++ calls.
 - `CUDASource`, `Bitcode`, `Prebuilt`: CUDA C++ source with include paths, macros and options of its own; LLVM bitcode;
   device code that a package ships, built ahead of time for several architectures.
@@ -20,17 +22,21 @@ Public names:
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
 - `cache`, `testing`: the cache on disk; for tests of objects with linkable code, without a GPU.
 - `activate`, `deactivate`: attach to numba-cuda, and undo it.
-- `CallError`, `HookError`, `CABIError`, `CompileError`, `LinkError`, `LinkInputError`, `PrebuiltError`, `TrialError`,
-  `NotLinkableError`, `MissingSeamError`, `CacheMismatchError`, `CacheWarning`: every error and warning to catch.
+- `CallError`, `HookError`, `CABIError`, `CxxError`, `CompileError`, `LinkError`, `LinkInputError`, `PrebuiltError`,
+  `TrialError`, `NotLinkableError`, `MissingSeamError`, `CacheMismatchError`, `CacheWarning`: every error and warning
+  to catch.
 
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
 =====================  ===============================================================================================
 ``frontends``          every seam with numba-cuda
 ``compilation``        the compilation in progress and its target
+``deferred_calls``     calls that are resolved together, with one run of a compiler
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
+``cxx_by_name``        functions, types and constants of C++ libraries by name
+``lowered_names``      CUDA C++ compiled for the current target, and C++ names in it
 ``device_functions``   Python functions that C++ calls
 ``device_variables``   variables of device code that the host sets
 ``prebuilt``           device code that a package ships: what fits the target
@@ -71,6 +77,9 @@ _NAMES = {
     "autolink.c_header": ("write_header",),
     "autolink.compilation": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
+    "autolink.cxx_by_name.library": ("cxx",),
+    "autolink.cxx_by_name.refusals": ("CxxError",),
+    "autolink.lowered_names": ("compiled",),
     "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
     "autolink.device_callable.array_views": ("mdspan", "span"),
     "autolink.device_callable.conversions": ("by_reference", "by_value", "exact", "state"),

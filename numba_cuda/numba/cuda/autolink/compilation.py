@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 @dataclass
 class Compilation:
     """An outermost compilation: its target; the objects with linkable code that typing has resolved so far, by their
-    Numba types and their ``id()``; the C functions, with their types, that the call calls that is being lowered; and
-    the timeline of the build that it begins."""
+    Numba types and their ``id()``; the C functions, with their types, that the call calls that is being lowered;
+    what called objects note for later calls of the same compilation; and the timeline of the build that it begins."""
 
     target: Target
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
+    notes: dict[Any, Any] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:

@@ -21,6 +21,7 @@ from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import Timeline, recording, span
 from numba.cuda.cudadrv.libs import get_cudalib
+from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ..compilation import cc_without_device, compilation
@@ -245,6 +246,19 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
+
+    def get_cufunc(self) -> Any:
+        """Return the kernel, loaded on the current device. numba-cuda runs setup callbacks for that device alone on
+        which a kernel was compiled."""
+        cufunc = super().get_cufunc()
+        if self._setup_functions and not cufunc.module.initialized:
+            self._set_up(cufunc.module)
+        return cufunc
+
+    @module_init_lock
+    def _set_up(self, module: Any) -> None:
+        if not module.initialized:
+            module.setup()
 
     def get_lto_ptx(self, cc: Any = None) -> str:
         """Return the PTX after link-time optimisation. Inputs that take no part in it are left out with a warning."""

@@ -17,7 +17,8 @@ from numba.cuda.extending import register_model, typeof_impl
 from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import Purpose
 
-from ..compilation import current_target
+from ..compilation import compilation, current_target
+from ..deferred_calls import DeferredCallError
 from ..protocol.callee import Identity, identity
 from ..protocol.errors import raised_by_user_code
 from .arguments import ArgumentError, CallArguments
@@ -105,8 +106,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
+        known = self._remembered(self._as_written)
         # Type inference asks about the same call many times.
-        if as_written not in self._as_written:
+        if as_written not in known:
             try:
                 arguments = CallArguments.bind(self.numba_cuda_link_object.__numba_cuda_call__, args, dict(kws))
             except ArgumentError as error:
@@ -118,13 +120,14 @@ class DeviceCallableType(types.Callable, types.Opaque):
                     check_values(call[1], arguments.as_given)
                 except CABIError as error:
                     raise self._error(str(error)) from None
-            self._as_written[as_written] = call
-        return self._as_written[as_written]
+            known[as_written] = call
+        return known[as_written]
 
     def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
         call = arguments.types, _target()
-        if call not in self._calls:
+        known = self._remembered(self._calls)
+        if call not in known:
             if call in self._in_progress:  # by a Python function that the object has had compiled
                 name = type_name(self.numba_cuda_link_object)
                 argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
@@ -132,10 +135,19 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 raise self._error(diagnosis, argtypes)
             self._in_progress.add(call)
             try:
-                self._calls[call] = self._ask(context, arguments)
+                known[call] = self._ask(context, arguments)
             finally:
                 self._in_progress.discard(call)
-        return self._calls[call]
+        return known[call]
+
+    def _remembered(self, always: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
+        call depends on files."""
+        in_progress = compilation()
+        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "depends_on_files", False):
+            return always
+        found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
+        return found
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
@@ -143,6 +155,10 @@ class DeviceCallableType(types.Callable, types.Opaque):
         try:
             extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
             body = PythonBody.of(self.numba_cuda_link_object, arguments, extern)
+        except DeferredCallError:
+            raise
+        except CABIError as error:  # it says why C or C++ has no such call
+            raise self._error(str(error)) from error
         except Exception as error:
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error

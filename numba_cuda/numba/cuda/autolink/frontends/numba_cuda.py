@@ -112,6 +112,31 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
     return reduce_function(function)
 
 
+@_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")
+def _infer_types(original: Any, inference: Any, state: Any) -> Any:
+    """Let functions of C++ write to variables and to elements of arrays."""
+    from numba.cuda.core.errors import TypingError
+
+    while True:
+        try:
+            return original(inference, state)
+        except TypingError:
+            if compilation() is None:
+                raise
+            from ..cxx_by_name.written_arguments import rewrite_written
+
+            if not rewrite_written(state):
+                raise
+
+
+@_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
+def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
+    """Resolve together the calls that called objects put off."""
+    from ..deferred_calls import propagated
+
+    return propagated(original, inferer, raise_errors)
+
+
 @_in_place_of("numba.cuda.decorators:declare_device_function")
 def _declare_device_function(
     original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any

@@ -11,7 +11,6 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 from numba.cuda.cudadrv.external_code.target import Target
-from numba.cuda.locks import module_init_lock
 
 from ..compiling.code_library import LinkingCodeLibrary
 from ..compiling.linking_files import LinkingFiles
@@ -75,17 +74,6 @@ class RestoredLibrary(PicklableLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         return self._cubin_cache[cc]
-
-    def get_cufunc(self) -> Any:
-        """Return the loaded kernel. numba-cuda runs setup callbacks only for kernels that it has just compiled."""
-        cufunc = super().get_cufunc()
-        self._set_up(cufunc.module)
-        return cufunc
-
-    @module_init_lock
-    def _set_up(self, module: Any) -> None:
-        if not module.initialized:
-            module.setup()
 
     @classmethod
     def _rebuild(

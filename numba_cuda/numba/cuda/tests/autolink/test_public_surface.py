@@ -30,6 +30,7 @@ INTERNAL = {
     "ChildStartError",
     "CommandError",
     "DamagedEntryError",
+    "DeferredCallError",
     "FailedError",
     "FormatError",
     "NotCacheableError",
@@ -39,6 +40,7 @@ INTERNAL = {
     "SourceError",
     "UnknownTextError",
     "UnknownValueError",
+    "WrittenArgumentError",
 }
 
 

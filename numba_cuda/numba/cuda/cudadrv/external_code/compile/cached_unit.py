@@ -13,11 +13,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cuda.core
 
@@ -26,7 +27,7 @@ from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
+from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -132,6 +133,43 @@ class CachedUnit:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
+    def lowered(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
+        """Return the lowered names of the name expressions *names*, and whether they are from a cache, not from a
+        compile, whose program is cached too. Raise `CompileError` if the code does not compile, or a name means
+        nothing in it."""
+        try:
+            known = self.known()
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+        found: dict[str, str] = {}
+
+        def noted(compile_: Callable[..., Compiled], **how: Any) -> Compile:
+            def compile_and_note(unit: TranslationUnit) -> Compiled:
+                compiled = compile_(unit, names, **how)
+                found.update(compiled.names)
+                return compiled
+
+            return compile_and_note
+
+        from .jobs import compile_in_child
+
+        here = noted(compile_unit)
+        if known is None:
+            self._compiled_and_recorded(here, (), noted(compile_in_child, traces=True))
+            return found, False
+        program, manifest = known
+
+        def build() -> bytes:
+            current_store().put(program, self._compiled(here, (), manifest))
+            return json.dumps(found).encode()
+
+        key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
+        try:
+            data = current_store().fetch(key, build).data
+        except _HeaderEditedError:
+            return found, False
+        return dict(json.loads(data)), not found
+
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
         data = _packed(self._checked(compile_, called))
@@ -150,6 +188,13 @@ class CachedUnit:
         except CompileError as error:
             raise_understood(error, self.unit.name, called)
         return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
+
+    def note_checked(self, called: Called) -> None:
+        """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
+        with contextlib.suppress(OSError):
+            if (known := self.known()) is not None:
+                for each in called:
+                    current_store().put(_checked_key(known.key, each), b"")
 
     def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
         """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
@@ -218,14 +263,15 @@ class CachedUnit:
         defined = tuple(unit.option("define_macro") or ())
         return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
 
-    def _compiled_and_recorded(self, compile_: Compile, called: Called) -> bytes:
-        """Compile the program, whose headers only NVRTC can report. If it does, the program is cached."""
+    def _compiled_and_recorded(self, compile_: Compile, called: Called, traced: Compile | None = None) -> bytes:
+        """Compile the program, whose headers only NVRTC can report. If it does, as *traced* lets it, the program is
+        cached."""
         if not self._is_cacheable or self._is_unclear or not _reports_headers():
             return _packed(self._checked(compile_, called))
         began = time.time_ns()
-        from . import jobs
+        from .jobs import compile_in_child
 
-        compiled = self._checked(functools.partial(jobs.compile_in_child, traces=True), called)
+        compiled = self._checked(traced or functools.partial(compile_in_child, traces=True), called)
         data = _packed(compiled)
         with self._lock:
             if not compiled.headers or not self._find_headers(compiled.headers):

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import sys
 import threading
+from collections.abc import Sequence
 
 from .. import timeline
 from ..child_process import ChildError, ChildProcess
@@ -40,18 +41,19 @@ def compile_in_free_process(unit: TranslationUnit) -> Compiled:
     return compile_in_child(unit)
 
 
-def compile_in_child(unit: TranslationUnit, *, traces: bool = False) -> Compiled:
-    """Compile *unit* in a child process; with *traces*, NVRTC reports which headers it reads. Raises `CompileError` if
-    the code does not compile, or NVRTC crashes."""
-    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces}
+def compile_in_child(unit: TranslationUnit, names: Sequence[str] = (), *, traces: bool = False) -> Compiled:
+    """Compile *unit* in a child process, and lower the name expressions *names*; with *traces*, NVRTC reports which
+    headers it reads. Raises `CompileError` if the code does not compile, or NVRTC crashes."""
+    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces, "names": list(names)}
     try:
         with ChildProcess(nvrtc.__file__) as child:
             timeline.in_process(child.pid)
             reply = child.request(content)
     except TypeError:  # an option may be any object, which cannot be sent
-        return compile_unit(unit)
+        return compile_unit(unit, names)
     except ChildError as error:
         raise CompileError(unit.name, f"NVRTC in a child process: {error}") from error
     if "error" in reply.content:
         raise CompileError(unit.name, reply.content["error"])
-    return Compiled(reply.blobs[0], reply.content["log"], tuple(reply.content["headers"]))
+    content = reply.content
+    return Compiled(reply.blobs[0], content["log"], tuple(content["headers"]), content["names"])

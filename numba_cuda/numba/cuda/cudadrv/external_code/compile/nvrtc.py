@@ -25,15 +25,20 @@ class CompileError(RuntimeError):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled translation unit: its code, NVRTC's log, and the headers read, if they were traced."""
+    """A compiled translation unit: its code, NVRTC's log, the headers read, if they were traced, and the lowered names
+    of the expressions that were asked for."""
 
     code: bytes = field(repr=False)
     log: str
     headers: tuple[str, ...]
+    names: dict[str, str] = field(default_factory=dict)
 
 
-def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False) -> Compiled:
-    """Compile a translation unit, given by its fields. Raises `CompileError` if the code does not compile.
+def run_nvrtc(
+    code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False, names: Sequence[str] = ()
+) -> Compiled:
+    """Compile a translation unit, given by its fields, and lower the name expressions *names*. Raises `CompileError` if
+    the code does not compile, or a name means nothing in it.
 
     With *traces*, NVRTC, 13 or later, reports which headers it reads. Only in a process that does nothing else: NVRTC
     13.4 has been seen to corrupt memory when it does.
@@ -49,10 +54,12 @@ def run_nvrtc(code: str, name: str, options: dict[str, Any], output: str, *, tra
             options["fdevice_time_trace"] = os.path.join(folder, "trace.json")
         try:
             program = Program(code, "c++", options=ProgramOptions(name=name, **options))
-            result = bytes(program.compile(output, logs=log).code)
+            result = program.compile(output, name_expressions=tuple(names), logs=log)
         except Exception as error:
             raise CompileError(name, str(error)) from error
-        return Compiled(result, log.getvalue().replace("\0", ""), _traced_headers(folder) if traces else ())
+        lowered = {given: os.fsdecode(result.symbol_mapping[given]) for given in names}
+        headers = _traced_headers(folder) if traces else ()
+        return Compiled(bytes(result.code), log.getvalue().replace("\0", ""), headers, lowered)
 
 
 def _traced_headers(folder: str) -> tuple[str, ...]:
@@ -65,9 +72,10 @@ def _traced_headers(folder: str) -> tuple[str, ...]:
 
 
 def answer(content: dict[str, Any], blobs: Sequence[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Answer as a child process: return ``log``, ``headers`` and the code, or the log of the failure as ``error``."""
+    """Answer as a child process: return ``log``, ``headers``, ``names`` and the code, or the log of the failure as
+    ``error``."""
     try:
         compiled = run_nvrtc(**content)
     except CompileError as error:
         return {"error": error.log}, []
-    return {"log": compiled.log, "headers": compiled.headers}, [compiled.code]
+    return {"log": compiled.log, "headers": compiled.headers, "names": compiled.names}, [compiled.code]

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import os
 import warnings
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,28 @@ def compiled(
         return Program(fetched.data, kind, fetched.origin, fetched.seconds)
     unit = unit_of(link_input, target)
     return _program(unit, _timed(_Checked(unit, tuple(called)), compile_unit))
+
+
+def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> tuple[dict[str, str], bool]:
+    """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, and whether they are from a
+    cache, not from a compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile.
+    """
+    return unit_of(link_input, target).lowered(names)
+
+
+def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:
+    """Yield the texts of a source and of the headers that it reads, as far as these are known."""
+    yield link_input.text
+    with contextlib.suppress(OSError):
+        known = unit_of(link_input, target).known()
+        for header in known.manifest.headers if known is not None else ():
+            with open(header.path, errors="replace") as file:
+                yield file.read()
+
+
+def note_checked(link_input: LinkInput, target: Target, called: Called) -> None:
+    """Note that the functions *called* of *link_input* have the types of the calls, as its lowered names show."""
+    unit_of(link_input, target).note_checked(called)
 
 
 def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[Called] | None = None) -> list[Program]:

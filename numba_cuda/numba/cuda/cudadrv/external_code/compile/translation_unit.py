@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,22 +63,22 @@ class TranslationUnit:
             **dict(given.options),
         }
         options = tuple(sorted((name, value) for name, value in fields.items() if value is not None))
-        return cls(source.code.decode(), name, options, "ltoir" if target.lto else "cubin")
+        return cls(source.text, name, options, "ltoir" if target.lto else "cubin")
 
     def option(self, name: str) -> Any:
         """Return the value of an option, ``None`` if it is not set."""
         return dict(self.options).get(name)
 
 
-def compile_unit(unit: TranslationUnit) -> Compiled:
-    """Compile *unit* in this process, where NVRTC compiles one at a time.
+def compile_unit(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
+    """Compile *unit*, and lower the name expressions *names*, in this process, where NVRTC compiles one at a time.
 
     Raises
     ------
     CompileError
         If the code does not compile.
     """
-    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output)
+    return run_nvrtc(unit.code, unit.name, dict(unit.options), unit.output, names=names)
 
 
 def working_directory() -> str:

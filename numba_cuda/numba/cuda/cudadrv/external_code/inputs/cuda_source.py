@@ -34,13 +34,14 @@ _MOST = 10_000
 class CompileOptions:
     """How to compile a CUDA C++ source: include directories in order of search, macros, `ProgramOptions` fields.
 
-    Sources of one ``unit`` (other than ``""``) may be compiled together.
+    Sources of one ``unit`` (other than ``""``) may be compiled together, after one ``prologue``.
     """
 
     include_paths: tuple[str, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
     unit: str = ""
+    prologue: str = ""
 
 
 class CUDASource(CUSource):
@@ -65,6 +66,8 @@ class CUDASource(CUSource):
         first use, if their include paths, macros and options are equal. Nearly all compile time is spent on headers,
         so a hundred small sources take hardly longer than one. Such sources see each other's macros and declarations;
         what they define must have distinct names.
+    prologue : str, optional
+        Text that is compiled before the source; before those of one unit, which then have equal ones, only once.
     setup_callback, teardown_callback : callable, optional
         Called with the loaded module, and before it is unloaded.
     nrt : bool, optional
@@ -87,6 +90,7 @@ class CUDASource(CUSource):
         defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] = (),
         options: Mapping[str, Any] | None = None,
         unit: str | None = None,
+        prologue: str = "",
         setup_callback: Any = None,
         teardown_callback: Any = None,
         nrt: bool = False,
@@ -95,6 +99,8 @@ class CUDASource(CUSource):
             raise TypeError(f"CUDASource takes the source as a str, or a pathlib.Path, got {type(code).__name__}")
         if unit is not None and not isinstance(unit, str):
             raise TypeError(f"CUDASource takes the name of a translation unit as a str, got {type(unit).__name__}")
+        if not isinstance(prologue, str):
+            raise TypeError(f"CUDASource takes the prologue as a str, got {type(prologue).__name__}")
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
         # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
@@ -109,6 +115,7 @@ class CUDASource(CUSource):
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
+            prologue,
         )
 
     @classmethod

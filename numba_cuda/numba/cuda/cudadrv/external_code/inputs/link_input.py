@@ -103,6 +103,12 @@ class LinkInput:
                 raise LinkInputError(f"{self.name!r} cannot be linked as {kind}: {fault}")
 
     @property
+    def text(self) -> str:
+        """The text of a source, with what is compiled before it."""
+        text, prologue = self.code.decode(), self.options.prologue
+        return f"{prologue}\n{line_marker(self.name)}{text}" if prologue else text
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of kind, options and content, as hexadecimal digits."""
         state = hashlib.sha256()
@@ -122,6 +128,12 @@ class LinkInput:
         if self.kind is BITCODE:
             return Bitcode(code, **others)
         return self.kind.linkable(code, nrt=self.nrt, **others)
+
+
+def line_marker(name: str) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'#line 1 "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:

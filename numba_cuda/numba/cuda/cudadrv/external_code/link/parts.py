@@ -182,7 +182,7 @@ def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: Kernel
         return unsupported_in_source(plan, planned, kernel_code, found, error.log)
     if (wrong_size := size_error(plan, planned, error.log)) is not None:
         return wrong_size
-    path = diagnostics.saved(planned.input.code, planned.input.name)
+    path = diagnostics.saved(planned.input.text.encode(), planned.input.name)
     return link_error(
         plan,
         f"the {planned} does not compile",

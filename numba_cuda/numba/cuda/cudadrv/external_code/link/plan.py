@@ -7,12 +7,12 @@ import dataclasses
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..inputs import kinds
-from ..inputs.link_input import LinkInput
+from ..inputs.link_input import LinkInput, line_marker
 from ..inputs.variable import VariableSource
 from ..target import Target
 
@@ -119,23 +119,24 @@ def batched(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
 
 
 def _unit_of(group: list[PlannedInput]) -> PlannedInput:
-    options = group[0].input.options
-    code = "".join(
-        _with_line_marker(name, planned.input.code.decode())
-        for name, planned in zip(_unique_names(group), group, strict=True)
-    )
     origins = dict.fromkeys(itertools.chain.from_iterable(planned.origins for planned in group))
-    unit = LinkInput(kinds.CUDA, code.encode(), dataclasses.replace(options, unit=""), f"{options.unit}.cu")
-    return PlannedInput(unit, tuple(origins), tuple(group))
+    return PlannedInput(joined([planned.input for planned in group]), tuple(origins), tuple(group))
 
 
-def _unique_names(group: list[PlannedInput]) -> list[str]:
+def joined(sources: Sequence[LinkInput]) -> LinkInput:
+    """Return the translation unit that a link makes of *sources* of one unit and equal options."""
+    if len(sources) == 1:
+        return sources[0]
+    options = sources[0].options
+    code = "".join(
+        f"{line_marker(name)}{source.code.decode()}\n"
+        for name, source in zip(_unique_names(sources), sources, strict=True)
+    )
+    return LinkInput(kinds.CUDA, code.encode(), dataclasses.replace(options, unit=""), f"{options.unit}.cu")
+
+
+def _unique_names(sources: Sequence[LinkInput]) -> list[str]:
     """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
-    names = [planned.input.name for planned in group]
+    names = [source.name for source in sources]
     before = [names[:number].count(name) for number, name in enumerate(names)]
     return [f"{name} ({count + 1})" if count else name for name, count in zip(names, before, strict=True)]
-
-
-def _with_line_marker(name: str, code: str) -> str:
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'#line 1 "{quoted}"\n{code}\n'

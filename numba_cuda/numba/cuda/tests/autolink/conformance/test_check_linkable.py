@@ -550,7 +550,7 @@ class TestEveryExample:
 
     def test_own_cu_file(self, check):
         own = example("own_cu_file")
-        check(own.as_shot, "float32", others=[own.brighter])
+        check(own.develop, "float32", "int32")
 
     def test_memory(self, check):
         memory = example("_memory").memory

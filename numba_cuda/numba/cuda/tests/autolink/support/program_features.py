@@ -1743,4 +1743,33 @@ OPTIONS = (
     _option("launch bounds", "launch_bounds=64", "launch_bounds=128"),
 )
 
-FEATURES: tuple[Feature, ...] = (*VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *FILES, *OPTIONS)
+_BY_NAME = "template <int N> __device__ int f$n(int x) { return x + N; }"
+
+CXX_BY_NAME = (
+    _code("a name of C++", f"add$n = autolink.cxx({_BY_NAME!r})['f$n<$v>']"),
+    _code("the source of a name of C++", "add$n = autolink.cxx('__device__ int f$n(int x) { return x + $v; }').f$n"),
+    _code("a lambda of C++", "add$n = autolink.cxx('// f$n').expr('[](auto x) { return x + $v; }')"),
+    _code("a constant of C++", "value$n = autolink.cxx('enum { f$n = $v };').eval('f$n')", expression="x + value$n"),
+    _code(
+        "a header of a name of C++",
+        "add$n = autolink.cxx('#include <h$n.cuh>\\n' + '__device__ int f$n(int x) { return x + AMOUNT; }',"
+        " include_paths=[HERE]).f$n",
+        files=_HEADER,
+    ),
+    _code(
+        "the file of a name of C++",
+        "add$n = autolink.cxx(os.path.join(HERE, 'h$n.cuh')).f$n",
+        files={"h$n.cuh": "__device__ int f$n(int x) { return x + $v; }\n"},
+    ),
+    _code(
+        "the type of a result of C++",
+        "add$n = autolink.cxx('#include <h$n.cuh>\\n', include_paths=[HERE]).f$n",
+        "int",
+        "short",
+        files={"h$n.cuh": "__device__ $v f$n(int x) { return 70000 + x; }\n"},
+    ),
+)
+
+FEATURES: tuple[Feature, ...] = (
+    *VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *CXX_BY_NAME, *FILES, *OPTIONS
+)  # fmt: skip

@@ -12,7 +12,7 @@ import os
 import pickle
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +41,19 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
     """
     compile_in_child = jobs.compile_in_child
 
-    def run(code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False) -> Any:
+    def run(
+        code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False, names: Sequence[str] = ()
+    ) -> Any:
         def make() -> Any:
-            return run_nvrtc(code, name, options, output, traces=traces)
+            return run_nvrtc(code, name, options, output, traces=traces, names=names)
 
         ran.append("NVRTC")
-        return _remembered(results, program, (code, name, options, output, traces), make)
+        return _remembered(results, program, (code, name, options, output, (traces, *names)), make)
 
-    def child(unit: Any, *, traces: bool = False) -> Any:
+    def child(unit: Any, names: Sequence[str] = (), *, traces: bool = False) -> Any:
         ran.append("NVRTC")
-        what = unit.code, unit.name, dict(unit.options), unit.output, traces
-        return _remembered(results, program, what, lambda: compile_in_child(unit, traces=traces))
+        what = unit.code, unit.name, dict(unit.options), unit.output, (traces, *names)
+        return _remembered(results, program, what, lambda: compile_in_child(unit, names, traces=traces))
 
     template = _a_cubin()
 

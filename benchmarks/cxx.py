@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Measure what C++ by name costs, next to NVRTC's own compile of a binding written by hand.
+
+Run it on any machine, with or without a GPU: ``python benchmarks/cxx.py``. Nothing is in the cache when a library is
+asked the first time. Times are medians, and each baseline is measured in turn with what it is compared with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from statistics import median
+
+FUNCTIONS = ["hypot", "atan2", "fmod", "fmax", "fmin", "pow", "remainder", "copysign", "nextafter", "fdim"]
+MORE = ["sin", "cos", "tan", "exp", "log", "sqrt", "cbrt", "erf", "tgamma", "floor"]
+CMATH = "#include <cuda/std/cmath>"
+CUB = "#include <cub/block/block_reduce.cuh>"
+SUM = (
+    "[](auto x) { using Reduce = cub::BlockReduce<decltype(x), 128>; __shared__ typename Reduce::TempStorage storage;"
+    " return Reduce(storage).Sum(x); }"
+)
+BY_HAND = {
+    "cmath": CMATH + '\nextern "C" __device__ float f(float x, float y) { return cuda::std::hypot(x, y); }',
+    "CUB": CUB
+    + """
+    extern "C" __device__ float f(float x) {
+        using Reduce = cub::BlockReduce<float, 128>; __shared__ typename Reduce::TempStorage storage;
+        return Reduce(storage).Sum(x);
+    }""",
+}
+WARM = """
+import json, sys, time
+from numba import cuda
+from numba.cuda import autolink, types
+lib = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+names = sys.argv[1].split()
+def kernel_of(functions):
+    lines = [f"    r[{n}] = f{n}(x[0], x[1])" for n in range(len(functions))]
+    names = {f"f{n}": function for n, function in enumerate(functions)}
+    exec("def kernel(x, r):\\n" + "\\n".join(lines), names)
+    return names["kernel"]
+def seconds(functions):
+    start = time.perf_counter()
+    autolink.build(kernel_of(functions), "void(float32[::1], float32[::1])", cc=(9, 0), output="ltoir")
+    return time.perf_counter() - start
+plain = [cuda.jit(device=True)(eval(f"lambda x, y: x + {n} * y")) for n in range(len(names))]
+seconds(plain[:1])
+start = time.perf_counter()
+for name in names:
+    getattr(lib, name).signature(types.float32, types.float32, cc=(9, 0))
+signatures = time.perf_counter() - start
+print(json.dumps([signatures / len(names), seconds([getattr(lib, name) for name in names]), seconds(plain)]))
+"""
+
+
+def compiled_by_hand(source: str) -> float:
+    """Return the seconds that NVRTC takes for a binding."""
+    from cuda.core import Program, ProgramOptions
+    from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
+
+    options = ProgramOptions(
+        name="by_hand.cu",
+        arch="sm_90",
+        relocatable_device_code=True,
+        link_time_optimization=True,
+        gen_opt_lto=True,
+        include_path=list(toolkit_include_paths()),
+    )
+    start = time.perf_counter()
+    Program(source, "c++", options=options).compile("ltoir")
+    return time.perf_counter() - start
+
+
+def measured(repeats: int) -> dict[str, dict[str, float]]:
+    """Return medians in seconds: by name, by hand and their ratio."""
+    from numba.cuda import autolink, types
+
+    numbers = itertools.count()
+    f32 = types.float32
+
+    def library(source: str, namespace: str = ""):
+        return autolink.cxx(f"{source} // {os.getpid()} {next(numbers)}", namespace=namespace)
+
+    def one_of_cmath() -> None:
+        library(CMATH, "cuda::std").hypot.signature(f32, f32, cc=(9, 0))
+
+    def twenty_of_cmath() -> None:
+        calls = [(name, (f32, f32)) for name in FUNCTIONS] + [(name, (f32,)) for name in MORE]
+        library(CMATH, "cuda::std").declare(calls, cc=(9, 0))
+
+    def sum_of_cub() -> None:
+        library(CUB).expr(SUM).signature(f32, cc=(9, 0))
+
+    found = {}
+    for title, by_name, source in [
+        ("first call into <cuda/std/cmath>", one_of_cmath, BY_HAND["cmath"]),
+        ("20 functions of <cuda/std/cmath>, against one by hand", twenty_of_cmath, BY_HAND["cmath"]),
+        ("first call into CUB", sum_of_cub, BY_HAND["CUB"]),
+    ]:
+        times: list[tuple[float, float]] = []
+        for _ in range(repeats + 1):
+            by_hand = compiled_by_hand(source)
+            start = time.perf_counter()
+            by_name()
+            times.append((time.perf_counter() - start, by_hand))
+        ours, theirs = (median(each) for each in zip(*times[1:], strict=True))  # the first one warms up
+        found[title] = {"by name, s": ours, "by hand, s": theirs, "ratio": ours / theirs}
+    return found
+
+
+def measured_warm(repeats: int) -> dict[str, float]:
+    """Return medians in milliseconds in fresh processes whose cache has everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder}
+        runs = []
+        for _ in range(repeats + 1):
+            command = [sys.executable, "-c", WARM, " ".join(FUNCTIONS)]
+            runs.append(json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout))
+    signature, by_name, plain = (median(each) * 1e3 for each in zip(*runs[1:], strict=True))
+    count = len(FUNCTIONS)
+    return {
+        "a signature, ms": signature,
+        "a call in a kernel of ten, ms": by_name / count,
+        "a call of a Python device function, which is compiled, ms": plain / count,
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    repeats = parser.parse_args().repeats
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = folder
+        for title, times in measured(repeats).items():
+            print(f"{title}: " + ", ".join(f"{name} {value:.2f}" for name, value in times.items()))
+    print("in a fresh process, with everything in the cache:")
+    for title, value in measured_warm(repeats).items():
+        print(f"  {title}: {value:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Classes of C++ whose objects kernels keep in memory: their size and alignment, constructors and member functions."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .functions import CxxFunction, function_of
+from .placeholders import FIRST, REST
+from .questions import asked
+from .results import numbers_in
+
+if TYPE_CHECKING:
+    from .library import CxxLibrary
+
+_TEXT = """
+OPEN
+#line 1 "LABEL"
+enum : unsigned long long { nca_size = sizeof(NAME), nca_align = alignof(NAME) };
+CLOSE
+"""
+_QUESTION = "&nca::tell_numbers<INSIDEnca_size, INSIDEnca_align>"
+_UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+
+
+class CxxType(CxxFunction):
+    """A class of C++: ``lib.type("cub::BlockReduce<float, 128>")``.
+
+    Kernels keep its objects in arrays of ``dtype``, which are records to Numba and the objects to functions of the
+    library. Called with such a record and other arguments, it constructs an object there::
+
+        Rng = lib.type("my::Rng")
+
+        @cuda.jit
+        def kernel(r):
+            state = cuda.local.array(1, Rng.dtype)
+            Rng(state[0], 42)
+            r[0] = next_value(state[0])
+
+    Attributes
+    ----------
+    size, align:
+        Its size and its alignment in bytes.
+    dtype:
+        The NumPy dtype of memory for one object.
+    """
+
+    def __init__(self, library: CxxLibrary, name: str, cc: Any):
+        super().__init__(library, name, f"(void)(new (nca::here{{&{FIRST}}}) {name}({REST}))")
+        (answer,) = asked(library, name, _TEXT.replace("NAME", name), [_QUESTION], cc)
+        self.size, self.align = numbers_in(answer)
+        self._cc = cc
+        unit = np.dtype(_UNITS.get(self.align, np.uint64))
+        # A field name of its own, so that no two classes have one dtype.
+        field = f"object_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+        self.dtype = np.dtype([(field, unit, (self.size // unit.itemsize,))], align=True)
+        from numba.cuda.np import numpy_support
+
+        library.cxx_records[numpy_support.from_dtype(self.dtype)] = name
+
+    def __reduce__(self) -> Any:
+        return _type_of, (self.cxx_library, self.__name__, self._cc)
+
+    def method(self, name: str) -> CxxFunction:
+        """Return the member function *name* as a device callable, whose first argument is the object."""
+        return function_of(self.cxx_library, f"{self.__name__}::{name}", f"{FIRST}.{name}({REST})")
+
+    def nested(self, name: str) -> CxxType:
+        """Return the class *name* inside this one, such as ``"TempStorage"``."""
+        return self.cxx_library.type(f"{self.__name__}::{name}", self._cc)
+
+    @functools.cached_property
+    def alignment(self) -> int:
+        """What ``cuda.shared.array`` and ``cuda.local.array`` take as ``alignment``: a multiple of 8."""
+        return max(8, self.align)
+
+
+def _type_of(library: CxxLibrary, name: str, cc: Any) -> CxxType:
+    return library.type(name, cc)

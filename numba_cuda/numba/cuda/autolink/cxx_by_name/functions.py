@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Functions of C++ as device callables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numba.cuda import types
+from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
+
+from ..compilation import current_target
+from ..device_callable.c_abi import CABIError, numba_type_of
+from ..device_callable.extern import Extern
+from ..device_callable.objects import DeviceCallable, simulated
+from .calls import Call, known_record
+from .parameters import WAYS, parameter_of
+from .placeholders import MADE
+from .refusals import CxxError
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+
+    from .library import CxxLibrary
+
+
+class CxxFunction(DeviceCallable):
+    """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
+
+    depends_on_files = True  # headers, which may change between two kernels
+
+    def __init__(
+        self,
+        library: CxxLibrary,
+        name: str,
+        text: str,
+        *,
+        made: str = "",
+        passing: tuple[str | None, ...] = (),
+        written: int = 0,
+    ):
+        self._library = library
+        self._name = name
+        self._text = text
+        self._made_of = made
+        self._passing = passing
+        self._written = written  # the arguments whose new values are returned too, as bits
+        self._python: Callable[..., Any] | None = None
+        self._calls: dict[Any, Call] = {}
+
+    def __repr__(self) -> str:
+        return f"{self._library!r}[{self._name!r}]"
+
+    def __reduce__(self) -> Any:
+        return function_of, (
+            self._library,
+            self._name,
+            self._text,
+            self._made_of,
+            self._passing,
+            self._written,
+        )
+
+    @property
+    def __name__(self) -> str:
+        return self._name
+
+    @property
+    def cxx_text(self) -> str:
+        """The C++ text of a call, with `ALL` in place of the arguments."""
+        return self._text.replace(MADE, f"({self._made_of})")
+
+    @property
+    def cxx_library(self) -> CxxLibrary:
+        """The library that it is a function of."""
+        return self._library
+
+    def passing(self, *ways: str | None) -> CxxFunction:
+        """Return the function with its arguments passed in certain ways, in their order.
+
+        Arrays are passed as a ``"pointer"`` to the first element; as a ``"span"`` or an ``"mdspan"`` of libcu++, with
+        the array's shape and, in elements, its strides; or as the first ``"element"`` itself, to which C++ can write.
+        ``None``, as for arguments that are not named, leaves it to the function: it gets a pointer if it takes one,
+        else the view that it takes. A strided array is always an ``mdspan``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such way.
+        """
+        for way in ways:
+            if way is not None and way not in WAYS:
+                raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {way!r}")
+        return function_of(self._library, self._name, self._text, self._made_of, ways)
+
+    def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Any:
+        """Return the Numba signature of a call with arguments of these types, as C++ resolves it.
+
+        *argtypes* are Numba types, their names, or NumPy dtypes. It is resolved for the compute capability *cc*: by
+        default that of the current GPU, or 9.0 without one.
+
+        Raises
+        ------
+        CxxError
+            If C++ refuses the call; the message has its reasons.
+        """
+        from numba.cuda.typing.templates import signature
+
+        from .targets import targeting
+
+        given = tuple(numba_type_of(each) for each in argtypes)
+        with targeting(cc):
+            return signature(self.__numba_cuda_call__(*given).returns, *given)
+
+    def python(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a Python function that does the same: kernels in the simulator call it."""
+        self._python = simulated(function)
+        return function
+
+    def __call__(self, *args: Any) -> Any:
+        """Do what C++ does, in Python: kernels in the simulator call this."""
+        if self._python is None:
+            raise NotImplementedError(
+                f"the C++ function {self._name} is device code, which the simulator cannot run\n"
+                f"  object: {self!r}\n"
+                "  what to do: decorate a Python function that does the same with its .python"
+            )
+        return self._python(*args)
+
+    def writing(self, written: int) -> CxxFunction:
+        """Return the function that returns a tuple: its result, and the new values of the arguments *written*."""
+        return function_of(self._library, self._name, self._text, self._made_of, self._passing, written)
+
+    def why_refused(self, argtypes: Sequence[Any]) -> CxxError | None:
+        """Return why a call with these types was refused in the compilation in progress; None if it was not."""
+        try:
+            call = self.call([types.unliteral(each) for each in argtypes])
+        except CABIError:
+            return None
+        return self._library.resolver.why_refused(call)
+
+    def call(self, argtypes: Sequence[Any]) -> Call:
+        """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
+        ways = (*self._passing, *[None] * (len(argtypes) - len(self._passing)))
+        if len(ways) > len(argtypes):
+            raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
+        names = self._library.cxx_records
+        records = {numba_type: known_record(name) for numba_type, name in names.items()}
+        key = tuple(argtypes), tuple(records.items())
+        if key not in self._calls:
+            parameters = []
+            for number, (numba_type, way) in enumerate(zip(argtypes, ways, strict=True), 1):
+                callee = getattr(numba_type, "numba_cuda_link_object", None)
+                if isinstance(callee, CxxFunction) and callee.cxx_library is not self._library:
+                    raise CABIError(f"argument {number}: {callee!r} is a function of another library")
+                try:
+                    parameters.append(parameter_of(numba_type, way, records))
+                except CABIError as error:
+                    raise CABIError(f"argument {number}: {error}") from None
+            label = f"{self._name}({', '.join(_shown(each, names) for each in argtypes)})"
+            head = self._library.head()
+            given = tuple(parameters), label, self._made_of, tuple(argtypes), self._written
+            self._calls[key] = Call(head, self._text, *given)
+        return self._calls[key]
+
+    def __numba_cuda_call__(self, *args: Any) -> Extern:
+        """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
+        return self._library.resolver.resolve(self.call(args), current_target())
+
+    def __numba_cuda_link__(self, *args: Any) -> list[CUDASource]:
+        """Return the source of the call, with those of the calls that were declared together with it."""
+        return self._library.resolver.sources(self.call(args), current_target())
+
+    def __numba_cuda_link_key__(self, *args: Any) -> Any:
+        """Return what distinguishes the function from others."""
+        return self._library.resolver.symbols(self.call(args), current_target())
+
+
+def _shown(numba_type: Any, names: Mapping[Any, str]) -> str:
+    numba_type = types.unliteral(numba_type)
+    if isinstance(numba_type, types.Array):
+        return f"array({_shown(numba_type.dtype, names)}, {numba_type.ndim}d, {numba_type.layout})"
+    if isinstance(numba_type, types.Record):
+        return names.get(numba_type, f"record of {', '.join(numba_type.fields)}")
+    callee = getattr(numba_type, "numba_cuda_link_object", None)
+    return str(numba_type) if callee is None else getattr(callee, "__name__", str(numba_type))
+
+
+def function_of(
+    library: CxxLibrary, name: str, text: str, made: str = "", passing: tuple[str | None, ...] = (), written: int = 0
+) -> CxxFunction:
+    """Return the function of *library* with this text, always the same object."""
+    return library.cxx_object(
+        ("function", name, text, made, passing, written),
+        lambda: CxxFunction(library, name, text, made=made, passing=passing, written=written),
+    )

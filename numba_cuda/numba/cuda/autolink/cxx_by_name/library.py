@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`cxx`: a library of C++ whose functions, types and constants are used by name."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
+from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
+
+from ..device_callable.c_abi import numba_type_of
+from .calls import Call, Head
+from .classes import CxxType
+from .constants import evaluated
+from .functions import CxxFunction
+from .placeholders import ALL, MADE
+from .records import record_dtype
+from .resolving import Resolver
+from .targets import targeting
+
+_PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
+_T = TypeVar("_T")
+
+
+class CxxLibrary:
+    """C++ code whose names Python uses; `cxx` makes one.
+
+    ``lib.f`` is the function ``f``; ``lib["f<3>"]``, ``lib["ns::g"]`` and ``lib["functor{}"]`` are what these C++
+    expressions name. Each is a device callable, always the same object.
+    """
+
+    def __init__(self, source: Any, options: Mapping[str, Any], namespace: str):
+        self._given = source, dict(options), namespace
+        text, compiled = _text_of(source, options)
+        self._options = compiled
+        made = CUDASource(text, **compiled).compile_options
+        self._namespace = namespace
+        self._source = text
+        self._identity = _identity(text, made, namespace)
+        self._made: dict[Any, Any] = {}
+        self.cxx_records: dict[Any, str] = {}
+        self.resolver = Resolver(self.cxx_source, lambda: list(self.cxx_records))
+
+    def __repr__(self) -> str:
+        source = self._given[0]
+        shown = repr(source) if isinstance(source, os.PathLike) else repr(" ".join(str(source).split())[:60])
+        return f"cxx({shown}{f', namespace={self._namespace!r}' if self._namespace else ''})"
+
+    def __reduce__(self) -> Any:
+        return CxxLibrary, self._given
+
+    def __getattr__(self, name: str) -> CxxFunction:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self[name]
+
+    def __getitem__(self, name: str) -> CxxFunction:
+        _check_text("a name", name)
+        return self.cxx_object(("name", name), lambda: CxxFunction(self, name, f"{name}({ALL})"))
+
+    def expr(self, text: str) -> CxxFunction:
+        """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.
+
+        ``lib.expr("[](auto x, auto y) { return x * x + y; }")``. Names in it resolve as in ``lib[...]``.
+        """
+        _check_text("an expression", text)
+        return self.cxx_object(("expr", text), lambda: CxxFunction(self, text, f"{MADE}({ALL})", made=text))
+
+    def eval(self, text: str, cc: ComputeCapabilityLike | None = None) -> bool | int | float:
+        """Return the value of a constant expression of C++, such as ``sizeof(T)`` or an enumerator, as a number.
+
+        It is evaluated for the compute capability *cc*: by default that of the current GPU, or 9.0 without one. As a
+        global or closure variable it is a constant in kernels, which can be the shape of an array.
+
+        Raises
+        ------
+        CxxError
+            If it is not a constant expression of arithmetic or enumeration type.
+        """
+        _check_text("an expression", text)
+        return self.cxx_object(("eval", text, cc), lambda: evaluated(self, text, cc))
+
+    def type(self, name: str, cc: ComputeCapabilityLike | None = None) -> CxxType:
+        """Return the class *name*, ``"cub::BlockReduce<float, 128>"``: its size and alignment, and its member functions
+        as device callables.
+
+        Its size is that for the compute capability *cc*: by default that of the current GPU, or 9.0 without one.
+        Raises `CxxError` if *name* is not a complete object type.
+        """
+        _check_text("a type", name)
+        return self.cxx_object(("type", name, cc), lambda: CxxType(self, name, cc))
+
+    def record(self, name: str, dtype: Any = None, cc: ComputeCapabilityLike | None = None) -> Any:
+        """Return the NumPy dtype of the C++ struct *name*. Records of this dtype are then that struct for the library:
+        they are passed to its functions by reference, and its functions return them.
+
+        The fields are those of C++, at the same offsets. With a *dtype*, its fields are compared with those of C++.
+
+        Raises
+        ------
+        CxxError
+            If *name* is not a struct of numbers, pointers, arrays and such structs; if *dtype* has other fields.
+        """
+        _check_text("a type", name)
+        found = self.cxx_object(("record", name, cc), lambda: record_dtype(self, name, cc))
+        return found.registered(self, dtype)
+
+    def declare(self, calls: Iterable[tuple[str | CxxFunction, Sequence[Any]]], cc: Any = None) -> None:
+        """Resolve several calls with one run of the compiler, which takes hardly longer than one call.
+
+        *calls* are pairs of a name, or a function of this library, and the Numba types of the arguments:
+        ``lib.declare([("hypot", (float32, float32)), ("erf", (float64,))])``. Kernels that call these functions with
+        these types then link the code of all of them, which is compiled together.
+
+        Raises
+        ------
+        CxxError
+            If C++ refuses one of the calls.
+        """
+        with targeting(cc) as target:
+            pairs = [(self[each] if isinstance(each, str) else each, types) for each, types in calls]
+            self.resolver.declare([f.call([numba_type_of(t) for t in types]) for f, types in pairs], target)
+
+    def head(self, namespace: str | None = None) -> Head:
+        """Return what the text of each call begins with."""
+        where = self._namespace if namespace is None else namespace
+        return Head(self._source, self._identity, where, tuple(dict.fromkeys(self.cxx_records.values())))
+
+    def cxx_source(self, call: Call) -> CUDASource:
+        """Return the source of one call, which shares its translation unit with other calls of this library."""
+        unit = f"cxx_{self._identity}"
+        return CUDASource(call.source, name=call.label, unit=unit, prologue=call.head.text, **self._options)
+
+    def cxx_text(self, text: str, label: str, **options: Any) -> CUDASource:
+        """Return a source of its own with *text* after the library's source, with further compile options."""
+        compiled = {**self._options, "options": {**self._options["options"], **options}}
+        return CUDASource(text, name=label, prologue=self.head().text, **compiled)
+
+    def cxx_object(self, key: Any, make: Callable[[], _T]) -> _T:
+        """Return what *make* makes, the first time it is asked for under *key*."""
+        if key not in self._made:
+            self._made.setdefault(key, make())
+        found: _T = self._made[key]
+        return found
+
+
+def cxx(
+    source: str | os.PathLike[str] = "",
+    *,
+    include_paths: Iterable[str | os.PathLike[str]] = (),
+    defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    namespace: str = "",
+) -> CxxLibrary:
+    """Use C++ by name: without declarations, bindings or result types.
+
+    ::
+
+        lib = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std")
+        hypot = lib.hypot
+
+        @cuda.jit
+        def kernel(x, y, r):
+            i = cuda.grid(1)
+            if i < r.size:
+                r[i] = hypot(x[i], y[i])
+
+    NVRTC resolves each call as C++ does: overloads, templates, default arguments, argument-dependent lookup. The same
+    run tells the type of the result and makes the code. A call that C++ refuses is an error at its line in Python.
+
+    Parameters
+    ----------
+    source : str or path-like
+        C++ text, often an ``#include``; or the path of a ``.cu`` file or header, which finds headers in its own folder.
+    include_paths, defines, options
+        As for `CUDASource`. The language is C++17 or later.
+    namespace : str, optional
+        Names resolve as inside this namespace. Qualified names work in any case.
+
+    Raises
+    ------
+    FileNotFoundError
+        If *source* is the path of no file.
+    TypeError, ValueError
+        As for `CUDASource`.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"cxx() takes C++ text or a path, got {type(source).__name__}")
+    if not re.fullmatch(r"(?:(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)?", namespace):
+        raise ValueError(f"cxx() takes the namespace as a name such as 'a::b', got {namespace!r}")
+    paths = [include_paths] if isinstance(include_paths, (str, os.PathLike)) else list(include_paths)
+    others = {"include_paths": paths, "defines": defines or {}, "options": options or {}}
+    return CxxLibrary(source, others, namespace.removeprefix("::"))
+
+
+def _text_of(source: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the text of a source, which includes the file that it is the path of, and how it is compiled."""
+    compiled = dict(options)
+    if isinstance(source, str) and not _PATH.fullmatch(source):
+        return source, compiled
+    path = os.path.abspath(os.fsdecode(source))
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"cxx() finds no file {os.fsdecode(source)!r}")
+    folder, name = os.path.split(path)
+    compiled["include_paths"] = [folder, *compiled["include_paths"]]
+    return f"#include <{name}>", compiled
+
+
+def _identity(text: str, options: CompileOptions, namespace: str) -> str:
+    return hashlib.sha256(repr((text, options, namespace)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _check_text(what: str, text: Any) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} of C++ is a str, got {type(text).__name__}")
+    if not text.strip() or "\n" in text or "\0" in text:
+        raise ValueError(f"{what} of C++ is one line of text, got {text!r}")

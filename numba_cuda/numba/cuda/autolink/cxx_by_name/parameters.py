@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The arguments of a call as C++ sees them: a variable of a C++ type for each, made from what C passes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numba.cuda import types
+
+from ..device_callable.array_views import mdspan
+from ..device_callable.c_abi import CABIError, cxx_type, memory_layout
+from ..device_callable.c_structs import field_names, field_types
+from .placeholders import FIRST, substituted
+
+VALUE, POINTER, ELEMENT, SPAN, MDSPAN = "value", "pointer", "element", "span", "mdspan"
+WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN)
+_MODES = {POINTER: "by_pointer", ELEMENT: "by_element", SPAN: "by_span", MDSPAN: "by_mdspan"}
+_HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of a call.
+
+    Attributes
+    ----------
+    cxx:
+        The type of the variable that the C++ call gets, as a parameter declares it: ``float&``.
+    passed:
+        The type of the C function's parameter, empty if nothing is passed.
+    value:
+        The C++ expression that makes the variable of the C function's parameter ``{p}``.
+    is_number:
+        Whether the variable is a copy of a number, to which C++ can write.
+    as_array:
+        For arrays, the arguments of ``nca::array_form`` after the mode.
+    way:
+        How an array is passed; None lets the function decide.
+    headers, declarations, inside:
+        What C++ needs before the call; *inside* is declared in the namespace in which names resolve.
+    """
+
+    cxx: str
+    passed: str
+    value: str
+    is_number: bool = False
+    as_array: str = ""
+    way: str | None = None
+    headers: tuple[str, ...] = ()
+    declarations: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the C function has a parameter for it."""
+        return bool(self.passed)
+
+
+Records = Mapping[Any, str]  # the C++ names of structs by their Numba types
+
+
+def parameter_of(numba_type: Any, way: str | None, records: Records) -> Parameter:
+    """Return the parameter for an argument of *numba_type*. Raise `CABIError` if C++ has no value for it."""
+    callee = getattr(numba_type, "numba_cuda_link_object", None)
+    if callee is not None:
+        if not hasattr(type(callee), "cxx_text"):
+            raise CABIError(f"{callee!r} is not a function of C++ and cannot be passed to one")
+        return _functor(callee)
+    numba_type = types.unliteral(numba_type)
+    if isinstance(numba_type, types.Array):
+        return _array(numba_type, way, records)
+    if way not in (None, VALUE):
+        raise CABIError(f"{numba_type} cannot be passed as {way!r}: it is not an array")
+    if isinstance(numba_type, (types.Record, types.BaseTuple)):
+        return _struct(numba_type, records)
+    if numba_type == types.none:
+        return Parameter("decltype(nullptr)", "", "nullptr")
+    if isinstance(numba_type, types.Complex):
+        part = cxx_type(numba_type.underlying_float)
+        name = f"cuda::std::complex<{part}>"
+        value = f"{name}({{p}}.x, {{p}}.y)"
+        return Parameter(f"{name}&", cxx_type(numba_type), value, True, headers=("cuda/std/complex",))
+    found = cxx_type(numba_type)
+    headers = (_HEADERS[found],) if found in _HEADERS else ()
+    is_number = isinstance(numba_type, (types.Number, types.Boolean))
+    if isinstance(numba_type, types.EnumMember):
+        enumerator = f"nca::enumerator<{found}>"
+        return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
+    return Parameter(f"{found}&", found, "{p}", is_number, headers=headers)
+
+
+def _functor(callee: Any) -> Parameter:
+    text = callee.cxx_text
+    name = f"nca_functor_{_digest(text)}"
+    given = ["static_cast<A0&&>(a0)", "static_cast<A&&>(a)..."] if FIRST in text else ["static_cast<A&&>(a)..."]
+    first = ("class A0, ", "A0&& a0, ") if FIRST in text else ("", "")
+    call = substituted(text, given)
+    declared = (
+        f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ template <{first[0]}class... A> __device__"
+        f" decltype(auto) operator()({first[1]}A&&... a) const {{ return {call}; }} }};\n#endif"
+    )
+    return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
+
+
+def _array(array: Any, way: str | None, records: Records) -> Parameter:
+    element, headers, declarations = element_type(array.dtype, records)
+    element = element if array.mutable else f"const {element}"
+    strided = array.layout not in "CF"
+    way = way or (MDSPAN if strided else POINTER if array.ndim == 0 else None)
+    if way == VALUE:
+        raise CABIError(f"{array} cannot be passed as 'value': ways for arrays are {', '.join(map(repr, WAYS[1:]))}")
+    if strided and way != MDSPAN:
+        raise CABIError(
+            f"{array} may be strided, but C++ reads contiguous memory through a {way}\n"
+            f"  what to do: pass it as 'mdspan', or pass a contiguous array, of type {array.copy(layout='C')}"
+        )
+    if way in (SPAN, MDSPAN):
+        headers = (*headers, f"cuda/std/{way}")
+        if way == MDSPAN and strided:
+            headers = (*headers, "cuda/std/array")
+        mdspan.ctype(array)  # which raises for what has no view
+    form = f"{element}, {array.ndim}, '{array.layout}'"
+    chosen = f"nca::array_form<{{mode}}, {form}>"
+    return Parameter(
+        f"typename {chosen}::type", f"typename {chosen}::passed", f"{chosen}::of({{p}})", as_array=form, way=way,
+        headers=headers, declarations=declarations,
+    )  # fmt: skip
+
+
+def mode_of(way: str) -> str:
+    """Return the C++ name of a way to pass arrays."""
+    return f"nca::{_MODES[way]}"
+
+
+def _struct(numba_type: Any, records: Records) -> Parameter:
+    is_record = isinstance(numba_type, types.Record)
+    record = numba_type if is_record else getattr(numba_type, "of_record", None)
+    if record is not None:
+        name, headers, declarations = element_type(record, records)
+        const = "" if is_record else "const "
+        return Parameter(
+            f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))", headers=headers,
+            declarations=declarations,
+        )  # fmt: skip
+    name, headers, declarations = element_type(numba_type, records)
+    parts, elements = _parts(numba_type, records, "{p}->")
+    return Parameter(
+        f"{elements}&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
+    )
+
+
+def _parts(numba_type: Any, records: Records, path: str) -> tuple[str, str]:
+    """Return a tuple's value and type in C++; *path* leads to its struct."""
+    values, names = [], []
+    for number, element in enumerate(numba_type.types):
+        place = f"{path}_{number}"
+        if isinstance(element, types.BaseTuple) and len(element) and not hasattr(element, "of_record"):
+            value, name = _parts(element, records, f"{place}.")
+        else:
+            value, name = place, element_type(element, records)[0]
+        values.append(value)
+        names.append(name)
+    whole = f"cuda::std::tuple<{', '.join(names)}>"
+    return f"{whole}({', '.join(values)})", whole
+
+
+def element_type(numba_type: Any, records: Records) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return the C++ type of a value of *numba_type* in memory, and the headers and the declarations that it needs.
+
+    A record that no C++ struct is known for becomes a struct with its fields.
+    """
+    numba_type = getattr(numba_type, "of_record", numba_type)
+    if isinstance(numba_type, types.Complex):
+        return f"cuda::std::complex<{cxx_type(numba_type.underlying_float)}>", ("cuda/std/complex",), ()
+    if isinstance(numba_type, types.Record) and numba_type in records:
+        return records[numba_type], (), ()
+    if not isinstance(numba_type, (types.Record, types.BaseTuple)):
+        found = cxx_type(numba_type)
+        return found, ((_HEADERS[found],) if found in _HEADERS else ()), ()
+    layout = memory_layout(numba_type)
+    headers: tuple[str, ...] = ()
+    declarations: tuple[str, ...] = ()
+    members = []
+    for name, part in zip(field_names(numba_type), field_types(numba_type), strict=True):
+        shape = (
+            "".join(f"[{size}]" for size in getattr(part, "shape", ())) if isinstance(part, types.NestedArray) else ""
+        )
+        inner, more_headers, more = element_type(part.dtype if shape else part, records)
+        headers, declarations = (*headers, *more_headers), (*declarations, *more)
+        members.append(f"{inner} {name}{shape};")
+    body = " ".join(members)
+    name = f"nca_struct_{_digest(body)}"
+    asserted = f'static_assert(sizeof({name}) == {layout.size} && alignof({name}) == {layout.align}, "");'
+    guard = f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ {body} }};\n{asserted}\n#endif"
+    return name, headers, (*declarations, guard)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Structs of C++ as NumPy dtypes: NVRTC tells the members, their names and types; assertions compare the offsets."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.cuda import types
+
+from ..device_callable.c_abi import CABIError, Layout, memory_layout
+from .prelude import ARRAY, MOST_MEMBERS, TUPLE
+from .questions import asked
+from .refusals import CxxError
+from .results import numba_type_told, numbers_in
+
+if TYPE_CHECKING:
+    from .library import CxxLibrary
+
+# Pointers to members of an object are template arguments from C++20 on. Their lowered names have the members' names.
+_TEXT = """#line 1 "prelude"
+namespace nca {
+template <class T> struct holder { T v; };
+template <class T> extern __device__ holder<T> object;
+template <class T> using element_t = plain<decltype(made<T&>()[0])>;
+template <auto P> extern __device__ char tell_member;
+template <int I> struct nth {
+    template <class A, class... B> __device__ auto& operator()(A& a, B&... b) const {
+        if constexpr (I == 0) return a; else return nth<I - 1>()(b...);
+    }
+};
+template <class T, int I> using member_t = plain<decltype(bound<count<T>()>::in(made<T&>(), nth<I>()))>;
+}
+OPEN
+#line 1 "LABEL"
+using nca_type = NAME;
+CLOSE
+"""
+_CODE = "&nca::tell<nca::all_t<nca::told<sizeof(INSIDEnca_type)>, nca::form_t<INSIDEnca_type>::code>>"
+_NAME = re.compile(r"E1v(\d+)")
+_ASSERTED = """
+#line 1 "LABEL"
+static_assert(sizeof(NAME) == SIZE, "the size differs");
+"""
+
+
+@dataclass(frozen=True)
+class CxxRecord:
+    """A struct of C++ and its dtype."""
+
+    name: str
+    dtype: np.dtype[Any]
+
+    def registered(self, library: CxxLibrary, dtype: Any) -> np.dtype[Any]:
+        """Let the library take records of *dtype*, by default its own, as this struct. Raise `CxxError` if the fields
+        differ."""
+        from numba.cuda.np import numpy_support
+
+        given = self.dtype if dtype is None else np.dtype(dtype)
+        if (got := _listed(given)) != (expected := _listed(self.dtype)):
+            raise CxxError(
+                f"the dtype differs from the C++ struct {self.name}\n  got: {got}\n  expected: {expected}, with the"
+                " offsets in bytes\n"
+                f"  what to do: use the dtype that lib.record({self.name!r}) returns"
+            )
+        library.cxx_records[numpy_support.from_dtype(given)] = self.name
+        return given
+
+
+def _listed(dtype: np.dtype[Any]) -> str:
+    fields: Mapping[str, Any] = dtype.fields or {}
+    shown = [f"{name}: {field[0]} at {field[1]}" for name, field in sorted(fields.items(), key=lambda item: item[1][1])]
+    return f"{dtype.itemsize} bytes, {', '.join(shown)}"
+
+
+def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
+    """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
+    dtype = _dtype(library, name, name, cc)
+    text = _TEXT.partition("OPEN")[0] + "OPEN\n" + _assertions(name, dtype) + "CLOSE\n"
+    asked(library, name, text, ["&nca::tell<int>"], cc)
+    return CxxRecord(name, dtype)
+
+
+def _dtype(library: CxxLibrary, label: str, name: str, cc: Any) -> np.dtype[Any]:
+    text = _TEXT.replace("NAME", name)
+    (answer,) = asked(library, label, text, [_CODE], cc, std="c++20")
+    size, *numbers = numbers_in(answer)
+    members = _members(iter(numbers))
+    if not isinstance(members, list):
+        raise CxxError(
+            f"{label} is not a struct of numbers, pointers, arrays and such structs\n"
+            f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
+        )
+    names = _names(library, label, text, len(members), cc)
+    formats = [
+        _format(library, label, f"nca::member_t<{name}, {number}>", member, cc) for number, member in enumerate(members)
+    ]
+    layouts = [_layout(member) for member in members]
+    offsets, end = [], 0
+    for each in layouts:
+        offsets.append(end + -end % each.align)
+        end = offsets[-1] + each.size
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+def _members(numbers: Iterator[int]) -> Any:
+    """Return the type that begins in *numbers*: a list for a struct, a pair of an extent and a type for an array."""
+    code = next(numbers)
+    if code == TUPLE:
+        return [_members(numbers) for _ in range(next(numbers))]
+    if code == ARRAY:
+        extent = next(numbers)
+        return extent, _members(numbers)
+    return numba_type_told(itertools.chain([code], numbers), ())
+
+
+def _layout(member: Any) -> Layout:
+    if isinstance(member, list):
+        parts = [_layout(each) for each in member]
+        end, align = 0, max(each.align for each in parts)
+        for each in parts:
+            end += -end % each.align + each.size
+        return Layout(end + -end % align, align)
+    if isinstance(member, tuple):
+        element = _layout(member[1])
+        return Layout(member[0] * element.size, element.align)
+    return memory_layout(member)
+
+
+def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) -> Any:
+    from numba.cuda.np import numpy_support
+
+    if isinstance(member, list):
+        return _dtype(library, label, name, cc)
+    if isinstance(member, tuple):
+        return _format(library, label, f"nca::element_t<{name}>", member[1], cc), (member[0],)
+    if isinstance(member, (types.RawPointer, types.CPointer)):
+        return np.uint64
+    try:
+        return numpy_support.as_dtype(member)
+    except NotImplementedError:
+        raise CABIError(f"a member of {label} is a {member}, which has no NumPy dtype") from None
+
+
+def _names(library: CxxLibrary, label: str, text: str, count: int, cc: Any) -> list[str]:
+    """Return the names of the members of a struct."""
+    bound = ", ".join(f"m{i}" for i in range(count))
+    for i in range(count):
+        text += (
+            f"template <class T> constexpr __device__ auto nca_pointer_{i}() {{ auto& [{bound}] = nca::object<T>.v;"
+            f" return &m{i}; }}\n"
+        )
+    questions = [f"&nca::tell_member<nca_pointer_{i}<INSIDEnca_type>()>" for i in range(count)]
+    found = [_NAME.search(answer) for answer in asked(library, label, text, questions, cc, std="c++20")]
+    names = [each.string[each.end() : each.end() + int(each[1])] for each in found if each is not None]
+    if len(names) != count:
+        raise CxxError(f"{label} is not a struct with named members\n  members: {', '.join(names) or 'none'}")
+    return names
+
+
+def _assertions(name: str, dtype: np.dtype[Any]) -> str:
+    lines = [_ASSERTED.replace("NAME", name).replace("SIZE", str(dtype.itemsize))]
+    for field, (_, offset) in ((field, found[:2]) for field, found in (dtype.fields or {}).items()):
+        lines.append(
+            f'static_assert(__builtin_offsetof({name}, {field}) == {offset}, "the offset of {field} differs");'
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asks C++ about calls: one run of NVRTC resolves those of one translation unit, and makes their code.
+
+The calls that a kernel makes are compiled together, as the link of the kernel compiles them, which then finds the
+program in the cache. For each kernel, what is known of a call is looked up in the cache of programs again, so that a
+changed header is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.target import Target
+
+from ..compilation import asking, compilation, current_target
+from ..deferred_calls import put_off
+from ..device_callable.extern import Extern, prototype
+from ..lowered_names import compiled, unit_of_sources
+from .calls import Call
+from .externs import extern_of
+from .refusals import CxxError, refusal
+
+Unit = tuple[Call, ...]
+
+
+class _Notes:
+    """What one compilation has found out: the calls of the kernel so far, and by symbol their C functions or why C++
+    refuses them; and which units were looked up."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Call] = {}
+        self.externs: dict[str, Extern | CxxError] = {}
+        self.names: dict[Unit, Mapping[str, str]] = {}
+
+
+class Resolver:
+    """What is known of the calls of one library. *source_of* returns the source of a call, *records* the Numba types of
+    the structs that the library knows."""
+
+    def __init__(self, source_of: Callable[[Call], CUDASource], records: Callable[[], Sequence[Any]]):
+        self._source_of = source_of
+        self._records = records
+        self._units: dict[tuple[str, Target], Unit] = {}  # in which calls were resolved
+        self._declared: dict[tuple[str, Target], Unit] = {}
+
+    def resolve(self, call: Call, target: Target) -> Extern:
+        """Return the C function of a call. Raise `CxxError` if C++ refuses the call; within type inference,
+        `DeferredCallError` if NVRTC has to be asked."""
+        notes = self._notes()
+        if call.symbol not in notes.externs:
+            if (call.symbol, target) not in self._units:
+                put_off(self.resolve_together, call)
+            self._resolve([call], target, notes)
+        extern = notes.externs[call.symbol]
+        if isinstance(extern, CxxError):
+            raise extern
+        for each in self._declared.get((call.symbol, target), (call,)):
+            notes.calls.setdefault(each.symbol, each)
+        return extern
+
+    def resolve_together(self, calls: Sequence[Call]) -> None:
+        """Resolve calls that were put off."""
+        self._resolve(calls, current_target(), self._notes())
+
+    def declare(self, calls: Sequence[Call], target: Target) -> None:
+        """Resolve *calls* together. Raise `CxxError` if C++ refuses one."""
+        unit = tuple({call.symbol: call for call in calls}.values())
+        notes = _Notes()
+        self._resolve(unit, target, notes)
+        for found in notes.externs.values():
+            if isinstance(found, CxxError):
+                raise found
+        for call in unit:
+            self._declared[call.symbol, target] = unit
+
+    def sources(self, call: Call, target: Target) -> list[CUDASource]:
+        """Return the sources of a call, and of those that were declared with it."""
+        return [self._source_of(each) for each in self._declared.get((call.symbol, target), (call,))]
+
+    def symbols(self, call: Call, target: Target) -> list[str]:
+        """Return the names of the C functions of the `sources`, which stand for all of their text."""
+        return [each.symbol for each in self._declared.get((call.symbol, target), (call,))]
+
+    def why_refused(self, call: Call) -> CxxError | None:
+        """Return why a call was refused in this compilation; None if it was not."""
+        found = self._notes().externs.get(call.symbol)
+        return found if isinstance(found, CxxError) else None
+
+    def _notes(self) -> _Notes:
+        in_progress = compilation()
+        if in_progress is None:
+            return _Notes()
+        notes: _Notes = in_progress.notes.setdefault(self, _Notes())
+        return notes
+
+    def _resolve(self, calls: Sequence[Call], target: Target, notes: _Notes) -> None:
+        """Note the C functions of *calls*, or why C++ refuses them."""
+        before = tuple(each for each in notes.calls.values() if each not in calls)
+        unit = (*before, *calls)
+        if len(calls) == 1:
+            unit = self._units.get((calls[0].symbol, target), unit)
+        try:
+            names = self._names(unit, target, notes)
+        except CompileError as error:
+            self._resolve_apart(calls, unit, error, target, notes)
+            return
+        for call in calls:
+            notes.externs[call.symbol] = self._extern(call, names)
+            self._units[call.symbol, target] = unit
+
+    def _resolve_apart(
+        self, calls: Sequence[Call], unit: Unit, error: CompileError, target: Target, notes: _Notes
+    ) -> None:
+        """Resolve *calls* whose *unit* does not compile: without those that are at fault, or each alone."""
+        at_fault = [call for call in calls if call.label in error.log] or (calls if len(unit) == 1 else [])
+        for call in at_fault:
+            notes.externs[call.symbol] = self._refused(call, error, target)
+        others = [call for call in calls if call not in at_fault]
+        if at_fault and others:
+            self._resolve(others, target, notes)
+        elif others:  # two calls need different definitions of one name, for example
+            for call in others:
+                self._units[call.symbol, target] = (call,)
+                self._resolve([call], target, notes)
+
+    def _extern(self, call: Call, names: Mapping[str, str]) -> Extern | CxxError:
+        try:
+            return extern_of(call, names[call.question], self._records())
+        except CxxError as error:
+            return error
+
+    def _names(self, unit: Unit, target: Target, notes: _Notes) -> Mapping[str, str]:
+        """Return the lowered names of what a unit is asked, once for each compilation."""
+        if unit not in notes.names:
+            with asking(target):
+                found = compiled([self._source_of(each) for each in unit], [each.question for each in unit])
+            notes.names[unit] = found.names
+            if not found.was_cached:
+                self._note_checked(unit, found.names, target)
+        return notes.names[unit]
+
+    def _note_checked(self, unit: Unit, names: Mapping[str, str], target: Target) -> None:
+        """Note that the C functions have the types that C++ told of them, which a link need not check again."""
+        from numba.cuda.cudadrv.external_code.compile import programs
+
+        called = []
+        for call in unit:
+            if isinstance(extern := self._extern(call, names), Extern):
+                named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
+                called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
+        programs.note_checked(unit_of_sources([self._source_of(each) for each in unit]), target, called)
+
+    def _refused(self, call: Call, error: CompileError, target: Target) -> CxxError:
+        from numba.cuda.cudadrv.external_code.compile import programs
+
+        source = self._source_of(call)
+        unit = unit_of_sources([source])
+        include_paths = source.compile_options.include_paths
+        found = refusal(call.label, error, include_paths, lambda: programs.header_texts(unit, target))
+        found.__cause__ = CompileError(call.label, error.log)  # without the frames that hold NVRTC's program
+        return found

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Arguments that C++ writes to through ``T&``: the kernel's variables and array elements get the new values.
+
+C passes numbers by value. So where C++ needs a variable, the call is replaced by one of a function that returns the new
+values too, and assignments of them follow in the kernel's IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numba.cuda.core import ir
+from numba.cuda.core.typed_passes import type_inference_stage
+
+from ..protocol.call_sites import constant_of
+from .externs import WrittenArgumentError
+from .functions import CxxFunction
+
+
+def rewrite_written(state: Any) -> bool:
+    """Rewrite the calls in the function of a compiler's *state* that write to their arguments; return whether there are
+    any. Type inference has failed for them."""
+    calls = [
+        (block, statement, callee)
+        for block in state.func_ir.blocks.values()
+        for statement in block.find_insts(ir.Assign)
+        if isinstance(statement.value, ir.Expr) and statement.value.op == "call" and not statement.value.kws
+        if isinstance(callee := constant_of(state.func_ir, statement.value.func), CxxFunction)
+    ]
+    if not calls:
+        return False
+    found = type_inference_stage(
+        state.typingctx, state.targetctx, state.func_ir, state.args, state.return_type, state.locals, raise_errors=False
+    )
+    rewritten = False
+    for block, statement, callee in calls:
+        argtypes = [found.typemap.get(arg.name) for arg in statement.value.args]
+        why = None if None in argtypes else callee.why_refused(argtypes)
+        if isinstance(why, WrittenArgumentError):
+            goals = [_goal(state.func_ir, arg) for n, arg in enumerate(statement.value.args) if why.written >> n & 1]
+            if None not in goals:
+                number = block.body.index(statement)
+                call = _Written(state.func_ir, block.scope, statement, callee.writing(why.written))
+                block.body[number : number + 1] = call.statements(goals, why.is_void)
+                rewritten = True
+    return rewritten
+
+
+_Goal = Callable[[Any, Any], Any]
+
+
+def _goal(func_ir: Any, arg: Any) -> _Goal | None:
+    """Return what makes the statement that assigns a value to where an argument came from: a variable, or an element
+    of an array. None for a temporary value."""
+    while True:
+        name = arg.name
+        if not name.startswith("$"):
+            return lambda value, loc: ir.Assign(value, ir.Var(arg.scope, name, loc), loc)
+        definitions = func_ir._definitions[name]
+        if len(definitions) != 1:
+            return None
+        (definition,) = definitions
+        if not isinstance(definition, ir.Var):
+            break
+        arg = definition
+    if isinstance(definition, ir.Expr) and definition.op == "getitem":
+        return lambda value, loc: ir.SetItem(definition.value, definition.index, value, loc)
+    if isinstance(definition, ir.Expr) and definition.op == "static_getitem" and definition.index_var is not None:
+        return lambda value, loc: ir.SetItem(definition.value, definition.index_var, value, loc)
+    return None
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A call in a *statement* of the IR, in whose place *function* is called: it returns the new values too."""
+
+    func_ir: Any
+    scope: Any
+    statement: Any
+    function: CxxFunction
+
+    def statements(self, goals: Sequence[Any], is_void: bool) -> Iterator[Any]:
+        """Yield the statements: the call, and assignments of what it returns."""
+        loc, call = self.statement.loc, self.statement.value
+        yield (callee := self._assigned(ir.Global(self.function.__name__, self.function, loc)))
+        yield (values := self._assigned(ir.Expr.call(callee.target, call.args, (), loc)))
+        self.func_ir._definitions[self.statement.target.name].remove(call)
+        if is_void:
+            yield self._assigned(ir.Const(None, loc), self.statement.target)
+        for position, goal in enumerate(goals if is_void else [None, *goals]):
+            yield (index := self._assigned(ir.Const(position, loc)))
+            element = ir.Expr.static_getitem(values.target, position, index.target, loc)
+            yield (value := self._assigned(element, self.statement.target if goal is None else None))
+            if goal is not None:
+                made = goal(value.target, loc)
+                if isinstance(made, ir.Assign):
+                    self.func_ir._definitions[made.target.name].append(made.value)
+                yield made
+
+    def _assigned(self, value: Any, target: Any = None) -> Any:
+        target = target or self.scope.redefine("$of_cxx", self.statement.loc)
+        self.func_ir._definitions[target.name].append(value)
+        return ir.Assign(value, target, self.statement.loc)

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Functions of C++ are called by name: the compiler resolves the call and tells the type of its result."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+import pytest
+from autolink_support import build, symbols
+from numba import cuda
+from numba.cuda import autolink, types
+
+f32, f64, i32, i64 = types.float32, types.float64, types.int32, types.int64
+
+SOURCE = """
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+enum class Level : short { low = 1, high = 2 };
+enum Plain { zero, one };
+struct Pair { float a; int b; };
+struct Nested { Pair pair; double values[3]; bool flag; };
+class Closed { int secret; public: __device__ Closed(int s) : secret(s) {} };
+struct Part { __device__ float real() const { return re; } __device__ float imag() const { return im; } float re, im; };
+
+__device__ float overloaded(float x) { return x; }
+__device__ double overloaded(double x) { return x; }
+__device__ int overloaded(int x, int y) { return x + y; }
+__device__ float with_default(float x, int times = 2) { return x * times; }
+template <int N, class T> __device__ T power(T x) { T r = 1; for (int i = 0; i < N; ++i) r *= x; return r; }
+template <class T> __device__ T same(T x) { return x; }
+namespace inner { __device__ double half(double x) { return x / 2; } struct Tag { int t; };
+                  __device__ long long tagged(Tag t) { return t.t; } }
+extern "C" __device__ unsigned short c_function(unsigned char x) { return x + 1; }
+struct Functor { template <class T> __device__ T operator()(T x, T y) const { return x - y; } };
+__device__ Level level(int x) { return Level(x); }
+__device__ int of_level(Level x) { return int(x) + 10; }
+__device__ Plain plain(int x) { return Plain(x); }
+__device__ Pair pair(float a) { return {a, int(a) + 1}; }
+__device__ Nested nested(float a) { return {pair(a), {a, 2 * a, 3 * a}, true}; }
+__device__ Closed closed(int x) { return Closed(x); }
+__device__ Part part(float x) { Part p; p.re = x; p.im = -x; return p; }
+__device__ float3 vector(float x) { return make_float3(x, x + 1, x + 2); }
+__device__ void store(float* p, int i, float x) { p[i] = x; }
+__device__ const float* second(const float* p) { return p + 1; }
+__device__ const float& larger(const float& x, const float& y) { return x < y ? y : x; }
+template <class F> __device__ auto twice(F f, float x) { return f(f(x, 1.0f), 1.0f); }
+__device__ float refused(int) = delete;
+"""
+lib = autolink.cxx(SOURCE)
+
+
+class Level(enum.IntEnum):
+    low = 1
+    high = 2
+
+
+@pytest.mark.parametrize(
+    ("name", "argtypes", "expected"),
+    [
+        ("overloaded", (f32,), f32),
+        ("overloaded", (f64,), f64),
+        ("overloaded", (i32, i32), i32),
+        ("with_default", (f32,), f32),
+        ("with_default", (f32, i64), f32),
+        ("power<3>", (f64,), f64),
+        ("power<2, long long>", (i32,), i64),
+        ("inner::half", (f32,), f64),
+        ("c_function", (types.uint8,), types.uint16),
+        ("Functor{}", (i64, i64), i64),
+        ("level", (i32,), types.int16),
+        ("plain", (i32,), i32),
+        ("of_level", (types.IntEnumMember(Level, i64),), i32),
+        ("part", (f32,), types.complex64),
+        ("vector", (f32,), types.UniTuple(f32, 3)),
+        ("pair", (f32,), types.Tuple((f32, i32))),
+        (
+            "nested",
+            (f32,),
+            types.Tuple((types.Tuple((f32, i32)), types.UniTuple(f64, 3), types.boolean)),
+        ),
+        ("store", (f32[::1], i64, f32), types.none),
+        ("second", (f32[::1],), types.CPointer(f32)),
+        ("larger", (f32, f32), f32),
+        ("__sinf", (f32,), f32),
+        ("__popc", (types.uint32,), i32),
+        ("float", (i64,), f32),
+        *[("same", (t,), t) for t in (types.boolean, types.int8, types.uint8, types.int16, types.uint64)],
+        *[("same", (t,), t) for t in (types.float16, types.bfloat16, types.voidptr, types.CPointer(i32))],
+        ("same", (f32[:, ::1],), types.CPointer(f32)),
+    ],
+    ids=str,
+)
+def test_a_call_has_the_type_of_its_result_in_cxx(name, argtypes, expected):
+    assert lib[name].signature(*argtypes).return_type == expected
+
+
+def test_names_of_types_and_dtypes_serve_as_argument_types():
+    assert lib.overloaded.signature("float32").return_type == f32
+    assert lib.overloaded.signature(np.float64, cc="9.0").return_type == f64
+
+
+def test_a_name_is_always_the_same_object():
+    assert lib.power is lib["power"] and lib["power<3>"] is lib["power<3>"]
+    assert lib.expr("Functor{}") is lib.expr("Functor{}")
+
+
+def test_names_resolve_as_inside_the_namespace():
+    inside = autolink.cxx(SOURCE, namespace="inner")
+    assert inside.half.signature(f64).return_type == f64
+    assert inside.overloaded.signature(f32).return_type == f32
+    assert inside["::inner::half"].signature(f64).return_type == f64
+
+
+def test_a_lambda_is_called():
+    fma = lib.expr("[](auto x, auto y) { return x * y + 1; }")
+    assert fma.signature(f32, i32).return_type == f32
+    assert fma.signature(i32, f64).return_type == f64
+
+
+def test_a_function_is_an_argument_of_another():
+    twice, functor = lib.twice, lib["Functor{}"]
+
+    @cuda.jit
+    def kernel(r):
+        r[0] = twice(functor, r[0])
+
+    assert len(build(kernel, "void(float32[::1])").code) > 0
+
+
+def test_a_kernel_calls_functions_which_are_inlined():
+    overloaded, power, store, nested = lib.overloaded, lib["power<3>"], lib.store, lib.nested
+
+    @cuda.jit
+    def kernel(x, r):
+        i = cuda.grid(1)
+        pair, values, flag = nested(x[i])
+        if flag:
+            store(r, i, overloaded(x[i]) + power(x[i]) + pair[0] + values[2])
+
+    cubin = build(kernel, "void(float32[::1], float32[::1])").code
+    assert not [name for name in symbols(cubin) if name.startswith("cxx_")]
+
+
+def test_all_calls_of_a_library_share_one_translation_unit():
+    """Functions that are not inline, and static state, are defined once."""
+    counting = autolink.cxx(
+        "__device__ int count = 0; __device__ int next() { return atomicAdd(&count, 1); }"
+        "__device__ int peek() { return count; }"
+    )
+    first, second = counting.next, counting.peek
+
+    @cuda.jit
+    def kernel(r):
+        r[0] = first()
+        r[1] = second()
+
+    linked = build(kernel, "void(int32[::1])")
+    assert [name for name in symbols(linked.code) if "count" in name] == ["count"]
+
+
+def test_without_lto_the_functions_are_called():
+    power = lib["power<3>"]
+
+    @cuda.jit
+    def kernel(r):
+        r[0] = power(r[0])
+
+    assert len(build(kernel, "void(float64[::1])", lto=False).code) > 0
+
+
+def test_debug_information_does_not_hinder():
+    vector = lib.vector
+
+    @cuda.jit(debug=True, opt=False)
+    def kernel(r):
+        r[0] = vector(r[0])[2]
+
+    assert len(build(kernel, "void(float32[::1])").code) > 0
+
+
+def test_a_library_without_a_source_has_the_intrinsics():
+    assert autolink.cxx()["__fmaf_rn"].signature(f32, f32, f32).return_type == f32
+
+
+class TestSources:
+    def test_a_file_finds_headers_in_its_folder(self, tmp_path):
+        (tmp_path / "own.h").write_text("#define FACTOR 3\n")
+        (tmp_path / "own.cu").write_text('#include "own.h"\n__device__ int triple(int x) { return x * FACTOR; }\n')
+        for source in tmp_path / "own.cu", str(tmp_path / "own.cu"):
+            assert autolink.cxx(source).triple.signature(i32).return_type == i32
+
+    def test_a_missing_file_is_an_error(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"cxx\(\) finds no file '.*absent\.cu'"):
+            autolink.cxx(tmp_path / "absent.cu")
+
+    def test_macros_options_and_include_paths_are_those_of_a_source(self, tmp_path):
+        (tmp_path / "own.h").write_text("template <class T> __device__ TYPE own(T x) requires true { return x; }\n")
+        own = autolink.cxx(
+            "#include <own.h>", include_paths=tmp_path, defines={"TYPE": "short"}, options={"std": "c++20"}
+        )
+        assert own.own.signature(i32).return_type == types.int16
+
+    @pytest.mark.parametrize(
+        ("arguments", "error", "message"),
+        [
+            ({"source": 3}, TypeError, "takes C\\+\\+ text or a path, got int"),
+            ({"source": "", "namespace": "a b"}, ValueError, "takes the namespace as a name such as 'a::b', got 'a b'"),
+            ({"source": "", "options": {"stdd": 1}}, ValueError, "did you mean std"),
+        ],
+    )
+    def test_wrong_arguments_are_refused(self, arguments, error, message):
+        with pytest.raises(error, match=message):
+            autolink.cxx(**arguments)
+
+    def test_a_name_is_one_line_of_text(self):
+        with pytest.raises(TypeError, match=r"a name of C\+\+ is a str, got int"):
+            lib[3]
+        with pytest.raises(ValueError, match=r"an expression of C\+\+ is one line of text"):
+            lib.expr("a\nb")
+
+    def test_hidden_names_are_not_looked_up_as_attributes(self):
+        assert not hasattr(lib, "_private")
+
+
+class TestArrays:
+    source = """
+    #include <cuda/std/span>
+    #include <cuda/std/mdspan>
+    __device__ float total(cuda::std::span<const float> values) {
+        float sum = 0; for (float v : values) sum += v; return sum;
+    }
+    template <class T, class E, class L> __device__ T corner(cuda::std::mdspan<T, E, L> a) { return a(0, 1); }
+    template <class T> __device__ int kind(T) { return 1; }
+    __device__ void raise(float& x) { x += 1; }
+    """
+
+    def test_a_function_gets_what_it_takes(self):
+        """A pointer, else the view that it takes; passing() chooses."""
+        arrays = autolink.cxx(self.source)
+        of_any = arrays.expr("[](auto a) { return sizeof(a) == 8 ? 1 : 2u; }")
+        calls = [
+            (arrays.total, f32[::1], f32),
+            *[(arrays.corner, layout, f32) for layout in (f32[:, ::1], f32[::1, :], f32[:, :])],
+            (arrays.kind, f32[::1], i32),
+            (of_any.passing("span"), f32[::1], types.uint32),
+            (of_any.passing("mdspan"), f32[:, :], types.uint32),
+            (arrays["raise"].passing("element"), f32[::1], types.none),
+        ]
+        arrays.declare([(function, [array]) for function, array, _ in calls])
+        for function, array, expected in calls:
+            assert function.signature(array).return_type == expected
+
+    def test_unknown_ways_are_refused(self):
+        with pytest.raises(ValueError, match=r"passing\(\) takes 'value', .*, got 'reference'"):
+            autolink.cxx(self.source).total.passing("reference")
+
+    def test_a_strided_array_is_not_passed_as_a_pointer(self):
+        with pytest.raises(autolink.CxxError, match="no suitable user-defined conversion"):
+            autolink.cxx("struct S {}; __device__ int f(S);").f.signature(f32[:])
+        with pytest.raises(
+            autolink.CABIError, match="may be strided, but C\\+\\+ reads contiguous memory through a span"
+        ):
+            autolink.cxx().f.passing("span").signature(f32[:])
+
+
+@pytest.mark.gpu
+class TestOnGPU:
+    def test_results_are_those_of_cxx(self):
+        overloaded, power, nested, pair = lib.overloaded, lib["power<3>"], lib.nested, lib.pair
+        part, level, half, functor = lib.part, lib.level, lib["inner::half"], lib["Functor{}"]
+
+        @cuda.jit
+        def kernel(x, r, z):
+            i = cuda.grid(1)
+            if i < x.size:
+                first, values, flag = nested(x[i])
+                r[0, i] = overloaded(x[i])
+                r[1, i] = power(x[i])
+                r[2, i] = first[0] + 10 * first[1] + 100 * flag
+                r[3, i] = values[0] + values[1] + values[2]
+                r[4, i] = pair(x[i])[1]
+                r[5, i] = level(2)
+                r[6, i] = half(x[i])
+                r[7, i] = functor(x[i], x[i] + 2)
+                z[i] = part(x[i])
+
+        x = np.arange(5, dtype=np.float32)
+        r, z = np.zeros((8, 5), np.float64), np.zeros(5, np.complex64)
+        kernel[1, 32](x, r, z)
+        whole = x.astype(int)
+        expected = [x, x**3, x + 10 * (whole + 1) + 100, 6 * x, whole + 1, x * 0 + 2, x / 2, x * 0 - 2]
+        np.testing.assert_array_equal(r, np.array(expected, np.float64))
+        np.testing.assert_array_equal(z, x - 1j * x)
+
+    def test_views_have_the_shape_and_the_strides_of_arrays(self):
+        arrays = autolink.cxx(TestArrays.source)
+        total, corner, raise_ = arrays.total, arrays.corner, arrays["raise"].passing("element")
+
+        @cuda.jit
+        def kernel(a, b, r):
+            r[0] = total(r[1:4])
+            r[4] = corner(a)
+            r[5] = corner(b)
+            raise_(r[6:])
+
+        a = cuda.to_device(np.arange(12, dtype=np.float32).reshape(3, 4))
+        b = cuda.to_device(np.arange(24, dtype=np.float32).reshape(4, 6))[::2, ::3]
+        r = np.arange(7, dtype=np.float32)
+        kernel[1, 1](a, b, r)
+        np.testing.assert_array_equal(r, [6, 1, 2, 3, 1, 3, 7])

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A call that C++ refuses is a typing error at its line, with the reasons of C++ and without text that is ours."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from autolink_support import CC, build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+SOURCE = """
+namespace shapes {
+struct Circle { float radius; };
+class Opaque { int x; public: __device__ Opaque(int v) : x(v) {} };
+__device__ float area(Circle c) { return c.radius * c.radius; }
+__device__ float overlap(float a, float b) { return a + b; }
+__device__ double overlap(double a, double b) { return a - b; }
+__device__ int corner(int* p, int i) { return p[i]; }
+__device__ float gone(float) = delete;
+__device__ int close_to(long x) { return 1; }
+__device__ int close_to(unsigned x) { return 2; }
+template <class T> __device__ T twice(T a, T b) { return a + b; }
+template <int N> __device__ int sized() { return N; }
+template <class T> __device__ auto member(T x) { return x.size(); }
+template <class T> __device__ T checked(T x) { static_assert(sizeof(T) == 4, "only four bytes"); return x; }
+__device__ Opaque opaque(int x) { return Opaque(x); }
+__device__ void written(int& x) { x = 1; }
+struct Counter { int n; __device__ int next() { return n++; } private: __device__ int hidden() { return n; } };
+__device__ int count(Counter& c) { return c.n; }
+}
+"""
+# How calls go wrong: the C++ name, the argument types, and what the message says of the reason.
+WRONG = [
+    ("area", ("float32",), "no suitable"),
+    ("area", ("float32[::1]",), "no suitable"),
+    ("area", (), "too few arguments"),
+    ("overlap", ("complex64", "complex64"), 'no instance of overloaded function "shapes::overlap"'),
+    ("overlap", ("float32",), 'no instance of overloaded function "shapes::overlap"'),
+    ("overlap", ("int64", "int64"), "more than one instance of overloaded function"),
+    ("corner", ("float32[::1]", "int32"), 'argument of type "float *" is incompatible with parameter of type "int *"'),
+    ("corner", ("int32[::1]",), "too few arguments in function call"),
+    ("corner", ("int32[::1]", "int32", "int32"), "too many arguments in function call"),
+    ("gone", ("float32",), "cannot be referenced -- it is a deleted function"),
+    ("close_to", ("int32",), "more than one instance of overloaded function"),
+    ("twice", ("int32", "float32"), "no instance of function template"),
+    ("sized", (), "no instance of function template"),
+    ("sized<x>", (), 'identifier "x" is undefined'),
+    ("sized<-1", (), "expression preceding parentheses"),
+    ("member", ("float32",), "expression must have class type but it has type"),
+    ("checked", ("float64",), "only four bytes"),
+    ("opaque", ("int32",), "returns an object that only C++ knows (4 bytes)"),
+    ("written", ("float32",), "a reference of type"),
+    ("overlep", ("float32", "float32"), 'identifier "overlep" is undefined'),
+    ("nowhere::f", ("float32",), "must be a class or namespace name"),
+    ("shapes::absent", ("float32",), 'namespace "shapes" has no member "absent"'),
+    ("shapes::corners", ("float32",), 'namespace "shapes" has no member "corners"'),
+    ("Circle", ("complex64",), "no suitable"),
+    ("count", ("int32",), "a reference of type"),
+    ("overlap", ("types.unicode_type", "float32"), "strings must be constants"),
+    ("__sinf", ("complex64",), "no suitable"),
+    ("return", (), "expected an expression"),
+    (")", (), "expected"),
+]
+
+
+def message(lib, name, argtypes, line="r[0] = f({})") -> str:
+    """The typing error of a kernel that calls the function with arguments of these types."""
+    names = {"f": lib[name]}
+    parameters = [f"a{number}" for number in range(len(argtypes))]
+    text = f"def kernel({', '.join(['r', *parameters])}):\n    {line.format(', '.join(parameters))}\n"
+    exec(compile(text, "wrong_call.py", "exec"), names)
+    given = [types.float32[::1], *(eval(each, {"types": types, **vars(types)}) for each in argtypes)]
+    with pytest.raises(TypingError) as caught:
+        build(names["kernel"], tuple(given))
+    return str(caught.value)
+
+
+def check(text: str, name: str, reason: str) -> None:
+    assert name in text and reason in text
+    assert "wrong_call.py" in text
+    of_ours = text.partition("During: resolving callee")[0].strip().splitlines()
+    assert len(of_ours) <= 25
+    for noise in ("nca_", "nca::", "_expr", "static_cast", "decltype(auto)", "__nv_name_map", "prelude("):
+        assert noise not in text, noise
+    assert not re.search(r"cxx_\w+_[0-9a-f]{16}", text)
+
+
+lib = autolink.cxx(SOURCE, namespace="shapes")
+
+
+@pytest.mark.parametrize(("name", "argtypes", "reason"), WRONG, ids=lambda each: str(each)[:30])
+def test_a_wrong_call_says_which_function_where_and_why(name, argtypes, reason):
+    check(message(lib, name, argtypes), name, reason)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "name", ["area", "corner", "member", "opaque", "written", "count", "gone", "absent", "sized<1>"]
+)
+@pytest.mark.parametrize(
+    "argtypes",
+    [
+        *[(each,) for each in ("complex64", "complex128", "voidptr", "float16", "complex64[::1]", "UniTuple(int8, 2)")],
+        *[("float64", each) for each in ("float32", "int8", "complex64", "voidptr", "boolean[::1]", "none")],
+        *[("int16[:, ::1]", each, "int32") for each in ("float32", "int8", "complex64", "voidptr", "boolean[::1]")],
+        *[("complex128", each) * 2 for each in ("float64", "uint64", "int16[::1]", "voidptr")],
+        ("Tuple((int8, float32))",),
+        ("int8[:]", "int32"),
+    ],
+    ids=str,
+)
+def test_wrong_types_and_counts_are_refused(name, argtypes):
+    check(message(lib, name, argtypes), name, "")
+
+
+def test_a_near_name_is_named():
+    assert "what to do: did you mean overlap" in message(lib, "overlep", ("float32", "float32"))
+    assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
+
+
+def test_candidates_come_with_their_places():
+    text = message(lib, "overlap", ("complex64", "complex64"))
+    assert re.search(r'function "shapes::overlap\(double, double\)" does not match because argument #1', text)
+    assert "source of autolink.cxx:" in text
+
+
+def test_an_unknown_member_function_is_refused():
+    counter = autolink.cxx(SOURCE, namespace="shapes").type("Counter", cc=CC)
+    for name, reason in (("nothing", 'has no member "nothing"'), ("hidden", "is inaccessible")):
+        method = counter.method(name)
+
+        @cuda.jit
+        def kernel(r):
+            memory = cuda.local.array(1, counter.dtype)
+            r[0] = method(memory[0])  # noqa: B023
+
+        with pytest.raises(TypingError) as caught:
+            build(kernel, "void(float32[::1])")
+        assert reason in str(caught.value) and f"Counter::{name}(Counter)" in str(caught.value)
+
+
+def test_a_broken_source_is_named_with_its_line(tmp_path):
+    (tmp_path / "broken.h").write_text("\n__device__ int f(int x) { return y; }\n")
+    broken = autolink.cxx("#include <broken.h>", include_paths=tmp_path)
+    with pytest.raises(autolink.CxxError) as caught:
+        broken.f.signature(types.int32, cc=CC)
+    first, at, *_ = str(caught.value).splitlines()
+    assert first == 'the C++ source of f(int32) does not compile: identifier "y" is undefined'
+    assert at.strip() == f"at: {tmp_path}/broken.h:2"
+
+
+def test_a_missing_header_and_a_missing_namespace_are_named():
+    with pytest.raises(autolink.CxxError, match=r'cannot open source file "absent\.h"'):
+        autolink.cxx("#include <absent.h>").f.signature(types.int32, cc=CC)
+    with pytest.raises(autolink.CxxError, match="name must be a namespace name"):
+        autolink.cxx("", namespace="absent").f.signature(types.int32, cc=CC)
+
+
+def test_a_function_of_another_library_is_not_an_argument():
+    other = autolink.cxx("__device__ float g(float x) { return x; }").g
+    call = lib.expr("[](auto f) { return f(1.0f); }")
+
+    @cuda.jit
+    def kernel(r):
+        r[0] = call(other)
+
+    with pytest.raises(TypingError, match=r"argument 1: .* is a function of another library"):
+        build(kernel, "void(float32[::1])")
+
+
+def test_the_log_has_all_that_nvrtc_said():
+    with pytest.raises(autolink.CxxError) as caught:
+        lib.overlap.signature(types.complex64, types.complex64, cc=CC)
+    assert "errors detected in the compilation" in caught.value.log

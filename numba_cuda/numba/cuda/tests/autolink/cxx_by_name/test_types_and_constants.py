@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Constants, classes and structs of C++: numbers of Python, memory in kernels, NumPy dtypes."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from autolink_support import build
+from numba import cuda
+from numba.cuda import autolink, types
+
+SOURCE = """
+namespace my {
+enum Color { red = 3, blue = -1 };
+constexpr double tau = 6.28;
+constexpr __device__ int twice(int x) { return 2 * x; }
+struct Vector { float x, y; };
+struct Particle { float mass; double charge; int n[3]; Vector v; Vector w[2]; bool alive; float* next; };
+__device__ float norm(const Particle& p) { return p.mass + p.charge + p.v.x + p.w[1].y; }
+__device__ Particle make(float mass) { Particle p{}; p.mass = mass; p.w[1].y = 5; return p; }
+__device__ void move(Particle& p) { p.mass += 1; }
+struct Rng {
+    int state[5];
+    __device__ Rng(int seed) { state[0] = seed; }
+    __device__ int next(int step = 1) { return state[0] += step; }
+    struct Inner { double d; };
+};
+__device__ int draw(Rng& r) { return r.next(); }
+struct alignas(16) Wide { double d; __device__ Wide(double x) : d(x) {} };
+class Private { int a; };
+struct Derived : Vector { float z; };
+}
+"""
+lib = autolink.cxx(SOURCE, namespace="my")
+
+
+class TestConstants:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("sizeof(Particle)", 64),
+            ("red", 3),
+            ("blue", -1),
+            ("Color::red", 3),
+            ("tau", 6.28),
+            ("1.5f", 1.5),
+            ("twice(21)", 42),
+            ("sizeof(int) == 4", True),
+            ("~0ull", 2**64 - 1),
+            ("'a'", 97),
+        ],
+    )
+    def test_a_constant_expression_is_a_number(self, text, expected):
+        found = lib.eval(text)
+        assert found == expected and type(found) is type(expected)
+
+    def test_it_is_that_of_the_compute_capability(self):
+        arch = autolink.cxx("constexpr int arch = __CUDA_ARCH__;")
+        assert arch.eval("__CUDA_ARCH__", cc=(8, 0)) == 800
+        assert arch.eval("__CUDA_ARCH__", cc="9.0a") == 900
+
+    def test_it_is_the_shape_of_an_array(self):
+        size = lib.eval("twice(4)")
+
+        @cuda.jit
+        def kernel(r):
+            a = cuda.local.array(size, types.float32)
+            r[0] = a.size
+
+        assert len(build(kernel, "void(float32[::1])").code) > 0
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("Vector{}", r"Vector\{\} is not a number but a UniTuple\(float32 x 2\) of C\+\+"),
+            ("missing", 'missing: identifier "missing" is undefined'),
+            ("1 +", "expected an expression"),
+        ],
+    )
+    def test_what_is_not_a_number_is_refused(self, text, message):
+        with pytest.raises(autolink.CxxError, match=message):
+            lib.eval(text)
+
+
+class TestRecords:
+    def test_the_dtype_has_the_members_of_the_struct(self):
+        vector = np.dtype([("x", "f4"), ("y", "f4")])
+        dtype = lib.record("Particle")
+        assert dtype.names == ("mass", "charge", "n", "v", "w", "alive", "next")
+        assert [dtype.fields[name][1] for name in dtype.names] == [0, 8, 16, 28, 36, 52, 56]
+        assert dtype["n"] == np.dtype(("i4", 3)) and dtype["w"] == np.dtype((vector, 2)) and dtype.itemsize == 64
+
+    def test_records_are_passed_and_returned_as_the_struct(self):
+        fields = [name for name in lib.record("Vector").names]
+        assert fields == ["x", "y"]
+        dtype = lib.record("Particle")
+        norm, move, make = lib.norm, lib.move, lib.make
+
+        @cuda.jit
+        def kernel(p, r):
+            move(p[0])
+            r[0] = norm(p[0])
+            p[1] = make(r[0])
+
+        assert len(build(kernel, (numba.from_dtype(dtype)[::1], types.float32[::1])).code) > 0
+
+    def test_a_dtype_of_ones_own_is_compared(self):
+        own = np.dtype([("x", np.float32), ("y", np.float32)])
+        assert lib.record("Vector", own) == own
+        with pytest.raises(autolink.CxxError, match=r"the dtype differs from the C\+\+ struct Vector\n  got: 8 bytes"):
+            lib.record("Vector", np.dtype([("x", np.float32), ("z", np.float32)]))
+
+    @pytest.mark.parametrize("name", ["Private", "float", "Color"])
+    def test_what_is_not_a_struct_is_refused(self, name):
+        with pytest.raises(autolink.CxxError, match=f"{name} is not a struct of numbers, pointers, arrays"):
+            lib.record(name)
+
+    def test_an_unknown_struct_is_refused(self):
+        with pytest.raises(autolink.CxxError, match='identifier "Nothing" is undefined'):
+            lib.record("Nothing")
+
+    def test_a_record_that_no_struct_is_known_for_is_a_struct_with_its_fields(self):
+        total = lib.expr("[](auto& r) { r.a += 1; return r.a + r.b[1]; }")
+        record = numba.from_dtype(np.dtype([("a", np.float64), ("b", np.int32, 2)], align=True))
+        assert total.signature(record).return_type == types.float64
+
+
+class TestClasses:
+    def test_size_and_alignment_are_those_of_cxx(self):
+        rng, wide = lib.type("Rng"), lib.type("Wide")
+        assert (rng.size, rng.align, wide.size, wide.align) == (20, 4, 16, 16)
+        assert rng.dtype.itemsize == 20 and wide.alignment == 16
+        assert rng.nested("Inner").size == 8
+
+    def test_objects_are_constructed_and_used_in_memory_of_the_kernel(self):
+        rng = lib.type("Rng")
+        draw, next_ = lib.draw, rng.method("next")
+
+        @cuda.jit
+        def kernel(r):
+            local = cuda.local.array(1, rng.dtype)
+            shared = cuda.shared.array(2, rng.dtype)
+            rng(local[0], 42)
+            rng(shared[1], 7)
+            r[0] = next_(local[0]) + next_(shared[1], 5) + draw(local[0]) + rng.size
+
+        assert len(build(kernel, "void(int32[::1])").code) > 0
+
+    def test_an_unknown_class_is_refused(self):
+        with pytest.raises(autolink.CxxError, match='identifier "Nothing" is undefined'):
+            lib.type("Nothing")
+
+
+@pytest.mark.gpu
+class TestOnGPU:
+    def test_objects_keep_their_state(self):
+        rng = lib.type("Rng")
+        draw, next_ = lib.draw, rng.method("next")
+
+        @cuda.jit
+        def kernel(r):
+            local = cuda.local.array(1, rng.dtype)
+            shared = cuda.shared.array(2, rng.dtype)
+            rng(local[0], 42)
+            rng(shared[1], 7)
+            r[0] = next_(local[0])
+            r[1] = draw(local[0])
+            r[2] = next_(shared[1], 5)
+            r[3] = next_(shared[1])
+
+        r = np.zeros(4, np.int32)
+        kernel[1, 1](r)
+        assert r.tolist() == [43, 44, 12, 13]
+
+    def test_records_are_the_structs(self):
+        dtype = lib.record("Particle")
+        norm, move, make = lib.norm, lib.move, lib.make
+
+        @cuda.jit
+        def kernel(p, r):
+            move(p[0])
+            r[0] = norm(p[0])
+            p[1] = make(r[0])
+
+        p = np.zeros(2, dtype)
+        p["mass"][0], p["charge"][0] = 1, 2
+        r = np.zeros(1, np.float32)
+        kernel[1, 1](p, r)
+        assert r[0] == 4 and p["mass"].tolist() == [2, 4] and p["w"]["y"][1].tolist() == [0, 5]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What C++ writes through ``T&`` is written to the variable or the element of an array that was passed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from autolink_support import build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+lib = autolink.cxx("""
+__device__ float split(float x, int& whole) { whole = int(x); return x - whole; }
+__device__ void polar(double r, double angle, double& x, double& y) { x = r * angle; y = r - angle; }
+__device__ void exchange(float& a, float& b) { float c = a; a = b; b = c; }
+__device__ int reads(const int& x) { return x; }
+template <class T> __device__ T forwards(T&& x) { return x; }
+""")
+split, polar, exchange = lib.split, lib.polar, lib.exchange
+
+
+def kernel(x, n, r):
+    i = cuda.grid(1)
+    if i < x.size:
+        rest = split(x[i], n[i])
+        whole = np.int32(5)
+        for _ in range(2):
+            rest += split(x[i] + 10, whole)
+        a, b = 0.0, 0.0
+        polar(np.float64(x[i]), 2.0, a, b)
+        r[i] = rest + whole + a + b
+        exchange(x[0], x[1])
+
+
+def test_a_kernel_passes_variables_and_elements_to_references():
+    assert len(build(kernel, "void(float32[::1], int32[::1], float64[::1])").code) > 0
+
+
+def test_what_is_not_written_is_passed_as_before():
+    reads, forwards = lib.reads, lib.forwards
+
+    @cuda.jit
+    def kernel(x):
+        x[0] = reads(x[0] + 1) + forwards(x[1])
+
+    assert len(build(kernel, "void(int32[::1])").code) > 0
+
+
+@pytest.mark.parametrize("argument", ["x[0] + x[1]", "np.int32(1)"])
+def test_a_temporary_value_cannot_be_written(argument):
+    names = {"split": split, "np": np}
+    exec(f"def kernel(x, r):\n    r[0] = split(r[0], {argument})", names)
+    with pytest.raises(TypingError, match=r"split\(float32, int\d+\)"):
+        build(names["kernel"], "void(int32[::1], float32[::1])")
+
+
+def test_outside_a_kernel_the_signature_is_an_error_that_says_so():
+    with pytest.raises(autolink.CxxError, match=r"split\(float32, int32\) writes to argument 2"):
+        split.signature(types.float32, types.int32)
+
+
+@pytest.mark.gpu
+def test_a_loop_over_written_variables_ends_with_their_last_values():
+    def one(x, n, r):
+        rest = split(x[0], n[0])
+        whole = np.int32(5)
+        for step in range(3):
+            rest += split(x[0] + step, whole)
+        a, b = 0.0, 0.0
+        polar(np.float64(x[0]), 2.0, a, b)
+        r[0], r[1], r[2], r[3] = rest, whole, a, b
+        exchange(x[0], x[1])
+
+    x, n, r = np.array([3.25, 8], np.float32), np.zeros(1, np.int32), np.zeros(4)
+    cuda.jit(one)[1, 1](x, n, r)
+    assert n.tolist() == [3] and r.tolist() == [1.0, 5, 6.5, 1.25] and x.tolist() == [8, 3.25]

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``@cuda.jit(cache=True)`` for kernels that call C++ by name."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_cache_support import Program
+
+LIBRARY = """
+import os
+lib = autolink.cxx('#include <own.h>', include_paths=[os.path.dirname(os.path.abspath(__file__))])
+add = lib.f
+"""
+
+
+@pytest.fixture
+def program(tmp_path, servers):
+    return Program(tmp_path, servers)
+
+
+def test_a_kernel_is_loaded_until_a_header_changes(program):
+    program.write(LIBRARY)
+    header = program.folder / "own.h"
+    header.write_text("template <class T> __device__ T f(T x) { return x + 1; }\n")
+    built, loaded = program.run(), program.run()
+    header.write_text("template <class T> __device__ T f(T x) { return x + 2; }\n")
+    changed = program.run()
+    header.write_text("template <class T> __device__ float f(T x) { return x + 2; }\n")
+    of_other_type = program.run()
+    assert [each.status for each in (built, loaded, changed, of_other_type)] == ["built", "loaded", "built", "built"]
+    assert loaded.cubin == built.cubin and len({built.cubin, changed.cubin, of_other_type.cubin}) == 3
+
+
+def test_another_function_is_another_kernel(program):
+    results = []
+    for name in ("f<1>", "f<2>", "f<1>"):
+        program.write(f"add = autolink.cxx('template <int N> __device__ int f(int x) {{ return x + N; }}')['{name}']")
+        results.append(program.run())
+    assert results[0].cubin == results[2].cubin != results[1].cubin
+    assert results[1].status == "built"
