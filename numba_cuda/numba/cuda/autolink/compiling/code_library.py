@@ -14,7 +14,7 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
@@ -223,7 +223,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             raise LinkError(str(error)) from error
         if link_input.kind is kinds.CUDA:
             # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
-            link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
+            path, code = link_input.name, link_input.code
+            if (target.lineinfo or target.debug) and os.path.isfile(path):
+                code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
+            link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
         return [(NAMED_EXPLICITLY, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:

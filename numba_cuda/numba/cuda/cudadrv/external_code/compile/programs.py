@@ -155,6 +155,10 @@ def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0)
 
 
 def _timed(unit: _Checked, compile_: Compile) -> Fetched:
+    if unit.unit.unit.option("lineinfo") or unit.unit.unit.option("debug"):
+        from .debug_sources import write_files
+
+        write_files(unit.unit.unit.code)
     with timeline.span("compile", unit.unit.unit.name) as span:
         fetched = unit.unit.fetched(compile_, unit.called)
         span.origin = fetched.origin
