@@ -110,7 +110,7 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
     key = link_key(callee, argtypes, target)
     code = callee.code_digest() if key is not None else None
     start = time.perf_counter()
-    hook = timeline.span("hook", str(callee))
+    hook = timeline.span("hook", callee.name if str(callee).startswith("<") else str(callee))
     with noting_device_functions() as noted, _hook_errors(callee, argtypes), hook as span:
         if key is None:
             items, was_stored = _call_hook(callee, argtypes, target), False

@@ -64,7 +64,7 @@ class TranslationUnit:
         }
         options = tuple(sorted((name, value) for name, value in fields.items() if value is not None))
         text = source.text
-        if (target.lineinfo or target.debug) and not is_file:
+        if (fields["lineinfo"] or fields["debug"]) and not is_file:
             from .debug_sources import with_files
 
             text = with_files(text, name)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import sys
 import threading
 import xml.etree.ElementTree as ElementTree
 
@@ -106,3 +107,19 @@ def test_spans_are_recorded_where_a_timeline_is_and_not_where_one_raises():
             in_process(77)
             opened.origin = "disk"
     assert [(each.name, each.process, each.origin) for each in timeline.spans] == [("in a child", 77, "disk")]
+
+
+def test_spans_are_ranges_for_nsight_systems_where_nvtx_is_imported(monkeypatch):
+    events = []
+
+    class Nvtx:
+        push_range = staticmethod(lambda text, domain: events.append((text, domain)))
+        pop_range = staticmethod(lambda domain: events.append(domain))
+
+    monkeypatch.setitem(sys.modules, "nvtx", Nvtx)
+    spans_of(Linked("timeline_in_nsight").function)
+    domain = "numba-cuda-autolink"
+    assert events[0] == ("front end: kernel", domain)
+    kinds = [each[0].partition(":")[0] for each in events if each != domain]
+    assert kinds[:5] == ["front end", "hook", "NVVM", "compile", "link"]
+    assert events.count(domain) == len(events) / 2
