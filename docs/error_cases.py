@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,9 @@ class Case:
 
 _SCALE = 'extern "C" __device__ float scale(float x) { return 2 * x; }'
 _SETMAXNREG = _SCALE.replace("return", 'asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); return')
+_E2M1 = _SCALE.replace(
+    "return", 'asm volatile("{ .reg .b8 a; cvt.rn.satfinite.e2m1x2.f32 a, %0, %0; }" :: "f"(x)); return'
+)
 _PTX = """\
 .version 8.0
 .target sm_80
@@ -152,6 +156,7 @@ def _call(extern: str, call: str = "scale(data[0])", imports: str = "") -> str:
     return f"from numba.cuda import types\n{imports}{without_hook}"
 
 
+_USING = "When a kernel uses the object"
 _ASKING = "When the object is asked"
 _TYPING = "When the types of a call do not fit"
 _COMPILING = "When CUDA C++ is compiled"
@@ -161,7 +166,126 @@ _DAMAGED = "When code is damaged or mislabelled"
 _INSTALLED = "When a library is missing"
 _FINISHED = "When a finished kernel is saved or loaded"
 
+# An object to use in kernels, above their code.
+_OBJECT = """
+class Scale(autolink.DeviceCallable):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __numba_cuda_call__(self, x, offset=0):
+        return autolink.Extern(f"scale_{self.factor}_{x}", returns=x, args={"x": autolink.exact("float32")})
+
+    def __numba_cuda_link__(self, x, offset):
+        return autolink.CUDASource(
+            f'extern "C" __device__ {x} scale_{self.factor}_{x}({x} x) {{ return {self.factor} * x; }}'
+        )
+
+
+double, triple = Scale(2), Scale(3)
+
+
+"""
+_BUILD = """
+
+
+autolink.build(kernel, "void(float32[::1], int32)", cc=(9, 0))
+"""
+
+
+def _using(title: str, when: str, kernel: str, remedy: str, before: str = "") -> Case:
+    """Return the case of a *kernel* that uses objects, below the text *before* it."""
+    kernel = textwrap.dedent(kernel).strip()
+    shown = f"{textwrap.dedent(before).strip()}\n\n\n{kernel}".strip()
+    return Case(_USING, title, when, f"{_OBJECT}{shown}{_BUILD}", remedy, shown=shown)
+
+
 CASES = (
+    _using(
+        "A parameter that does not exist",
+        "The call has a keyword that is not a parameter of `__numba_cuda_call__`.",
+        """
+        def kernel(data, i):
+            data[0] = double(data[i], ofset=1)
+        """,
+        "Use the name that the message suggests, or one of the parameters that it lists.",
+    ),
+    _using(
+        "An argument of another type",
+        "The C function takes `float32` exactly (`autolink.exact`), and this `float64` might lose digits.",
+        """
+        def kernel(data, i):
+            data[0] = double(data[i] * 1.5)
+        """,
+        'Convert the argument in the kernel, as the message shows. With `args={"x": "float32"}` in the `Extern`, the'
+        " object converts it as a cast in C does.",
+    ),
+    _using(
+        "A list of objects",
+        "Numba has no lists in kernels. A dictionary causes the same error.",
+        """
+        def kernel(data, i):
+            data[0] = functions[0](data[i])
+        """,
+        "Write `functions = (double, triple)`. `functions[0]` works with a tuple, and so does"
+        " `for f in literal_unroll(functions)`.",
+        before="functions = [double, triple]",
+    ),
+    _using(
+        "A tuple with an index that varies",
+        "Each object is code of its own, so the index of a tuple of objects must be known at compile time.",
+        """
+        def kernel(data, i):
+            data[0] = functions[i](data[i])
+        """,
+        "Call all of them in turn, in a loop over `literal_unroll(functions)`, or one in each branch of an `if`.",
+        before="functions = (double, triple)",
+    ),
+    _using(
+        "A choice between objects",
+        "For the same reason, a variable cannot be one object or another.",
+        """
+        def kernel(data, i):
+            function = double if i > 3 else triple
+            data[0] = function(data[i])
+        """,
+        "Choose between the results: `data[0] = double(data[i]) if i > 3 else triple(data[i])`.",
+    ),
+    _using(
+        "An object made in a kernel",
+        "Objects exist in Python. Kernels only call their code.",
+        """
+        def kernel(data, i):
+            data[0] = Scale(4)(data[i])
+        """,
+        "Make the object outside: `quadruple = Scale(4)`.",
+    ),
+    _using(
+        "A Python function that calls an object",
+        "A lambda or function that is not compiled for the device.",
+        """
+        def kernel(data, i):
+            data[0] = twice(data[i])
+        """,
+        "Write `twice = cuda.jit(device=True)(lambda x: double(double(x)))`.",
+        before="twice = lambda x: double(double(x))",
+    ),
+    _using(
+        "An object that has only the hook",
+        "`__numba_cuda_link__` gives code for a call that Numba can type. For that, Numba needs a type of the object.",
+        """
+        def kernel(data, i):
+            data[0] = halve(data[i])
+        """,
+        "Derive the class from `autolink.DeviceCallable`. An object with a Numba type of its own needs no base class.",
+        before="""
+        class Halve:
+            def __numba_cuda_link__(self, x):
+                return "halve.ltoir"
+
+
+        halve = Halve()
+        """,
+    ),
     Case(
         _ASKING,
         "The hook raises",
@@ -408,6 +532,14 @@ CASES = (
         "Pass the directory: `autolink.CUDASource(code, include_paths=[...])`.",
     ),
     _returning(
+        _COMPILING,
+        "A header of the host's C++ library",
+        "NVRTC has no standard library. Functions such as `printf`, `assert`, `malloc` and `sqrt` need no header, and"
+        " `cuda/std` has much of the rest.",
+        """autolink.CUDASource('#include <cstdio>')""",
+        "Delete the line, or include what the message names. Containers that allocate do not exist on the device.",
+    ),
+    _returning(
         _SYMBOLS,
         'A function without `extern "C"`',
         'C++ mangles the name of a function with the types of its parameters, unless it is declared `extern "C"`.',
@@ -531,6 +663,31 @@ CASES = (
     ),
     Case(
         _SYMBOLS,
+        "A kernel that is called as a function",
+        "The parameters of a `__global__` function, which is an `.entry` in PTX, are elsewhere: it is launched, not"
+        " called.",
+        """
+        class Scale(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("scale")
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource('extern "C" __global__ void scale(float* x) { x[0] *= 2; }', name="scale.cu")
+
+
+        scale = Scale()
+
+
+        def kernel(data):
+            scale(data)
+
+
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+        """,
+        "Declare it as `__device__`.",
+    ),
+    Case(
+        _SYMBOLS,
         "A function of CUDA C++ with other types than its call",
         "NVRTC compares each function that a kernel calls with the types that the call passes and expects.",
         FRAME.replace(
@@ -559,6 +716,14 @@ CASES = (
         '"scale.ltoir"',
         "Build for the architecture that has it, or choose the code by `autolink.current_target()`.",
         setup=_write("scale.ltoir", lambda: _compiled("ltoir", _SETMAXNREG)),
+    ),
+    _returning(
+        _FITTING,
+        "A type of another architecture",
+        "The same, of a type of numbers: this conversion to 4-bit floating point needs `sm_100a`.",
+        '"scale.ltoir"',
+        "Build for the architecture that has it, or choose the code by `autolink.current_target()`.",
+        setup=_write("scale.ltoir", lambda: _compiled("ltoir", _E2M1)),
     ),
     _returning(
         _FITTING,

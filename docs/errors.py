@@ -108,7 +108,7 @@ def _raised_by(case: Case) -> str:
     source = PRELUDE + "\n" + textwrap.dedent(case.code).strip() + "\n"
     file = os.path.abspath("example.py")
     Path(file).write_text(source)
-    linecache.checkcache(file)
+    linecache.clearcache()  # which also has files by relative paths
     if case.setup is not None:
         case.setup()
     names: dict[str, Any] = {"__name__": "example", "__file__": file}

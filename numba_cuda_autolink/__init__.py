@@ -8,6 +8,7 @@
 ====================  ==============================================================================================
 ``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``     the script ``numba-cuda-autolink``
+``interruption``      Ctrl-C ends that script at once
 ``library``           the kernels of a file, loaded when they are first launched
 ``kernel_file``       the files of finished kernels: writing and reading
 ``variables``         variables of device code that the host sets, in the modules that are loaded

@@ -5,19 +5,27 @@ import importlib.util
 import os
 import sys
 
+from .interruption import interruptible
+
 
 def main():
     """Run the command line and return the exit code."""
-    try:
-        from numba.cuda.autolink.commands.main_command import main as run
-    except Exception as error:
-        doctor = _doctor()
-        if sys.argv[1:2] == ["doctor"] and doctor is not None:
-            return doctor.run()
-        print(f"numba-cuda-autolink: numba.cuda cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
-        print("  what to do: numba-cuda-autolink doctor", file=sys.stderr)
-        return 1
-    return run()
+    with interruptible():
+        try:
+            from numba.cuda.autolink.commands.main_command import main as run
+        except Exception as error:
+            return _without_numba(sys.argv[1:], error)
+        return run()
+
+
+def _without_numba(arguments, error):
+    """Run what works although importing numba.cuda raised *error*, or say what to do."""
+    doctor = _doctor()
+    if arguments[:1] == ["doctor"] and doctor is not None:
+        return doctor.main(arguments[1:])
+    print(f"numba-cuda-autolink: numba.cuda cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
+    print("  what to do: numba-cuda-autolink doctor", file=sys.stderr)
+    return 1
 
 
 def _doctor():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Numba types and kernels are Any: Numba has no types for them.
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -21,6 +22,7 @@ __version__: str
 
 __all__ = [
     "Bitcode",
+    "BuildManyError",
     "CABIError",
     "CUDASource",
     "CacheMismatchError",
@@ -33,6 +35,7 @@ __all__ = [
     "DeviceFunction",
     "Extern",
     "HookError",
+    "Job",
     "LinkError",
     "LinkInputError",
     "LinkItem",
@@ -41,6 +44,7 @@ __all__ = [
     "NotLinkableError",
     "Prebuilt",
     "PrebuiltError",
+    "RayExecutor",
     "Report",
     "SupportsCall",
     "SupportsLink",
@@ -51,6 +55,7 @@ __all__ = [
     "activate",
     "bind",
     "build",
+    "build_many",
     "by_reference",
     "by_value",
     "cache",
@@ -390,6 +395,45 @@ def build(
     entry_name: str | None = None,
     **jit_options: Any,
 ) -> LinkedKernel: ...
+
+@dataclass(frozen=True)
+class Job:
+    kernel: Any
+    signature: Any
+    cc: _ComputeCapabilityLike | None = None
+    output: str = "cubin"
+    entry_name: str | None = None
+    options: Mapping[str, Any] = ...
+    for_launch: bool = False
+    @classmethod
+    def of(cls, given: Any) -> Job: ...
+
+@overload
+def build_many(
+    jobs: Iterable[Job | tuple[Any, ...]],
+    *,
+    executor: Executor | None = None,
+    on_error: Literal["raise"] = "raise",
+    progress: bool | None = None,
+) -> list[LinkedKernel]: ...
+@overload
+def build_many(
+    jobs: Iterable[Job | tuple[Any, ...]],
+    *,
+    executor: Executor | None = None,
+    on_error: Literal["return"],
+    progress: bool | None = None,
+) -> list[LinkedKernel | BaseException]: ...
+
+class BuildManyError(RuntimeError):
+    jobs: tuple[str, ...]
+    results: tuple[LinkedKernel | BaseException, ...]
+    errors: dict[int, BaseException]
+    def __init__(self, jobs: Sequence[str], results: Iterable[LinkedKernel | BaseException]) -> None: ...
+
+class RayExecutor(Executor):
+    def __init__(self, **options: Any) -> None: ...
+
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def bind(kernel: Any, *what: Any) -> Kernel: ...

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 from dataclasses import dataclass
+from os import PathLike
 
 __all__ = [
     "CacheInfo",
@@ -7,11 +8,16 @@ __all__ = [
     "CacheWarning",
     "History",
     "KindInfo",
+    "KindUsage",
     "StoredEntry",
     "clear",
+    "export_file",
+    "flush",
+    "import_file",
     "info",
     "prune",
     "why",
+    "write_lock",
 ]
 
 class CacheWarning(RuntimeWarning): ...
@@ -27,6 +33,17 @@ class KindInfo:
     bytes: int
 
 @dataclass(frozen=True)
+class KindUsage:
+    kind: str
+    found: tuple[tuple[str, int], ...]
+    built: int
+    seconds_saved: float
+    @property
+    def hits(self) -> int: ...
+    @property
+    def hit_rate(self) -> float: ...
+
+@dataclass(frozen=True)
 class CacheInfo:
     directory: str
     enabled: bool
@@ -35,6 +52,8 @@ class CacheInfo:
     entries: int
     bytes: int
     by_kind: tuple[KindInfo, ...]
+    levels: tuple[tuple[str, str], ...] = ()
+    usage: tuple[KindUsage, ...] = ()
 
 class StoredEntry:
     path: str
@@ -54,4 +73,8 @@ class History:
 def info() -> CacheInfo: ...
 def clear() -> int: ...
 def prune(max_bytes: int | None = None) -> int: ...
+def export_file(path: str | PathLike[str]) -> int: ...
+def import_file(path: str | PathLike[str], *, trust: bool = False) -> int: ...
+def write_lock(path: str | PathLike[str]) -> int: ...
+def flush(timeout: float = 600.0) -> int: ...
 def why(name: str, kind: str | None = None) -> History: ...

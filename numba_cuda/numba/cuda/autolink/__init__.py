@@ -17,6 +17,7 @@ Public names:
 - `Variable`: variables of device code that the host sets.
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
+- `build_many`, `Job`, `BuildManyError`, `RayExecutor`: sets of kernels, built by many processes.
 - `write_header`: a finished kernel for C and C++ programs.
 - `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
@@ -43,16 +44,19 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``ahead_of_time``      building finished kernels without a GPU
+``many_kernels``       sets of kernels, built by processes on one or many machines
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
 ``c_header``           a finished kernel as a header for C and C++ programs
 ``c_names``            the names of its parameters in C
+``kernel_events``      which kernels an application compiles, for whoever listens
 ``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
 ``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
 ``python_code``        names that Python code uses, and what identifies the code of a module
+``patched``            what programs set on the modules, classes and Numba types that versions identify
 ``object_state``       the attributes and slots of objects, or what their classes pickle
 ``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``testing``            helpers for tests of objects with linkable code
@@ -93,6 +97,9 @@ _NAMES = {
     "autolink.protocol.errors": ("CallError", "HookError"),
     "autolink.protocol.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
     "autolink.kernel_report": ("report",),
+    "autolink.many_kernels.building": ("build_many",),
+    "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
+    "autolink.many_kernels.ray_executor": ("RayExecutor",),
     "autolink.reports.report_class": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
@@ -145,6 +152,10 @@ def _start() -> None:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
+        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
+        importlib.import_module(f"{__name__}.many_kernels.capture").start()
 
 
 _start()

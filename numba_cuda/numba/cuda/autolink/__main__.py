@@ -3,6 +3,6 @@
 
 import sys
 
-from .commands.main_command import main
+from numba_cuda_autolink.command_entry import main
 
 sys.exit(main())

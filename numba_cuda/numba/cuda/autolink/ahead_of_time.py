@@ -23,6 +23,7 @@ from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import without_device
 from .finished_kernels import LaunchFacts, save
+from .kernel_events import KernelEvent, announce
 from .protocol.call_sites import CallSite
 from .reports import formatting
 from .reports.facts import BuildFacts, facts_of
@@ -159,6 +160,8 @@ def build(
         raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
+    for each in cc if isinstance(cc, list) else [cc]:
+        announce(KernelEvent(kernel, signature, each, output, entry_name, jit_options))
     how = output, entry_name, jit_options
     if isinstance(cc, list):
         if not cc:
@@ -170,6 +173,11 @@ def build(
     return _build(kernel, signature, cc, *how)
 
 
+def build_for_launch(kernel: Any, signature: Any, cc: ComputeCapability, jit_options: dict[str, Any]) -> LinkedKernel:
+    """Build *kernel* as `build` does, but exactly as a launch would, which then finds all of it in the cache."""
+    return _build(kernel, signature, cc.as_launched, "cubin", None, jit_options, for_launch=True)
+
+
 @global_compiler_lock
 def _build(
     kernel: Any,
@@ -178,6 +186,8 @@ def _build(
     output: str,
     entry_name: str | None,
     jit_options: dict[str, Any],
+    *,
+    for_launch: bool = False,
 ) -> LinkedKernel:
     py_func, options = _function_and_options(kernel, jit_options)
     argtypes, return_type = sigutils.normalize_signature(signature)
@@ -186,7 +196,7 @@ def _build(
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
-    with without_device(parts):
+    with without_device(parts, for_launch=for_launch):
         try:
             compiled = dispatcher._Kernel(py_func, argtypes, **options)
         except TypeError as error:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache on disk, for users: how large it is, how to empty it, and why something was built again.
+"""The cache, for users: how large it is, how often it hits, how to empty it and to move it to another machine, and why
+something was built again.
 
 The environment variables that it follows are read when the cache is first used:
 
@@ -8,6 +9,8 @@ The environment variables that it follows are read when the cache is first used:
 ``NUMBA_CUDA_AUTOLINK_CACHE``           ``0``: nothing on disk; ``verify``: rebuild what is found, and
                                         raise an error if the two differ
 ``NUMBA_CUDA_AUTOLINK_CACHE_SIZE``      how large it may grow, such as ``500M`` or ``2G``; 1 GiB
+``NUMBA_CUDA_AUTOLINK_CACHE_READONLY``  other cache directories, which are only read
+``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE``    the cache that machines share; see the guide
 ``NUMBA_CUDA_AUTOLINK_LOG=cache``       print each hit, and each miss with its reason, to stderr
 ======================================  ==============================================================
 
@@ -17,18 +20,23 @@ cannot be cached at ``INFO``.
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 
+from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
+from numba.cuda.cudadrv.external_code.cache.remote_settings import REMOTE_KEY, key_in
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
-from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, current_store
+from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 
 from .reports import formatting
 
-__all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "StoredEntry"]
-__all__ += ["clear", "info", "prune", "why"]
+__all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
+__all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why", "write_lock"]
+
+_LEVELS = ("memory", "disk", "image", "remote")
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,36 @@ class KindInfo:
 
 
 @dataclass(frozen=True)
+class KindUsage:
+    """How often something of one kind was found, by the level of the cache that had it, and how often it was built; and
+    the seconds that the hits saved, if each had taken as long to build as those that were built."""
+
+    kind: str
+    found: tuple[tuple[str, int], ...]
+    built: int
+    seconds_saved: float
+
+    @property
+    def hits(self) -> int:
+        """How often it was found."""
+        return sum(count for _, count in self.found)
+
+    @property
+    def hit_rate(self) -> float:
+        """The part of all questions that found it, from 0 to 1."""
+        return self.hits / (self.hits + self.built)
+
+    def __str__(self) -> str:
+        where = ", ".join(f"{level} {count}" for level, count in self.found)
+        saved = f", about {formatting.time(self.seconds_saved)} saved" if self.seconds_saved else ""
+        text = f"{self.kind}: {self.hit_rate:.0%} of {self.hits + self.built} found"
+        return text + (f" ({where})" if where else "") + saved
+
+
+@dataclass(frozen=True)
 class CacheInfo:
-    """The content of the cache on disk, and its settings. Sizes are in bytes."""
+    """The content of the cache on disk, and its settings; the levels behind it, with their addresses; and how all
+    levels were used, by this process and earlier ones. Sizes are in bytes."""
 
     directory: str
     enabled: bool
@@ -54,12 +90,18 @@ class CacheInfo:
     entries: int
     bytes: int
     by_kind: tuple[KindInfo, ...]
+    levels: tuple[tuple[str, str], ...] = ()
+    usage: tuple[KindUsage, ...] = ()
 
     def __str__(self) -> str:
         state = "off" if not self.enabled else "on, verifying each hit" if self.verify else "on"
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         total = f"{self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
-        return "\n  ".join([directory, total, *map(str, self.by_kind)])
+        lines = ["\n  ".join([directory, total, *map(str, self.by_kind)])]
+        lines += [f"behind it: {name} {where}" for name, where in self.levels]
+        if self.usage:
+            lines.append("\n  ".join(["used so far", *map(str, self.usage)]))
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -95,7 +137,66 @@ def info() -> CacheInfo:
     kinds = tuple(KindInfo(kind, len(sizes[kind]), sum(sizes[kind])) for kind in sorted(sizes))
     count, size = sum(each.entries for each in kinds), sum(each.bytes for each in kinds)
     settings = cache.settings
-    return CacheInfo(settings.directory, settings.on_disk, settings.verify, settings.max_bytes, count, size, kinds)
+    levels = [("image", folder) for folder in settings.read_only]
+    if settings.remote is not None:
+        levels.append(("remote", f"{settings.remote.address} ({'rw' if settings.remote.writes else 'ro'})"))
+    state = settings.directory, settings.on_disk, settings.verify, settings.max_bytes
+    return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache))
+
+
+def _usage(store: CacheStore) -> tuple[KindUsage, ...]:
+    total = statistics.read(store.settings.directory) + store.statistics
+    found: dict[str, dict[str, int]] = {}
+    for (kind, origin), count in sorted(total.counts.items()):
+        found.setdefault(kind, {})[origin] = count
+    return tuple(
+        KindUsage(
+            kind,
+            tuple((level, levels[level]) for level in _LEVELS if level in levels),
+            levels.get("built", 0) + levels.get("missing", 0),
+            total.saved(kind),
+        )
+        for kind, levels in found.items()
+    )
+
+
+def export_file(path: str | os.PathLike[str]) -> int:
+    """Write all entries that other machines can use to a file, for `import_file`. Return how many.
+
+    They are sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
+    cannot be written.
+    """
+    return entry_files.write_entries(path, current_store().disk, key_in(os.environ))
+
+
+def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
+    """Put all entries of a file that `export_file` wrote into the cache. Return how many.
+
+    They must be sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``; with *trust*, anybody may have made
+    the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
+    not trusted, and `OSError` if it cannot be read.
+    """
+    if not trust and not key_in(os.environ):
+        raise ValueError(
+            f"{os.fspath(path)} is not used: there is no key to tell who made it\n"
+            f"  what to do: set {REMOTE_KEY} where it is written and here, or pass trust=True (on the command line,"
+            " --trust) if you would run code of whoever made it"
+        )
+    return entry_files.read_entries(path, current_store(), None if trust else key_in(os.environ))
+
+
+def write_lock(path: str | os.PathLike[str]) -> int:
+    """Write a lock file of the entries in the cache that other machines can use: those of a public mirror that are
+    trusted without a key, where ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK`` names the file. Return how many. Raises
+    `OSError`."""
+    return entry_files.write_lock(path, current_store().disk)
+
+
+def flush(timeout: float = 600.0) -> int:
+    """Wait until all that was built is in the shared cache, at most *timeout* seconds, and 5 for each entry. Return how
+    many entries are not. A process that ends does not wait for a slow store."""
+    remote = current_store().remote
+    return 0 if remote is None else remote.flush(timeout)
 
 
 def clear() -> int:

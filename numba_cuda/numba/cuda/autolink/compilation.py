@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Compilation:
-    """An outermost compilation: its target; the objects with linkable code that typing has resolved so far, by their
-    Numba types and their ``id()``; the C functions, with their types, that the call calls that is being lowered;
-    what called objects note for later calls of the same compilation; and the timeline of the build that it begins."""
+    """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
+    code that typing has resolved so far, by their Numba types and their ``id()``; the C functions, with their types,
+    that the call calls that is being lowered; what called objects note for later calls of the same compilation; and the
+    timeline of the build that it begins."""
 
     target: Target
+    diagnoses: set[str] = field(default_factory=set)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
@@ -49,10 +51,11 @@ class _State(threading.local):
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
+    for_launch: bool = False
     # The device functions that the hook that is being asked has had compiled for C++.
     device_functions: list[Any] | None = None
-    # Of the dispatchers that are isolated, by id(), the overloads that they had before.
-    isolated: dict[int, tuple[Any, Any]]
+    # Of the dispatchers that are isolated, by id(), the overloads that they had before; None where none are.
+    isolated: dict[int, tuple[Any, Any]] | None = None
 
 
 _state = _State()
@@ -111,22 +114,30 @@ def note_device_function(function: Any) -> None:
 
 
 @contextlib.contextmanager
-def without_device(cc: tuple[int, int, str]) -> Iterator[None]:
-    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist.
+def without_device(cc: tuple[int, int, str], *, for_launch: bool = False) -> Iterator[None]:
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist; *for_launch*,
+    exactly as a launch on such a GPU would.
 
     The device functions that are compiled there are kept apart: they may be for another compute capability.
     """
-    with _inside(cc=cc, isolated={}):
+    isolated: dict[int, tuple[Any, Any]] = {}
+    with _inside(cc=cc, isolated=isolated, for_launch=for_launch):
         try:
             yield
         finally:
-            for dispatcher, overloads in _state.isolated.values():
+            for dispatcher, overloads in isolated.values():
                 dispatcher.overloads = overloads
+
+
+def instead_of_device(cc: tuple[int, int, str]) -> contextlib.AbstractContextManager[None]:
+    """Import modules for *cc* inside the ``with`` block, where there is no GPU: kernels and device functions that are
+    compiled there, because their decorators name signatures, are compiled for it and stay compiled."""
+    return _inside(cc=cc, isolated=None)
 
 
 def isolate(dispatcher: Any) -> None:
     """Give *dispatcher* its own overloads inside the innermost `without_device`, if there is one."""
-    if _state.cc is not None and id(dispatcher) not in _state.isolated:
+    if _state.isolated is not None and id(dispatcher) not in _state.isolated:
         _state.isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
         dispatcher.overloads = type(dispatcher.overloads)()
 
@@ -134,6 +145,11 @@ def isolate(dispatcher: Any) -> None:
 def cc_without_device() -> tuple[int, int, str] | None:
     """Return the compute capability set by `without_device`, or None."""
     return _state.cc
+
+
+def is_for_launch() -> bool:
+    """Return whether a kernel is compiled to be launched, and not for programs that may set its variables."""
+    return _state.cc is None or _state.for_launch
 
 
 def current_target() -> Target:

@@ -8,12 +8,15 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+from numba.cuda.core import sigutils
+from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher
 
 from .ahead_of_time import LinkedKernel, build, compute_capability
+from .compilation import without_device
 from .reports.collect import of_facts
 from .reports.facts import facts_of
 from .reports.report_class import Report
@@ -31,7 +34,8 @@ def report(
     Parameters
     ----------
     kernel:
-        A kernel made by ``cuda.jit``, or with a *signature* a Python function.
+        A kernel made by ``cuda.jit``, or with a *signature* a Python function, or a device function, whose report shows
+        what it brings to the kernels that call it.
     signature:
         The signature to build the kernel for now, as `build` does; no GPU is needed. Without one, the report describes
         the kernel as it is already compiled.
@@ -42,11 +46,13 @@ def report(
         Whether the report shows what the code became: source, PTX and, if ``nvdisasm`` is installed, machine code of
         the kernel and of each object. Compile with ``lineinfo=True`` to see inlined machine code by object.
 
-    Raises `TypeError` if *kernel* is not a kernel; without a *signature* `ValueError`, if it is not compiled yet, or is
-    compiled for several signatures.
+    Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
+    says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
     """
     capabilities: list[Any] = cc if isinstance(cc, list) else [cc]
-    if signature is not None:
+    if signature is not None and isinstance(kernel, CUDADispatcher) and kernel.targetoptions.get("device"):
+        reports = [_of_device_function(kernel, signature, compute_capability(each)) for each in capabilities]
+    elif signature is not None:
         linked = [build(kernel, signature, cc=each) for each in capabilities]
         reports = [_of_linked(each) if listings else each.report for each in linked]
     else:
@@ -69,7 +75,10 @@ def _only_overload(kernel: Any) -> Any:
         )
     name = kernel.py_func.__name__
     if kernel.targetoptions.get("device"):
-        raise TypeError(f"report() expects a kernel, and {name} is a device function")
+        raise TypeError(
+            f"{name} is a device function: its report needs a signature\n"
+            f'  what to do: pass one, for example report({name}, "float32(float32)", cc=(9, 0))'
+        )
     overloads = list(kernel.overloads.values())
     if len(overloads) == 1:
         return overloads[0]
@@ -80,6 +89,26 @@ def _only_overload(kernel: Any) -> Any:
         )
     listed = "".join(f"\n  {_signature(each)}" for each in overloads)
     raise ValueError(f"kernel {name} is compiled for {len(overloads)} signatures; pass one of them:{listed}")
+
+
+@global_compiler_lock
+def _of_device_function(dispatcher: Any, signature: Any, cc: tuple[int, int, str]) -> Report:
+    """Return the report of a device function compiled for *signature*: it is not linked on its own."""
+    argtypes, return_type = sigutils.normalize_signature(signature)
+    with without_device(cc):
+        compiled = dispatcher.compile_device(argtypes)
+        library, returned = compiled.library, compiled.signature.return_type
+        if return_type is not None and return_type != returned:
+            name = dispatcher.py_func.__name__
+            raise TypeError(f"{name} returns {returned}, but the signature returns {return_type}")
+        code, facts = bytes(library.get_ltoir(cc=cc)), facts_of(library, cc, "ltoir")
+        inputs = library.plan(cc).inputs
+    types = f"({', '.join(map(str, argtypes))})"
+    made = of_facts(facts, types, lambda: inputs, code, "ltoir")
+    (build,) = made.builds
+    link = dataclasses.replace(build.link, why="left to the kernels that call it")
+    named = dataclasses.replace(build, entry_name=compiled.fndesc.llvm_func_name, link=link)
+    return dataclasses.replace(made, builds=(named,))
 
 
 def _of_linked(linked: LinkedKernel) -> Report:

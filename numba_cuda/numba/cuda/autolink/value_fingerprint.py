@@ -37,6 +37,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from .object_state import attributes, state
+from .patched import set_on, set_on_bases, set_on_type, set_on_types
 from .python_code import globals_used, imports_of, is_versioned, names_used, origin_of
 
 # An object that refers to half of the program is unknown: so many values, nested so deeply, are looked at.
@@ -172,7 +173,7 @@ def _type(value: types.Type) -> Iterable[Any]:
         return type(value), obj
     if re.search("0x[0-9a-fA-F]+", str(value)):
         raise UnknownValueError(f"the Numba type {value} is named by an address")
-    return type(value), str(value), None if value.key is value else value.key
+    return type(value), str(value), None if value.key is value else value.key, set_on_type(value)
 
 
 def _class(value: type) -> Iterable[Any]:
@@ -187,7 +188,8 @@ def _class(value: type) -> Iterable[Any]:
         for attribute, found in vars(value).items()
         if attribute not in _OF_CLASSES and not (is_enum and attribute.startswith("_") and attribute.endswith("_"))
     }
-    return name, own, list(value) if is_enum else None, value.__bases__, type(value)  # type: ignore[call-overload]
+    members = list(value) if is_enum else None  # type: ignore[call-overload]
+    return name, own, members, value.__bases__, type(value), set_on_bases(value)
 
 
 def _function(value: pytypes.FunctionType) -> Iterable[Any]:
@@ -215,15 +217,20 @@ def _named(function: pytypes.FunctionType) -> Iterator[Any]:
             yield from _meant(imported, module, names)
         elif not is_versioned(imported):
             raise UnknownValueError(f"{function.__qualname__} imports {imported or package}, which is not imported yet")
+    yield from set_on_types(names)
 
 
 def _meant(name: str, value: Any, names: Iterable[str], outer: tuple[Any, ...] = ()) -> Iterator[Any]:
     """Yield *value*, with its name, and those attributes of a module that are among *names*."""
     if not isinstance(value, pytypes.ModuleType):
         yield name, value
+        if isinstance(value, type) and origin_of(value.__module__) is not None:
+            yield from set_on(value, names)
         return
     yield name, value.__name__, (origin := origin_of(value.__name__))
-    if origin is None and value not in outer:
+    if origin is not None:
+        yield from set_on(value, names)
+    elif value not in outer:
         for attribute, found in attributes_of(value, names):
             yield from _meant(attribute, found, names, (*outer, value))
 

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels, signatures and compute capabilities on the command line."""
+"""Signatures and compute capabilities on the command line, and the errors of commands."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
-import importlib.util
-import operator
-import pathlib
-import sys
-import traceback
 from collections.abc import Iterator
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
+
+SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
 
 class CommandError(Exception):
@@ -25,26 +21,27 @@ class CommandError(Exception):
         super().__init__(message)
 
 
-def add_kernel(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add the arguments for a kernel and what to build it for; the latter may be *required*."""
+def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None:
+    """Add the arguments for a kernel and what to build it for. With *listed*, a file alone may be named, and device
+    functions; without a compute capability, the GPU's is meant."""
     parser.add_argument(
         "kernel",
-        metavar="FILE.py:KERNEL",
-        help="a Python file, and a @cuda.jit kernel or Python function in it; a.b is an attribute of a",
+        metavar="FILE.py[:KERNEL]" if listed else "FILE.py:KERNEL",
+        help="a Python file, and a @cuda.jit kernel or Python function in it; a.b is an attribute of a"
+        + ("; the file alone lists its kernels" if listed else ""),
     )
     parser.add_argument(
         "--sig",
         metavar="SIGNATURE",
         action=_Once,
-        required=required,
-        help="the types of its arguments, as cuda.jit takes them: 'void(float32[::1], int32)'",
+        help=f"types of its arguments, as cuda.jit takes them: {SIGNATURE_EXAMPLE} (default: that of its decorator)",
     )
     parser.add_argument(
         "--cc",
-        type=_compute_capabilities,
-        required=required,
+        type=compute_capabilities,
+        required=not listed,
         metavar="9.0[,10.0]",
-        help="compute capabilities" + ("" if required else " (default: the GPU's)"),
+        help="compute capabilities" + (" (default: the GPU's)" if listed else ""),
     )
 
 
@@ -57,41 +54,42 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def _compute_capabilities(text: str) -> list[ComputeCapability]:
+def compute_capabilities(text: str) -> list[ComputeCapability]:
+    """Return the compute capabilities that *text* names, separated by commas, for `argparse`."""
     try:
         return list(map(ComputeCapability.parse, text.split(",")))
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}; several: 8.0,9.0,10.0") from None
 
 
-def load(text: str) -> Any:
-    """Return the object that FILE.py:KERNEL names. The file runs as a module, with its directory first in ``sys.path``.
-    Raise `CommandError` if there is no such file or object, or the file raises an exception."""
-    path, _, name = text.rpartition(":")
-    if not path or not name:
-        raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
-    file = pathlib.Path(path).absolute()
-    if not file.is_file():
-        raise CommandError(f"{path}: no such file")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise CommandError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.parent))
-    sys.modules[file.stem] = module
+def check_known(capabilities: list[ComputeCapability]) -> None:
+    """Raise `CommandError` unless the CUDA toolkit knows all *capabilities*. Without NVRTC, which building reports,
+    nothing is known."""
+    from numba.cuda.cudadrv import nvrtc
+    from numba.cuda.cudadrv.external_code.toolkit import why_missing
+
+    if why_missing("NVRTC"):
+        return
+    known = nvrtc.get_supported_ccs()
+    for capability in capabilities:
+        if capability.base not in known:
+            names = ", ".join(f"{major}.{minor}" for major, minor in known)
+            raise CommandError(
+                f"--cc {capability}: this CUDA toolkit does not know that compute capability\n  known: {names}", 2
+            )
+
+
+def check_signature(text: str) -> None:
+    """Raise `CommandError` unless *text* is a signature."""
+    from numba.cuda.core import sigutils
+
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        # Without this function, which is the first, and importlib.
-        frames = [each for each in traceback.extract_tb(error.__traceback__)[1:] if "importlib" not in each.filename]
-        lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
-        raise CommandError(f"{path} cannot be run:\n{''.join(lines).rstrip()}") from error
-    try:
-        return operator.attrgetter(name)(module)
-    except AttributeError as error:
-        near = difflib.get_close_matches(error.name or name, dir(error.obj), n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise CommandError(f"{path} has no {name!r}{hint}") from None
+        sigutils.normalize_signature(text)
+    except Exception as error:  # the text is evaluated as Python
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CommandError(
+            f"--sig {text!r} is not a signature: {why}\n  what to do: write the types, such as {SIGNATURE_EXAMPLE}", 2
+        ) from error
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import re
+import sys
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import toolkit
@@ -13,16 +15,20 @@ from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 
 from numba_cuda_autolink.package_versions import package_versions
 
-from .argument_parsing import CommandError, add_kernel, explained_errors, load
+from .argument_parsing import CommandError, add_kernel, explained_errors
+from .kernel_files import NamedKernel, load_kernel
+from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 _EXAMPLES = """examples:
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o scale.cubin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.fatbin
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 -o scale.kernels
   numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 8.0,9.0,10.0 --header scale.h
+  numba-cuda-autolink build mykernels.py:scale --sig 'void(float32[::1])' --cc 9.0 -o - | sha256sum
 
 numba_cuda_autolink.load() reads files with the suffix .kernels. Next to others, OUT.json lists their
-contents: entry name, architectures, linked code and library versions.
+contents: entry name, architectures, linked code and library versions. -o - writes a cubin, PTX or LTO-IR to standard
+output, and nothing else.
 """
 _OUTPUTS = ("cubin", "ptx", "ltoir", "fatbin", "kernels")
 _FOR_SEVERAL = ("fatbin", "kernels")
@@ -38,8 +44,10 @@ def add_to(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_kernel(parser, required=True)
-    parser.add_argument("-o", dest="out", metavar="OUT", type=pathlib.Path)
+    add_kernel(parser)
+    parser.add_argument(
+        "-o", dest="out", metavar="OUT", type=pathlib.Path, help="the file to write; - is standard output"
+    )
     parser.add_argument(
         "--header",
         metavar="FILE.h",
@@ -60,37 +68,75 @@ def add_to(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
 
-    if options.out is None and options.header is None:
-        raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
-    output = options.output or (options.out.suffix.lstrip(".") if options.out else "")
-    if options.header is not None and output in ("ptx", "ltoir"):
-        raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
-    _check_files(options, output)
-    if output not in _OUTPUTS:
-        output = "cubin" if len(options.cc) == 1 else "fatbin"
-    if output not in _FOR_SEVERAL and len(options.cc) > 1:
-        raise CommandError(f"a {output} is for one compute capability: pass --output fatbin for several", 2)
-    kernel = load(options.kernel)
-    with explained_errors():
+    output = _output(options)
+    for path in filter(None, (options.out, options.header)):
+        check_folder(path)
+    with prints_to_stderr():
+        kernel = load_kernel(options.kernel, options.cc)
+        if kernel.is_device_function:
+            raise CommandError(
+                f"{kernel.name} is a device function, which is built into the kernels that call it\n"
+                f"  what to do: see what it brings to them: numba-cuda-autolink explain {options.kernel}"
+            )
+        signature = kernel.signature(options.sig)
+        name = _entry_name(options.name, kernel)
+    with prints_to_stderr(), explained_errors():
         # One name for all architectures: programs load a fatbin without knowing which of them the driver takes.
-        name = options.name or getattr(getattr(kernel, "py_func", kernel), "__name__", None)
         how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": name}
-        built = autolink.build(kernel, options.sig, cc=options.cc, **how)
+        built = autolink.build(kernel.obj, signature, cc=options.cc, **how)
         if options.header is not None:
             autolink.write_header(options.header, built)
-            print(f"{options.header}: {options.header.stat().st_size} bytes, header of {name} for {_arches(built)}")
         if output == "kernels" and options.out is not None:
             autolink.save(options.out, built)
+    says = sys.stderr if options.out == STANDARD_OUTPUT else sys.stdout
+    if options.header is not None:
+        size = options.header.stat().st_size
+        print(f"{options.header}: {size} bytes, header of {name} for {_arches(built)}", file=says)
     if options.out is None:
         return 0
     if output == "kernels":
         print(f"{options.out}: {options.out.stat().st_size} bytes, {name} for {_arches(built)}")
         return 0
     code = built[0].code if output != "fatbin" else _fatbin(built)
-    options.out.write_bytes(code)
-    _manifest_path(options.out).write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
-    print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {_arches(built)}")
+    write(options.out, code)
+    if options.out != STANDARD_OUTPUT:
+        _manifest_path(options.out).write_text(json.dumps(_manifest(options, output, code, built), indent=2) + "\n")
+        print(f"{options.out}: {len(code)} bytes, {output} of {built[0].entry_name} for {_arches(built)}")
     return 0
+
+
+def _output(options: argparse.Namespace) -> str:
+    """Return what to write: ``--output``, or what the suffix of the file says."""
+    if options.out is None and options.header is None:
+        raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
+    several = len(options.cc) > 1
+    suffix = options.out.suffix if options.out else ""
+    output: str = options.output or suffix.lstrip(".") or ("fatbin" if several and options.out else "cubin")
+    _check_files(options, output)
+    if output not in _OUTPUTS:
+        raise CommandError(
+            f"{options.out}: the suffix {suffix} tells no kind of output\n"
+            f"  what to do: use {', '.join(f'.{each}' for each in _OUTPUTS)}, or pass --output",
+            2,
+        )
+    if options.header is not None and output in ("ptx", "ltoir"):
+        raise CommandError(f"a header contains cubins: write {output} with a command of its own", 2)
+    if options.out == STANDARD_OUTPUT and (several or output == "kernels"):
+        raise CommandError("-o - writes the code for one compute capability; name a file for several and .kernels", 2)
+    if options.out is not None and several and output not in _FOR_SEVERAL:
+        raise CommandError(f"a {output} is for one compute capability: pass --output fatbin for several", 2)
+    return output
+
+
+def _entry_name(given: str | None, kernel: NamedKernel) -> str:
+    name = given or str(kernel.function.__name__)
+    if not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
+        raise CommandError(
+            f"{f'--name {given!r}' if given else name} is not a C identifier\n"
+            "  what to do: pass --name with letters, digits, _ and $",
+            2,
+        )
+    return name
 
 
 def _check_files(options: argparse.Namespace, output: str) -> None:
@@ -138,7 +184,7 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
         "file": options.out.name,
         "output": output,
         "sha256": sha256(code),
-        "signature": options.sig,
+        "signature": options.sig or built[0].signature,
         "kernels": [
             {
                 "entry_name": kernel.entry_name,

@@ -1,34 +1,54 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``cache``: shows and removes what is cached on disk, and explains what changed between entries."""
+"""``cache``: shows, removes and moves what is cached on disk, and explains what changed between entries."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+from collections.abc import Callable
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
+from .argument_parsing import CommandError
+
+_TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "export": lambda options: cache.export_file(options.file),
+    "import": lambda options: cache.import_file(options.file, trust=options.trust),
+    "lock": lambda options: cache.write_lock(options.file),
+}
+
+INFO_FORMAT = 1
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's *commands*."""
     parser = commands.add_parser(
         "cache",
-        help="show, clear or prune the cache on disk, or show what changed",
+        help="show, clear, prune or move the cache, or show what changed",
         description="The cache of compiled and linked code. NUMBA_CUDA_AUTOLINK_CACHE_DIR names its directory.",
     )
     parser.set_defaults(run=_run)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    actions.add_parser("info", help="show its directory and its size")
+    info = actions.add_parser("info", help="show its levels, its size, and how often it hits")
+    info.add_argument("--json", action="store_true", help="write JSON, for tools")
     actions.add_parser("clear", help="remove all entries")
     prune = actions.add_parser("prune", help="remove the least recently used entries")
     prune.add_argument(
         "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
     )
+    export = actions.add_parser("export", help="write entries to a file, for another machine")
+    export.add_argument("file", metavar="FILE")
+    lock = actions.add_parser("lock", help="write a lock file: the entries of a public mirror that are trusted")
+    lock.add_argument("file", metavar="FILE")
+    imported = actions.add_parser("import", help="read a file of entries")
+    imported.add_argument("file", metavar="FILE")
+    imported.add_argument("--trust", action="store_true", help="whoever made the file, without a key")
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
-    why.add_argument("--kind", help="headers, program, link, answer, symbols or kernel")
+    why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
 
 
 def _size(text: str) -> int:
@@ -40,11 +60,18 @@ def _size(text: str) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if options.action == "info":
-        print(cache.info())
+        found = cache.info()
+        print(json.dumps({"format": INFO_FORMAT, **dataclasses.asdict(found)}, indent=2) if options.json else found)
     elif options.action == "why":
         history = cache.why(options.name, options.kind)
         print(history)
         return 0 if history.entries else 1
+    elif options.action in ("export", "import", "lock"):
+        try:
+            count = _TRANSFERS[options.action](options)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        print(f"{options.file}: {count} entries")
     else:
         removed = cache.clear() if options.action == "clear" else cache.prune(options.size)
         print(f"{removed} entries removed")

@@ -8,17 +8,42 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from numba_cuda_autolink.package_versions import package_versions
 
+_CUDA_PACKAGES = ("cuda-core", "cuda-bindings", "cuda-pathfinder")
 _LIBRARIES = ("nvrtc", "nvvm", "nvJitLink", "cudart", "nvfatbin")
 _HEADERS = ("cudart", "cccl")
+
+
+# What numba-cuda is built on, in the order of its imports, and the packages that have it.
+_IMPORTED = (
+    ("numpy", "numpy"),
+    ("llvmlite.binding", "llvmlite"),
+    ("numba", "numba"),
+    ("cuda.pathfinder", "cuda-pathfinder"),
+    ("cuda.bindings.driver", "cuda-bindings"),
+    ("cuda.core", "cuda-core"),
+    ("numba.cuda", "numba-cuda"),
+    ("numba.cuda.autolink", "numba-cuda-autolink"),
+)
+_NOT_INSTALLED = "not installed"
+FORMAT = 1  # of the JSON
+
+
+class Broken(NamedTuple):
+    """A *module* of a *package* that cannot be imported, and the *error*, as text."""
+
+    module: str
+    package: str
+    error: str
 
 
 class Conflict(NamedTuple):
@@ -33,23 +58,50 @@ class Conflict(NamedTuple):
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser's *commands*."""
-    parser = commands.add_parser(
-        "doctor",
-        help="show versions, libraries, and known conflicts with their fixes",
-        description="Print the versions of all packages, where libraries were found, and known conflicts. The exit code"
-        " is 1 if there are conflicts.",
+    parser = commands.add_parser("doctor", help="show versions, libraries, and known conflicts with their fixes")
+    _complete(parser)
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print the versions of all packages, where libraries were found, and known conflicts. It works where Numba or"
+        " CUDA is missing or broken. The exit code is 1 if there are conflicts."
     )
+    parser.add_argument("--json", action="store_true", help="write JSON, for tools")
     parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
+    """Run this command alone, where the others cannot be imported. Return the exit code."""
+    parser = argparse.ArgumentParser(prog="numba-cuda-autolink doctor")
+    _complete(parser)
+    return run(parser.parse_args(arguments))
+
+
+def run(options: argparse.Namespace) -> int:
     """Print the diagnosis. Return 1 if there are conflicts, else 0."""
-    python = f"Python {platform.python_version()} in {sys.prefix}, {platform.system()} {platform.machine()}"
-    installed, import_error = package_versions(), _import_error()
-    sections = {python: installed, "CUDA libraries": _libraries(), "numba-cuda": _state(import_error)}
-    for title, states in sections.items():
-        print(title, *(f"  {name:20} {state}" for name, state in states.items()), sep="\n")
-    found = list(conflicts(installed, import_error))
+    installed, broken = package_versions(), _first_that_fails()
+    found = list(conflicts(installed, broken))
+    python = {
+        "version": platform.python_version(),
+        "prefix": sys.prefix,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    libraries, state = _libraries(), _state(broken)
+    if options.json:
+        diagnosis = {
+            "format": FORMAT,
+            "python": python,
+            "packages": installed,
+            "cuda_libraries": libraries,
+            "numba_cuda": state,
+            "conflicts": [conflict._asdict() for conflict in found],
+        }
+        print(json.dumps(diagnosis, indent=2))
+        return int(bool(found))
+    title = "Python {version} in {prefix}, {system}".format(**python)
+    for name, states in {title: installed, "CUDA libraries": libraries, "numba-cuda": state}.items():
+        print(name, *(f"  {key:20} {value}" for key, value in states.items()), sep="\n")
     count = f"{len(found)} conflict{'s'[: len(found) != 1]}" if found else "no known conflicts"
     print(count, *(f"  {conflict}" for conflict in found), sep="\n")
     return int(bool(found))
@@ -69,12 +121,14 @@ def _libraries() -> dict[str, str]:
     return found
 
 
-def conflicts(installed: dict[str, str], import_error: str = "") -> Iterator[Conflict]:
-    """Yield the known conflicts among the *installed* versions and in the environment."""
+def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterator[Conflict]:
+    """Yield the known conflicts among the *installed* versions and in the environment; *broken* is the first module
+    that cannot be imported."""
     numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
-    if not numba_cuda:
-        yield Conflict("numba-cuda is not installed", "pip install 'numba-cuda-autolink[cu13]' (or cu12)")
-    else:
+    missing = [name for name, version in installed.items() if version == _NOT_INSTALLED]
+    for name in missing:
+        yield Conflict(f"{name} is not installed", f"pip install '{_fix(name)}'")
+    if numba_cuda:
         named = f"numba-cuda {installed['numba-cuda']}"
         if numpy >= (2, 5) and numba_cuda < (0, 31):
             what = f"NumPy {installed['numpy']} with {named}, which uses np.row_stack"
@@ -88,10 +142,19 @@ def conflicts(installed: dict[str, str], import_error: str = "") -> Iterator[Con
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
-    if import_error:
-        fix = "fix the other conflicts; if there are none, reinstall it"
-        yield Conflict(f"numba.cuda cannot be imported: {import_error}", fix)
-    yield from _toolkit_conflicts(_parsed(installed.get("cuda-bindings", "")))
+    if broken is not None and broken.package not in missing:
+        same = f"{broken.package}=={installed[broken.package]}"
+        fix = f"fix what is listed above, if anything; else: pip install --force-reinstall --no-deps '{same}'"
+        yield Conflict(f"{broken.module} cannot be imported: {broken.error}", fix)
+    if broken is None or broken.package not in _CUDA_PACKAGES:
+        yield from _toolkit_conflicts(_parsed(installed.get("cuda-bindings", "")))
+
+
+def _fix(package: str) -> str:
+    """Return the requirement that installs *package* in a version that works."""
+    if package in ("numba-cuda", *_CUDA_PACKAGES):
+        return "numba-cuda-autolink[cu13]' or, for a driver of CUDA 12, 'numba-cuda-autolink[cu12]"
+    return {"numpy": "numpy<2.5"}.get(package, package)
 
 
 def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
@@ -108,10 +171,10 @@ def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
         yield Conflict(what, f"update the driver, or install the CUDA {driver[0]} libraries ({extra})")
 
 
-def _state(import_error: str) -> dict[str, str]:
+def _state(broken: Broken | None) -> dict[str, str]:
     """Return the state of numba-cuda with this project."""
-    if import_error:
-        return {"import": f"failed: {import_error}"}
+    if broken is not None:
+        return {"import": f"failed at {broken.module}: {broken.error}"}
     from numba.cuda.core import config
 
     if config.ENABLE_CUDASIM:
@@ -130,12 +193,14 @@ def _state(import_error: str) -> dict[str, str]:
     }
 
 
-def _import_error() -> str:
-    try:
-        import numba.cuda  # noqa: F401
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
+def _first_that_fails() -> Broken | None:
+    """Import what numba-cuda is built on, and it itself. Return the first that cannot be imported."""
+    for module, package in _IMPORTED:
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            return Broken(module, package, f"{type(error).__name__}: {error}")
+    return None
 
 
 def _found(find: Callable[..., Any], *name: str) -> str:

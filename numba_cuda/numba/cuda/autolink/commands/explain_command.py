@@ -4,14 +4,27 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import json
+import os
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any
 
-from .argument_parsing import add_kernel, explained_errors, load
+from .argument_parsing import CommandError, add_kernel, explained_errors
+from .kernel_files import NamedKernel, kernels_in, load_file, load_kernel
+from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
+
+if TYPE_CHECKING:
+    from ..reports.report_class import Report
 
 _EXAMPLES = """examples:
+  numba-cuda-autolink explain mykernels.py
   numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --cc 9.0
-  numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' --html > report.html
+  numba-cuda-autolink explain mykernels.py:fft_rows --sig 'void(complex64[:,::1])' -o report.html
 """
+_FORMS = {"json": "JSON, for tools", "html": "an HTML page", "dot": "a graph for Graphviz", "svg": "the graph as SVG"}
+_SUFFIXES = {".txt": "text", **{f".{form}": form for form in _FORMS}, ".htm": "html", ".gv": "dot"}
+LIST_FORMAT = 1
 
 
 def add_to(commands: Any) -> None:
@@ -20,26 +33,124 @@ def add_to(commands: Any) -> None:
         "explain",
         help="report what a kernel links; no GPU needed",
         description="Compile and link a kernel, and report each call site, the object that was asked, the code that it"
-        " returned, the link, and the result. No GPU is needed.",
+        " returned, the link, and the result; of a device function, what it brings to the kernels that call it. For a"
+        " file alone, list its kernels. No GPU is needed.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_kernel(parser, required=False)
+    add_kernel(parser, listed=True)
+    parser.add_argument(
+        "-o",
+        dest="out",
+        metavar="OUT",
+        type=pathlib.Path,
+        default=STANDARD_OUTPUT,
+        help="a file: its suffix, .txt, .json, .html, .dot or .svg, tells the form (default: -, standard output)",
+    )
     form = parser.add_mutually_exclusive_group()
-    for name, what in (("json", "JSON, for tools"), ("html", "an HTML page"), ("dot", "a graph for Graphviz")):
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {what}")
+    for name, what in _FORMS.items():
+        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"write {what}")
+    timeline = "write the timeline of the build, for Perfetto"
+    form.add_argument("--trace", dest="form", action="store_const", const="trace", help=timeline)
+    parser.add_argument("--listings", action="store_true", help="show source, PTX and machine code in HTML and JSON")
+    parser.add_argument(
+        "--against", metavar="OLD", type=pathlib.Path, help="write what changed since the report in this JSON file"
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
 
-    kernel = load(options.kernel)
-    with explained_errors():
-        cc = options.cc[0] if options.cc and len(options.cc) == 1 else options.cc
-        report = autolink.report(kernel, options.sig, cc)
-    if options.form is None:
-        report.show()
+    form, lists = _form(options.form, options.out), os.path.isfile(options.kernel)
+    if lists and form not in ("text", "json"):
+        raise CommandError(
+            f"{options.kernel} alone lists its kernels, as text or JSON\n  what to do: name one for {form}",
+            2,
+        )
+    check_folder(options.out)
+    with prints_to_stderr(), explained_errors():
+        if lists:
+            found = kernels_in(load_file(options.kernel, options.cc))
+            text = _as_json(options.kernel, found) if form == "json" else _listed(options.kernel, found)
+        else:
+            kernel = load_kernel(options.kernel, options.cc)
+            signature = kernel.signature(options.sig)
+            if options.cc is None:
+                _check_gpu()
+            report = autolink.report(kernel.obj, signature, options.cc, listings=options.listings)
+            text = str(report) if form == "text" else getattr(report, f"to_{form}")()
+            if options.against is not None:
+                text = report.changes_since(_earlier(options.against))
+    if not lists and form == "text" and options.out == STANDARD_OUTPUT and options.against is None:
+        report.show()  # in colour on a terminal
     else:
-        print(getattr(report, f"to_{options.form}")())
+        write(options.out, f"{text}\n".encode())
+    if options.out != STANDARD_OUTPUT:
+        print(f"{options.out}: {'list' if lists else 'report'} as {form}")
     return 0
+
+
+def _earlier(path: pathlib.Path) -> Report:
+    """Return the report in a JSON file. Raises `CommandError` if there is none."""
+    from numba.cuda import autolink
+
+    try:
+        return autolink.Report.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path} is not a report: {error}\n  what to do: write one with --json", 2) from error
+
+
+def _form(given: str | None, out: pathlib.Path) -> str:
+    if given is not None or out == STANDARD_OUTPUT:
+        return given or "text"
+    if out.suffix not in _SUFFIXES:
+        raise CommandError(
+            f"{out}: the suffix {out.suffix or '(none)'} tells no form of a report\n  what to do: use"
+            f" {', '.join(_SUFFIXES)}, or pass --json, --html, --dot or --svg",
+            2,
+        )
+    return _SUFFIXES[out.suffix]
+
+
+def _check_gpu() -> None:
+    """Raise `CommandError` if there is no GPU whose compute capability is the default."""
+    from numba import cuda
+
+    if not cuda.is_available():
+        raise CommandError("--cc is missing, and there is no GPU here\n  what to do: pass it, such as --cc 9.0", 2)
+
+
+def _listed(path: str, found: list[NamedKernel]) -> str:
+    if not found:
+        return f"{path}: no kernels"
+    width = max(len(f"{each.name}{each.parameters}") for each in found)
+    lines = []
+    for each in found:
+        kind = "device function" if each.is_device_function else "kernel"
+        compiled = "".join(f", for {signature}" for signature in each.signatures)
+        called = f"{each.name}{each.parameters}"
+        lines.append(f"  {called:{width}}  {kind}, {_place(path, each)}{compiled}")
+    return "\n".join([f"{path}:", *lines])
+
+
+def _place(path: str, kernel: NamedKernel) -> str:
+    code = kernel.function.__code__
+    own = os.path.realpath(code.co_filename) == os.path.realpath(path)
+    return f"line {code.co_firstlineno}" if own else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _as_json(path: str, found: list[NamedKernel]) -> str:
+    kernels = [
+        {
+            "name": each.name,
+            "parameters": each.parameters,
+            "device": each.is_device_function,
+            "signatures": each.signatures,
+            "file": each.function.__code__.co_filename,
+            "line": each.function.__code__.co_firstlineno,
+        }
+        for each in found
+    ]
+    listed = {"format": LIST_FORMAT, "file": path, "python": sys.version.split()[0], "kernels": kernels}
+    return json.dumps(listed, indent=2)

@@ -8,20 +8,48 @@ import os
 import sys
 from collections.abc import Sequence
 
-from . import build_command, cache_command, doctor_command, explain_command
+import numba_cuda_autolink
+
+from . import (
+    build_command,
+    cache_command,
+    capture_command,
+    completion_command,
+    doctor_command,
+    explain_command,
+    prebuild_command,
+)
 from .argument_parsing import CommandError
+
+_COMMANDS = (
+    explain_command,
+    build_command,
+    capture_command,
+    prebuild_command,
+    cache_command,
+    doctor_command,
+    completion_command,
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(
+        prog="numba-cuda-autolink",
+        description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",
+    )
+    made.add_argument("--version", action="version", version=f"%(prog)s {numba_cuda_autolink.__version__}")
+    commands = made.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add_to(commands)
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="numba-cuda-autolink",
-        description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",
-    )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (explain_command, build_command, cache_command, doctor_command):
-        command.add_to(commands)
-    options = parser.parse_args(arguments)
+    used = parser()
+    options = used.parse_args(arguments)
+    options.parser = used
     try:
         code: int = options.run(options)
         sys.stdout.flush()

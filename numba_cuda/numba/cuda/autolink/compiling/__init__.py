@@ -6,6 +6,7 @@
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
+``typing_diagnosis``    why Numba cannot type a use of called objects, in place of its own message
 ``call_graph``          the functions through which a kernel reaches its call sites
 ``frozen_values``       the values that became constants of a function when it was compiled
 ``canonical_names``     function names that do not depend on what was compiled before

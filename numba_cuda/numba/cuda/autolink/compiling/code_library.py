@@ -24,7 +24,7 @@ from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
-from ..compilation import cc_without_device, compilation
+from ..compilation import cc_without_device, compilation, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
@@ -244,7 +244,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
             before = plan.fingerprints()
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
-            drop = plan.comes_from_calls_alone and not plan.target.debug and cc_without_device() is None
+            drop = plan.comes_from_calls_alone and not plan.target.debug and is_for_launch()
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log

@@ -63,15 +63,15 @@ class CxxType(CxxFunction):
         library.cxx_records[numpy_support.from_dtype(self.dtype)] = name
 
     def __reduce__(self) -> Any:
-        return _type_of, (self.cxx_library, self.__name__, self._cc)
+        return _type_of, (self.cxx_library, self._name, self._cc)
 
     def method(self, name: str) -> CxxFunction:
         """Return the member function *name* as a device callable, whose first argument is the object."""
-        return function_of(self.cxx_library, f"{self.__name__}::{name}", f"{FIRST}.{name}({REST})")
+        return function_of(self.cxx_library, f"{self._name}::{name}", f"{FIRST}.{name}({REST})")
 
     def nested(self, name: str) -> CxxType:
         """Return the class *name* inside this one, such as ``"TempStorage"``."""
-        return self.cxx_library.type(f"{self.__name__}::{name}", self._cc)
+        return self.cxx_library.type(f"{self._name}::{name}", self._cc)
 
     @functools.cached_property
     def alignment(self) -> int:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .library import CxxLibrary
 
 
+_LONGEST_NAME = 50
+
+
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
@@ -49,7 +52,7 @@ class CxxFunction(DeviceCallable):
         self._calls: dict[Any, Call] = {}
 
     def __repr__(self) -> str:
-        return f"{self._library!r}[{self._name!r}]"
+        return f"{self._library!r}[{self.__name__!r}]"
 
     def __reduce__(self) -> Any:
         return function_of, (
@@ -63,7 +66,7 @@ class CxxFunction(DeviceCallable):
 
     @property
     def __name__(self) -> str:
-        return self._name
+        return self._name if len(self._name) <= _LONGEST_NAME else f"{self._name[: _LONGEST_NAME - 3]}..."
 
     @property
     def cxx_text(self) -> str:

@@ -65,8 +65,11 @@ class CxxLibrary:
     def expr(self, text: str) -> CxxFunction:
         """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.
 
-        ``lib.expr("[](auto x, auto y) { return x * x + y; }")``. Names in it resolve as in ``lib[...]``.
+        ``lib.expr("[](auto x, auto y) { return x * x + y; }")``. Names in it resolve as in ``lib[...]``. It may have
+        several lines.
         """
+        if isinstance(text, str):
+            text = " ".join(re.sub(r"//[^\n]*", "", text).split()) if "\n" in text else text
         _check_text("an expression", text)
         return self.cxx_object(("expr", text), lambda: CxxFunction(self, text, f"{MADE}({ALL})", made=text))
 

@@ -42,7 +42,8 @@ class Resolver:
     the structs that the library knows."""
 
     def __init__(self, source_of: Callable[[Call], CUDASource], records: Callable[[], Sequence[Any]]):
-        self._source_of = source_of
+        self._make_source = source_of
+        self._sources: dict[str, CUDASource] = {}
         self._records = records
         self._units: dict[tuple[str, Target], Unit] = {}  # in which calls were resolved
         self._declared: dict[tuple[str, Target], Unit] = {}
@@ -89,6 +90,11 @@ class Resolver:
         """Return why a call was refused in this compilation; None if it was not."""
         found = self._notes().externs.get(call.symbol)
         return found if isinstance(found, CxxError) else None
+
+    def _source_of(self, call: Call) -> CUDASource:
+        if call.symbol not in self._sources:
+            self._sources[call.symbol] = self._make_source(call)
+        return self._sources[call.symbol]
 
     def _notes(self) -> _Notes:
         in_progress = compilation()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class CallArguments:
             raise ArgumentError(
                 f"__numba_cuda_call__ is not a function with parameters: {safe_repr(function)}"
             ) from None
+        _check_keywords(signature, kws)
         try:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
@@ -74,6 +76,18 @@ class CallArguments:
                 bound.arguments[name] = named[name] = _argument_type(parameter, argument, function)
                 expanded.append(parameter)
         return cls(named, as_given, _positional(expanded), bound)
+
+
+def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> None:
+    parameters = signature.parameters
+    if any(each.kind is _Parameter.VAR_KEYWORD for each in parameters.values()):
+        return
+    for name in kws:
+        if name not in parameters:
+            near = difflib.get_close_matches(name, parameters, n=1)
+            hint = f" did you mean {near[0]!r}?" if near else ""
+            shown = signature.replace(return_annotation=_Parameter.empty)
+            raise ArgumentError(f"there is no parameter {name!r};{hint} its parameters are {shown}")
 
 
 def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:

@@ -36,7 +36,7 @@ class ArrayView:
         if not isinstance(array, types.Array) or array.ndim == 0:
             raise CABIError(f"{array} has no {self.name}: it is not an array with elements")
         if isinstance(array.dtype, types.Record):
-            raise CABIError(f"{array} has no {self.name}: only C++ knows the struct of its elements")
+            raise CABIError(f"an array of records has no {self.name}: only C++ knows their struct\n  got: {array}")
         element = ("" if array.mutable else "const ") + element_ctype(array.dtype).cxx
         if self.name == "span":
             if array.layout not in _LAYOUTS:

@@ -13,14 +13,15 @@ from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
 from ..protocol.callee import attribute_of
+from ..protocol.errors import typing_error
 from .constants import as_constant, constant_type
 from .numba_types import DeviceCallableType
 from .objects import DeviceCallable, type_name
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:
-    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if there
-    is no such attribute, or it cannot be a constant."""
+    """Return the attribute *name* of the object *owner* as a constant, and its Numba type. Raise `TypingError` if
+    there is no such attribute, or it cannot be a constant."""
 
     def read() -> Any:
         try:
@@ -59,7 +60,7 @@ def constant(owner: Any, what: str, read: Callable[[], Any]) -> tuple[Any, Any]:
 
 def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
     lines = [f"{type_name(owner)}{diagnosis}", f"object: {safe_repr(owner)}", advice]
-    return TypingError("\n  ".join(filter(None, lines)))
+    return typing_error("\n  ".join(filter(None, lines)))
 
 
 def _not_constant(what: str, value: Any) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from numba.cuda.typing.templates import AbstractTemplate, infer_global, signatur
 
 from ..compiling.frozen_values import GlobalOfObject
 from ..protocol.call_sites import constant_of
+from ..protocol.errors import typing_error
 from .attributes import attribute, constant
 from .numba_types import DeviceCallableType
 from .objects import DeviceCallable, type_name
@@ -145,7 +146,7 @@ def _typeof(refused: _Refused, context: Any) -> NoReturn:
 
 
 def _not_constant_index(owner: Any) -> TypingError:
-    return TypingError(
+    return typing_error(
         f"an element of {type_name(owner)} needs a constant index\n  object: {safe_repr(owner)}\n"
         "  what to do: index with a constant, or with the variable of a loop over literal_unroll"
     )

@@ -67,7 +67,7 @@ class Extern:
             raise TypeError(f"Extern's symbol must be a str, not {type(symbol).__name__}")
         if not _SYMBOL.fullmatch(symbol):
             raise ValueError(
-                f"Extern's symbol must be a C identifier, not {symbol!r}\n"
+                f"Extern's symbol must be a C identifier, not {symbol!r:.50}\n"
                 "  what to do: for an array type, put its dtype into the name: f'f_{x.dtype}'"
             )
         self.symbol = symbol

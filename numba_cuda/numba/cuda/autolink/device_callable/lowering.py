@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, types
-from numba.cuda.core.errors import LoweringError
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
 from ..compilation import compilation
 from ..compiling.code_library import LinkingCodeLibrary
+from ..protocol.errors import lowering_error
 from .array_views import ArrayView
 from .attributes import attribute
 from .c_abi import memory_layout
@@ -66,7 +66,7 @@ def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
         return function
     if declared is not None and _with_untyped_pointers(declared) == _with_untyped_pointers(expected):
         return builder.bitcast(function, expected.as_pointer())
-    raise LoweringError(
+    raise lowering_error(
         f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
         "  what to do: put the types that differ into the symbol",
         loc=loc,
@@ -121,7 +121,7 @@ def _getattr(context: Any, builder: Any, typ: Any, value: Any, name: str) -> Any
 
 @lower_setattr_generic(DeviceCallableType)
 def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
-    raise LoweringError(
+    raise lowering_error(
         f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
         f"  object: {sig.args[0]}"
     )

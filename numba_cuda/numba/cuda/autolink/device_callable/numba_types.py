@@ -20,11 +20,11 @@ from numba.cuda.typing.typeof import Purpose
 from ..compilation import compilation, current_target
 from ..deferred_calls import DeferredCallError
 from ..protocol.callee import Identity, identity
-from ..protocol.errors import raised_by_user_code
+from ..protocol.errors import raised_by_user_code, typing_error
 from .arguments import ArgumentError, CallArguments
 from .c_abi import CABIError
 from .extern import Extern, Prototype, check_values, prototype
-from .objects import BoundDeviceMethod, DeviceCallable, type_name
+from .objects import BoundDeviceMethod, DeviceCallable, is_defined, type_name
 from .python_bodies import PythonBody
 from .record_values import result_type
 
@@ -69,7 +69,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """
         owner = self._owner()
         if owner is None:
-            raise TypingError(
+            raise typing_error(
                 "a called object no longer exists: keep a reference to it while kernels are compiled\n"
                 f"  object: {self.name}"
             )
@@ -150,6 +150,10 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return found
 
     def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
+        if not is_defined(self.numba_cuda_link_object):
+            kind = type_name(self.numba_cuda_link_object)
+            advice = "  what to do: define it: it names the C function of a call"
+            raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
@@ -180,7 +184,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
     def _error(self, diagnosis: str, *details: str) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
-        return TypingError("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+        return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)
@@ -205,7 +209,7 @@ def _typeof(obj: Any, context: Any) -> DeviceCallableType:
     try:
         return DeviceCallableType.of(obj)
     except TypeError:  # weak references are made of the object itself only
-        raise TypingError(
+        raise typing_error(
             f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
             "  what to do: use the object itself"
         ) from None

@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from .extern import Extern
 
 _CALL_HOOK = "__numba_cuda_call__"
+_LONGEST_SHOWN = 40  # characters of an attribute's value in the default repr
 
 
 def simulated(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +84,11 @@ class DeviceCallable:
 
     def __repr__(self) -> str:
         simple = (bool, int, float, str, type, np.generic, np.dtype)
-        shown = [f"{name}={value!r}" for name, value in vars(self).items() if isinstance(value, simple)]
+        shown = [
+            f"{name}={value!r}"
+            for name, value in vars(self).items()
+            if isinstance(value, simple) and not name.startswith("_") and len(str(value)) <= _LONGEST_SHOWN
+        ]
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -96,11 +101,16 @@ class DeviceCallable:
         raise _not_simulated(self, f"define {type(self).__qualname__}.__call__")
 
 
+def is_defined(obj: Any) -> bool:
+    """Whether a device callable, or a method of one, names the C function of its calls."""
+    return getattr(type(obj), _CALL_HOOK, None) is not DeviceCallable.__numba_cuda_call__
+
+
 def type_name(obj: Any) -> str:
     """Return the name of a device callable's class, with the method's name for a method of one: for messages."""
     if isinstance(obj, BoundDeviceMethod):
         return f"{type_name(obj.__self__)}.{obj.__name__}"
-    return type(obj).__qualname__
+    return type(obj).__qualname__.rpartition("<locals>.")[2]
 
 
 def _not_simulated(obj: Any, advice: str) -> NotImplementedError:

@@ -7,17 +7,20 @@ numba-cuda as it was.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import types as pytypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
+from ..kernel_events import KernelEvent, announce
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
@@ -99,8 +102,8 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
-    name = getattr(args[0], "__name__", "a function")
-    with compiling(_target(options, for_device=False)), timeline.span("front end", name):
+    front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
+    with compiling(_target(options, for_device=False)), front_end, _diagnosing(args[0]):
         return original(*args, **options)
 
 
@@ -153,14 +156,27 @@ def _declare_device_function(
 def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
     function = getattr(args[0], "__name__", "a function")
-    front_end = timeline.span("front end", function)
-    with compiling(_target(options, for_device=True)), progress.step(f"compiling {function}"), front_end:
+    target, front_end = _target(options, for_device=True), timeline.span("front end", function)
+    with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
         compiled = original(*args, **options)
     from ..compiling.code_library import LinkingCodeLibrary
 
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
     return compiled
+
+
+@contextlib.contextmanager
+def _diagnosing(function: Any) -> Iterator[None]:
+    """Where compiling *function* fails over a called object, say what is wrong instead of what Numba cannot type."""
+    try:
+        yield
+    except NumbaError as error:
+        from ..compiling.typing_diagnosis import diagnosed
+
+        if (better := diagnosed(error, function)) is None:
+            raise
+        raise better from error
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
@@ -215,6 +231,14 @@ def _launch(
     return original(kernel, args, griddim, blockdim, stream, sharedmem)
 
 
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
+def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
+    """Announce the kernels that an application compiles or loads from a cache."""
+    kernel = original(dispatcher, signature)
+    announce(KernelEvent(dispatcher, signature, for_launch=True))
+    return kernel
+
+
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Keep device functions that are compiled without a GPU apart."""
@@ -263,6 +287,7 @@ _ALSO_NEEDED = (
     "numba.cuda.codegen:CUDACodeLibrary.get_cubin",
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
     "numba.cuda.compiler:CUDANativeLowering.lowering_class",
+    "numba.cuda.compiler:run_frontend",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
     "numba.cuda.cudadrv.devicearray:DeviceNDArray",
     "numba.cuda.cudadrv.driver:_have_nvjitlink",

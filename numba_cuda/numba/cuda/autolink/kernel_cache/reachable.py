@@ -24,6 +24,7 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 from ..compiling.call_graph import next_number
 from ..compiling.declared_functions import declarations
 from ..object_state import state
+from ..patched import look_at_types
 from ..protocol.callee import find_callee, identity
 from ..python_code import file_digest, globals_used, names_used, origin_of
 from ..value_fingerprint import UnknownValueError, attributes_of, fingerprint, plain
@@ -59,6 +60,7 @@ class Reached:
         self._names: dict[str, None] = {}
         self._modules: set[tuple[int, tuple[str, ...]]] = set()
         self._work: deque[Callable[[], None]] = deque()
+        look_at_types()
         self._add(function.__name__, function.__code__)
         self._function(function.__name__, function)
         for number, item in enumerate(link):

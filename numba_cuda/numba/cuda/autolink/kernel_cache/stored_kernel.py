@@ -156,8 +156,11 @@ def _meaning(site: CallSite, target: Target) -> Any:
         )
     except TypeError:
         return None
-    with asking(target):
-        return says(*call.args, **call.kwargs)
+    try:
+        with asking(target):
+            return says(*call.args, **call.kwargs)
+    except Exception as error:  # an object without one, or one that refuses the types of a method's call
+        return "raises", type(error)
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:

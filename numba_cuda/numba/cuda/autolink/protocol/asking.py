@@ -130,7 +130,7 @@ def _fitting(answer: Answer, target: Target) -> Answer:
             from numba.cuda.cudadrv.external_code.link.fit import misfit  # which CUDA C++ does not need
 
             if why := misfit(link_input, target):
-                raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit: {why}")
+                raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit\n  reason: {why}")
     return answer
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..patched import look_at_types
 from ..value_fingerprint import UnknownValueError, fingerprint
 
 HOOK = "__numba_cuda_link__"
@@ -66,11 +67,14 @@ class Callee:
         """
         hook: Any = self.hook
         parts: list[Any] = []
+        owner = getattr(self.obj, "__self__", self.obj)
         while isinstance(hook, (functools.partial, MethodType)):
             if isinstance(hook, functools.partial):
                 parts.append((hook.args, hook.keywords))
+            elif hook.__self__ is not owner and not isinstance(hook.__self__, type):
+                parts.append(hook.__self__)  # the link key stands for the owner, not for another object
             hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
-        owner = getattr(self.obj, "__self__", self.obj)
+        look_at_types()
         try:
             # The classes of its attributes, too, may have methods that the hook calls.
             kinds = list(dict.fromkeys(map(type, getattr(owner, "__dict__", {}).values())))

@@ -9,8 +9,10 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.core.errors import TypingError
+from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
+
+from ..compilation import compilation
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -33,13 +35,32 @@ class HookError(Exception):
     def describe(self, call_site: CallSite) -> str:
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
-        text = f"{self.callee.name}.__numba_cuda_link__({signature}) {self}\n  object: {self.callee}"
+        text = f"{self.callee.name}.__numba_cuda_link__ {self}\n  object: {self.callee}"
+        text += f"\n  argument types: ({signature})"
         raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
         return f"{text}{raised_at}\n  called at: {call_site.place}"
 
 
 class AskedAgainError(HookError):
     """A ``__numba_cuda_link__`` is asked the question that it is still answering."""
+
+
+def typing_error(message: str, loc: Any = None) -> TypingError:
+    """Return the error of a kernel that uses a called object in a way that it cannot be used."""
+    _note(message)
+    return TypingError(message, loc=loc)
+
+
+def lowering_error(message: str, loc: Any = None) -> LoweringError:
+    """Return the error of a kernel that changes a called object, or calls one function with two prototypes."""
+    _note(message)
+    return LoweringError(message, loc=loc)
+
+
+def _note(message: str) -> None:
+    """Remember that *message* begins with a diagnosis: Numba makes another exception of it, and puts a line first."""
+    if (in_progress := compilation()) is not None:
+        in_progress.diagnoses.add(message.partition("\n")[0])
 
 
 class CallError(TypingError):
@@ -51,7 +72,8 @@ class CallError(TypingError):
     def __init__(self, error: HookError, call_site: CallSite, loc: Any):
         self.call_site = call_site
         self.hook_error = error
-        super().__init__(error.describe(call_site), loc=loc)
+        _note(message := error.describe(call_site))
+        super().__init__(message, loc=loc)
 
 
 _OWN_FOLDERS = (

@@ -58,7 +58,7 @@ def stored(
     except UnknownValueError as error:
         logger.info("the answer of %s is not stored: %s", callee.name, error)
         return ask(), False
-    data = current_store().fetch(key, build).data
+    data = current_store().fetch(key, build, is_portable=_is_portable).data
     if asked or data == _NOT_STORABLE:
         return asked[0] if asked else ask(), False
     items = _unpacked(data)
@@ -66,7 +66,8 @@ def stored(
         return items, True
     with noting_device_functions() as noted:
         items = ask()  # it had generated a file, which is gone or edited
-    current_store().put(key, _NOT_STORABLE if noted else _packed(items))
+    data = _NOT_STORABLE if noted else _packed(items)
+    current_store().put(key, data, is_portable=_is_portable(data))
     return items, False
 
 
@@ -77,7 +78,7 @@ def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> Cach
         "answer",
         callee.name,
         (
-            ("format", "5"),
+            ("format", "6"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
             ("code", code),
             ("link key", f"{fingerprint(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
@@ -111,22 +112,41 @@ def _described(item: Item) -> dict[str, Any]:
     return {"kind": item.kind.name, "name": item.name, "nrt": item.nrt, "code": code, "options": astuple(item.options)}
 
 
+def _is_portable(data: bytes) -> bool:
+    """Whether the answer in *data* is the same on a machine with other folders: it names no file and no folder."""
+    return all(
+        "path" not in item and not CompileOptions(*_tuples(item["options"])).include_paths
+        for item in json.loads(data) or ()
+    )
+
+
 def _unpacked(data: bytes) -> tuple[Item, ...] | None:
-    """Return the items in *data*; None if one is a file that is not as it was."""
+    """Return the items in *data*; None if one is a file that is not as it was, or was found in another working
+    directory."""
     items: list[Item] = []
     for item in json.loads(data):
+        options = CompileOptions(*_tuples(item.get("options", ())))
+        if options.working_directory and not _is_working_directory(options.working_directory):
+            return None
         if "path" not in item:
-            code, options = base64.b64decode(item["code"]), CompileOptions(*_tuples(item["options"]))
+            code = base64.b64decode(item["code"])
             items.append(LinkInput(_KINDS[item["kind"]], code, options, item["name"], nrt=item["nrt"]))
         elif item["digest"] is None or item["digest"] != file_digest(item["path"]):
             return None
         elif "options" in item:
-            options = CompileOptions(*_tuples(item["options"]))
             others = {**vars(options), "include_paths": options.include_paths[1:], "options": dict(options.options)}
+            del others["working_directory"]
             items.append(CUDASource.from_file(item["path"], name=item["name"], nrt=item["nrt"], **others))
         else:
             items.append(item["path"])
     return tuple(items)
+
+
+def _is_working_directory(path: str) -> bool:
+    try:
+        return os.getcwd() == path
+    except OSError:  # it was deleted
+        return False
 
 
 def _tuples(value: Any) -> Any:

@@ -33,7 +33,7 @@ def time(seconds: float) -> str:
 
 def origin(name: str, seconds: float | None) -> str:
     """Return ``built in 19 ms``, ``from memory in 20 µs`` or ``from disk in 1 ms``."""
-    how = f"from {name}" if name in ("memory", "disk") else name
+    how = name if name == "built" else f"from {name}"
     return how if seconds is None else f"{how} in {time(seconds)}"
 
 

@@ -94,8 +94,8 @@ class CallReport:
 class LinkReport:
     """A link: whether it ran with link-time optimisation, and ``why``; the linker's options as text, ``None`` where
     numba-cuda linked alone because no external code was called; its inputs in order, of which the kernel's own code is
-    the first; and what it printed. ``origin`` is ``"built"``, or the cache that held it, ``"memory"`` or ``"disk"``;
-    ``seconds`` is how long that took."""
+    the first; and what it printed. ``origin`` is ``"built"``, or the level of the cache that held it: ``"memory"``,
+    ``"disk"``, ``"image"`` or ``"remote"``; ``seconds`` is how long that took."""
 
     lto: bool
     why: str

@@ -23,6 +23,7 @@ import site
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -64,6 +65,9 @@ class Reply(NamedTuple):
     printed: str
 
 
+_running: weakref.WeakSet[ChildProcess] = weakref.WeakSet()  # children that may still run
+
+
 class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     """A child process that runs *script*, a file, with *environment* added to this process's. Raises `ChildStartError`
     if there is no interpreter to start, or it does not start.
@@ -86,6 +90,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             )
         except OSError as error:
             raise ChildStartError(f"no child process can be started: {error}") from error
+        _running.add(self)
         requests, replies, noise = self._process.stdin, self._process.stdout, self._process.stderr
         assert requests is not None and isinstance(replies, io.BufferedReader) and isinstance(noise, io.BufferedReader)
         self._requests, self._replies, self._noise = requests, replies, noise
@@ -196,6 +201,12 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         except queue.Empty:  # a process that the child started has the pipe
             return ""
         return printed[-_MOST_PRINTED:].decode("utf-8", "replace").strip()
+
+
+def kill_all() -> None:
+    """Kill all children of this process. They are in sessions of their own, which Ctrl-C does not reach."""
+    for child in list(_running):
+        child._kill()
 
 
 def absolute_path() -> list[str]:

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib
 import os
+import re
 import struct
 
 from cuda import pathfinder
@@ -54,6 +55,16 @@ def _loaded(library: str) -> tuple[Version | None, Exception | None]:
     except Exception as error:  # each platform and version reports a missing library in its own way
         return None, error
     return (major, minor), None
+
+
+def headers_version(folder: str) -> Version | None:
+    """Return ``(major, minor)`` of the CUDA version that the headers in *folder* are of; ``None`` if it is unknown."""
+    try:
+        with open(os.path.join(folder, "cuda_runtime_api.h"), encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^#define\s+CUDART_VERSION\s+(\d+)", file.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return None if found is None else (int(found[1]) // 1000, int(found[1]) % 1000 // 10)
 
 
 def why_missing(library: str) -> tuple[str, Exception] | None:

@@ -25,6 +25,7 @@ FAULTS = "external_code/cache/test_cache_faults.py"
 STORE = "external_code/cache/test_cache_store.py"
 KERNELS = "kernel_cache/test_kernel_cache.py"
 INSTALL = "packaging/test_install.py"
+REMOTE = "external_code/cache/test_remote.py"
 HERE = "test_security.py"
 ADVICE: tuple[str, ...] = ()  # to the reader: nothing to test
 
@@ -34,6 +35,9 @@ SENTENCES = {
     " that your kernels call.": (f"{HERE}::test_hooks_run_in_this_process",),
     "`numba-cuda-autolink explain` and `build` import the file that you name.": (
         f"{HERE}::test_the_commands_import_the_file_that_is_named",
+    ),
+    "`prebuild` imports the modules that a job list names, and unpickles the pickles in it.": (
+        "commands/test_capture_and_prebuild.py::test_an_application_and_its_children_are_captured_and_prebuilt",
     ),
     "`numba_cuda_autolink.pth` imports `numba_cuda_autolink.import_hook` at each start of Python in an environment with"
     " this package.": (f"{INSTALL}::test_importing_numba_cuda_activates",),
@@ -99,6 +103,29 @@ SENTENCES = {
     " nor mode.": (f"{KERNELS}::test_a_plain_kernel_is_in_numba_cudas_own_files",),
     "Lock files only save work.": (f"{STORE}::test_where_nothing_can_be_locked_it_builds",),
     "No result depends on them.": (f"{STORE}::test_where_nothing_can_be_locked_it_builds",),
+    "`NUMBA_CUDA_AUTOLINK_CACHE_READONLY` names directories of which neither owner nor mode is checked.": (
+        f"{REMOTE}::test_a_directory_that_is_only_read_hits_whatever_its_times_and_modes_are",
+    ),
+    "Pickles in them are not read.": (f"{REMOTE}::test_pickles_in_it_are_not_read",),
+    "Of the shared cache (`NUMBA_CUDA_AUTOLINK_CACHE_REMOTE`), an entry is used only if it is sealed with the site's"
+    " key or a lock file lists its SHA-256, and it was written under the key that is looked for.": (
+        f"{REMOTE}::test_forged_truncated_swapped_and_foreign_entries_are_not_used",
+        f"{REMOTE}::test_a_lock_file_says_what_is_trusted_whoever_sealed_it",
+        f"{REMOTE}::test_an_own_entry_under_another_key_is_not_used",
+    ),
+    "Whoever has the site's key can run code on each machine that has it.": (
+        f"{REMOTE}::test_what_one_machine_built_another_finds_and_keeps",
+    ),
+    "No pickle is written there or read from there.": (
+        f"{REMOTE}::test_what_is_a_pickle_or_true_on_one_machine_alone_is_neither_written_nor_read",
+    ),
+    "Without a key and a lock file, the shared cache is not used.": (
+        f"{REMOTE}::test_doubtful_settings_use_no_shared_cache_and_warn",
+    ),
+    "A file of entries is imported only if each is sealed with the site's key, or with `--trust`.": (
+        "external_code/cache/test_entry_files.py::test_a_file_of_another_site_is_refused_unless_it_is_trusted",
+        "external_code/cache/test_entry_files.py::test_nothing_of_a_damaged_file_is_kept",
+    ),
     "Do not copy a cache directory from someone whom you would not let run code, and do not share one between users who"
     " do not trust each other.": ADVICE,
     "`NUMBA_CUDA_AUTOLINK_CACHE=0` keeps nothing on disk.": (f"{HERE}::test_without_a_cache_nothing_is_on_disk",),

@@ -18,10 +18,11 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .entry import DamagedEntryError, StoredEntry, describe, open_entry, pack, unpack
+from .entry import DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
 from .guard import FileLock
 from .key import CacheKey
 from .settings import DIRECTORY, CacheSettings, CacheWarning
+from .statistics import FILE_NAME as STATISTICS
 
 if TYPE_CHECKING:
     from cuda.core.utils import FileStreamProgramCache
@@ -49,6 +50,11 @@ class DiskEntries:
         self._unusable = not settings.on_disk
         self._warned: dict[str, str] = {}
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the directory is used, and can be."""
+        return self._files is not None
+
     def path(self, digest: bytes) -> str | None:
         """Return the path of the entry under the key with *digest*, which may be missing or damaged; ``None`` if the
         directory cannot be used."""
@@ -57,7 +63,12 @@ class DiskEntries:
         return None if files is None else str(files._path_for_key(digest))
 
     def read(self, digest: bytes) -> bytes | None:
-        """Return the data under the key with *digest*, or ``None``.
+        """Return the data under the key with *digest*, or ``None``. `read_entry` says what is checked."""
+        entry = self.read_entry(digest)
+        return None if entry is None else data_of(entry)
+
+    def read_entry(self, digest: bytes) -> bytes | None:
+        """Return the undamaged entry under the key with *digest*, as `pack` made it, or ``None``.
 
         The file and the folders above it are checked before the file is opened: it is a regular file, not larger than
         the whole cache may be, and nobody but this user and root could have written it.
@@ -71,11 +82,12 @@ class DiskEntries:
                 status = os.fstat(file.fileno())
                 if status.st_size > self._settings.max_bytes:
                     raise DamagedEntryError("it is larger than the whole cache may be")
-                data = unpack(file.read(status.st_size), digest)
+                entry = file.read(status.st_size)
+                unpack(entry, digest)
                 with contextlib.suppress(OSError):  # whose file system is read-only, for example
                     used = file.fileno() if os.utime in os.supports_fd else path
                     os.utime(used, ns=(time.time_ns(), status.st_mtime_ns))
-            return data
+            return entry
         except FileNotFoundError:
             return None
         except DamagedEntryError as error:
@@ -87,19 +99,21 @@ class DiskEntries:
 
     def write(self, key: CacheKey, data: bytes) -> None:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
-        if (files := self._open()) is None:
-            return
-        entry = pack(key, data)
-        if len(entry) > self._settings.max_bytes:
+        if self._open() is not None:
+            self.write_entry(key.digest, pack(key, data))
+
+    def write_entry(self, digest: bytes, entry: bytes) -> None:
+        """Write an *entry*, as `pack` makes it, as `write` does."""
+        if (files := self._open()) is None or len(entry) > self._settings.max_bytes:
             return
         try:
             try:
-                self._place(files, key.digest, entry)
+                self._place(files, digest, entry)
             except FileNotFoundError:  # another process cleared the cache at this moment
-                self._place(files, key.digest, entry)
+                self._place(files, digest, entry)
             # The digest serves as a random number, so that no process has to count what others write.
             chance = len(entry) * _CAP_CHECKS / self._settings.max_bytes
-            if int.from_bytes(key.digest[:4], "little") < chance * 2**32:
+            if int.from_bytes(digest[:4], "little") < chance * 2**32:
                 self._evict(self._settings.max_bytes)
         except OSError as error:
             self._warn("write", f"cannot write to its cache {self._root} and continues without it: {error}.")
@@ -115,6 +129,8 @@ class DiskEntries:
         left. Return how many entries were removed; raise `OSError` if one cannot be."""
         if (files := self._open()) is None:
             return 0
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self._root, STATISTICS))
         for file in self._files_in(LOCKS):
             with contextlib.suppress(OSError):
                 if lock := FileLock.try_lock(file.path):
@@ -271,8 +287,8 @@ def _make_private(folder: str) -> None:
         os.mkdir(folder, 0o700)
     except FileNotFoundError:
         parent = os.path.dirname(folder)
-        if parent == folder:
-            raise
+        if os.path.isdir(parent):
+            raise  # a folder in which nothing can be created, as in /proc
         _make_private(parent)
         _make_private(folder)
     except OSError:

@@ -79,7 +79,12 @@ def unpack(entry: bytes, digest: bytes) -> bytes:
         raise DamagedEntryError("its checksum is wrong")
     if entry_digest != digest:
         raise DamagedEntryError("it belongs to another key")
-    return entry[_CHECKSUM_END + header_size :]
+    return data_of(entry)
+
+
+def data_of(entry: bytes) -> bytes:
+    """Return the data of an *entry* that was checked before."""
+    return entry[_CHECKSUM_END + _PREFIX.unpack_from(entry)[1] :]
 
 
 def describe(path: str) -> StoredEntry:

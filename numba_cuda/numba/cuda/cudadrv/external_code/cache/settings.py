@@ -10,12 +10,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .remote_settings import RemoteSettings, RemoteSettingsError
+
 FOLDER_NAME = "numba-cuda-autolink"
 DEFAULT_MAX_BYTES = 1 << 30
 
 DIRECTORY = "NUMBA_CUDA_AUTOLINK_CACHE_DIR"
 MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
 MAX_BYTES = "NUMBA_CUDA_AUTOLINK_CACHE_SIZE"
+READ_ONLY = "NUMBA_CUDA_AUTOLINK_CACHE_READONLY"
 LOG = "NUMBA_CUDA_AUTOLINK_LOG"
 
 
@@ -32,6 +35,8 @@ class CacheSettings:
     verify: bool = False  # whether to rebuild what is found, and compare the two
     max_bytes: int = DEFAULT_MAX_BYTES  # how large the entries on disk may grow
     log: bool = False  # whether to print each hit and miss to stderr
+    read_only: tuple[str, ...] = ()  # other cache directories, which are only read
+    remote: RemoteSettings | None = None  # the cache that machines share
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> CacheSettings:
@@ -51,7 +56,21 @@ class CacheSettings:
             verify=mode == "verify",
             max_bytes=max_bytes or DEFAULT_MAX_BYTES,
             log="cache" in re.split(r"[,\s]+", environ.get(LOG, "")),
+            read_only=_folders(environ.get(READ_ONLY, "")),
+            remote=None if mode == "0" else _remote(environ),
         )
+
+
+def _folders(text: str) -> tuple[str, ...]:
+    return tuple(os.path.abspath(os.path.expanduser(path)) for path in text.split(os.pathsep) if path)
+
+
+def _remote(environ: Mapping[str, str]) -> RemoteSettings | None:
+    try:
+        return RemoteSettings.from_environment(environ)
+    except (RemoteSettingsError, OSError) as error:
+        warnings.warn(f"numba-cuda-autolink uses no shared cache: {error}.", CacheWarning, stacklevel=2)
+        return None
 
 
 def _directory(environ: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The store of everything that is cached: artefacts by `CacheKey`, in memory and on disk.
+"""The store of everything that is cached: artefacts by `CacheKey`, in memory, on disk, and behind these in directories
+that are only read (``"image"``) and in the cache that machines share (``"remote"``).
 
 Memory and disk are `cuda.core.utils`'s `InMemoryProgramCache` and `FileStreamProgramCache`. The entries on disk are
 trusted: they are code that will run, so whoever can write to the directory decides what runs.
@@ -7,6 +8,7 @@ trusted: they are code that will run, so whoever can write to the directory deci
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -14,17 +16,24 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from .disk import LOCKS, MISMATCHES, DiskEntries
+from .entry import data_of, pack, unpack
 from .guard import BuildGuard
 from .key import CacheKey, differences
 from .log import logger, print_log
+from .read_only import ReadOnlyEntries
 from .settings import CacheSettings
+from .shared_work import PORTABLE_KINDS, check_assigned, note_built
+from .statistics import Statistics, leave
+
+if TYPE_CHECKING:
+    from .remote import RemoteEntries
 
 _MEMORY_BYTES = 256 << 20
 
-Origin = Literal["memory", "disk", "built"]
+Origin = Literal["memory", "disk", "image", "remote", "built"]
 
 # Taken where memory is used, and while a process forks: the child's memory is whole, and no thread holds its lock.
 _lock = threading.Lock()
@@ -62,6 +71,10 @@ class Fetched:
     seconds: float
 
 
+def _always(_: bytes) -> bool:
+    return True
+
+
 class CacheStore:
     """Artefacts by `CacheKey`, in memory and on disk, for all threads of this process and all processes of this user.
 
@@ -73,16 +86,24 @@ class CacheStore:
 
         self.settings = settings
         self.disk = DiskEntries(settings)
+        self.image = ReadOnlyEntries(settings.read_only)
+        self.remote = self._remote()
+        if self.remote is not None:
+            self.remote.connect()
+        self.statistics = Statistics()
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
         self._seen: dict[bytes, CacheKey] = {}  # that a later miss is compared with, while misses are logged
 
-    def fetch(self, key: CacheKey, build: Callable[[], bytes]) -> Fetched:
+    def fetch(
+        self, key: CacheKey, build: Callable[[], bytes], *, is_portable: Callable[[bytes], bool] = _always
+    ) -> Fetched:
         """Return what is cached under *key*, or call *build* and cache what it returns.
 
         When several threads and processes need the same key at once, one builds and the others wait for it. *build*
         may fetch under other keys; it must not wait for another thread or process that fetches under this one. In
-        verify mode it is always called; raises `CacheMismatchError` if what is cached is not what it returns.
+        verify mode it is always called; raises `CacheMismatchError` if what is cached is not what it returns. What is
+        not *is_portable* stays on this machine.
         """
         start = time.perf_counter()
         data = b""
@@ -92,19 +113,26 @@ class CacheStore:
             folder = self.disk.private_folder(LOCKS)
             with self._guard.turn(key.digest, folder, lambda: self._look(key.digest)) as found:
                 if found is None:
-                    data = self._keep(key, build())
+                    found = self._look_behind(key)
+                if found is None:
+                    check_assigned([key])
+                    data = build()
+                    self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found
             if self.settings.verify:
                 self.verify(key, data, origin, build)
         fetched = Fetched(data, origin, time.perf_counter() - start)
+        self._count(key, origin, fetched.seconds)
         self._log(key, origin, start)
         return fetched
 
-    def get(self, key: CacheKey, *, memory: bool = True) -> bytes | None:
-        """Return what is cached under *key*, or ``None``. Without *memory*, only the disk answers."""
+    def get(self, key: CacheKey, *, memory: bool = True, remote: bool = True) -> bytes | None:
+        """Return what is cached under *key*, or ``None``. Without *memory*, the process's memory is not used; without
+        *remote*, the shared cache is not asked."""
         start = time.perf_counter()
-        data, origin = self._look(key.digest, memory) or (None, None)
+        data, origin = self._look(key.digest, memory) or self._look_behind(key, memory, remote) or (None, None)
+        self._count(key, origin or "missing", 0.0)
         self._log(key, origin, start)
         return data
 
@@ -112,11 +140,19 @@ class CacheStore:
         """Return whether there is an entry under *key*, which may be damaged."""
         return self._remembered(key.digest) is not None or os.path.isfile(self.disk.path(key.digest) or "")
 
-    def put(self, key: CacheKey, data: bytes, *, memory: bool = True) -> None:
+    def put(self, key: CacheKey, data: bytes, *, memory: bool = True, is_portable: bool = True) -> None:
         """Cache *data* under *key*, replacing what is there. What a process loads once needs no room in *memory*."""
-        self._keep(key, data, memory)
+        self._keep(key, data, memory, is_portable)
         if logger.isEnabledFor(logging.DEBUG):
             self._seen[key.digest] = key
+
+    def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> None:
+        """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Raise
+        `DamagedEntryError` if it is not one."""
+        data = unpack(entry, digest)
+        if memory:
+            self._remember(digest, data)
+        self.disk.write_entry(digest, entry)
 
     def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""
@@ -139,6 +175,32 @@ class CacheStore:
             self._memory.clear()
         return self.disk.clear()
 
+    def after_fork(self) -> None:
+        """In a forked child: what the parent counted it leaves itself, and its threads are not here."""
+        self._guard.after_fork()
+        self.statistics = Statistics()
+        self.remote = self._remote()
+
+    def _remote(self) -> RemoteEntries | None:
+        if self.settings.remote is None:
+            return None
+        from .remote import RemoteEntries
+
+        return RemoteEntries(self.settings.remote, self.adopt)
+
+    def end(self, patience: float | None = None) -> None:
+        """Leave the statistics for `statistics.read`, and let the shared cache finish, as a process does at its end.
+        Wait for each write to it at most *patience* seconds; by default hardly at all."""
+        left, self.statistics = self.statistics, Statistics()
+        if self.disk.is_open:
+            leave(self.settings.directory, left)
+        if self.remote is not None:
+            self.remote.end(patience)
+
+    def _count(self, key: CacheKey, origin: str, seconds: float) -> None:
+        with _lock:
+            self.statistics.add(key.kind, origin, seconds)
+
     def _look(self, digest: bytes, memory: bool = True) -> tuple[bytes, Origin] | None:
         if memory and (data := self._remembered(digest)) is not None:
             return data, "memory"
@@ -148,13 +210,33 @@ class CacheStore:
             return data, "disk"
         return None
 
-    def _keep(self, key: CacheKey, data: bytes, memory: bool = True) -> bytes:
+    def _look_behind(self, key: CacheKey, memory: bool = True, remote: bool = True) -> tuple[bytes, Origin] | None:
+        """Look for *key* in the levels behind the disk, for what can come from another machine; keep what is found."""
+        if key.kind not in PORTABLE_KINDS:
+            return None
+        if self.settings.read_only and (data := self.image.read(key.digest)) is not None:
+            if memory:
+                self._remember(key.digest, data)
+            return data, "image"
+        if self.remote is None or not remote:
+            return None
+        if key.kind == "link":  # of which each kernel that is built has one
+            self.remote.patience.note_build()
+        if (entry := self.remote.read(key.digest)) is None:
+            return None
+        self.adopt(key.digest, entry, memory=memory)
+        return data_of(entry), "remote"
+
+    def _keep(self, key: CacheKey, data: bytes, memory: bool = True, is_portable: bool = True) -> None:
         if not isinstance(data, bytes):
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
+        is_portable = is_portable and key.kind in PORTABLE_KINDS
+        note_built(key, data, is_portable)
         if memory:
             self._remember(key.digest, data)
         self.disk.write(key, data)
-        return data
+        if is_portable and self.remote is not None:
+            self.remote.write(key.digest, pack(key, data))
 
     def _remembered(self, digest: bytes) -> bytes | None:
         with _lock:
@@ -169,7 +251,7 @@ class CacheStore:
         if not logger.isEnabledFor(logging.DEBUG):
             return  # to explain a miss means reading every entry on disk
         milliseconds = (time.perf_counter() - start) * 1e3
-        if origin in ("memory", "disk"):
+        if origin not in (None, "built"):
             logger.debug("%s from %s in %.2f ms", key, origin, milliseconds)
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
@@ -204,6 +286,7 @@ def current_store() -> CacheStore:
                 settings = CacheSettings.from_environment()
                 print_log(settings.log)
                 _store = CacheStore(settings)
+                atexit.register(_end)
     return _store
 
 
@@ -217,10 +300,15 @@ def reset_store(store: CacheStore | None = None) -> CacheStore | None:
     return replaced
 
 
+def _end() -> None:
+    if _store is not None:
+        _store.end()
+
+
 def _after_fork_in_child() -> None:
     _lock.release()
     if _store is not None:
-        _store._guard.after_fork()
+        _store.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

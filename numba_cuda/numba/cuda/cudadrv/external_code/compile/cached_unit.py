@@ -23,11 +23,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import cuda.core
 
 from ..cache.key import CacheKey
+from ..cache.shared_work import check_assigned
 from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
+
+# Goes up when the assertions of `prototype_check` change.
+_CHECK = "2"
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -77,7 +81,10 @@ class CachedUnit:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
         `OSError` if one cannot be read, or is not a regular file."""
         with self._lock:
-            if not self._is_cacheable or not (self._recorded_headers_hold() or self._find_headers()):
+            # To find them here is faster than to ask another machine which they are.
+            if not self._is_cacheable or not (
+                self._recorded_headers_hold() or self._find_headers() or self._recorded_headers_hold(remote=True)
+            ):
                 return None
             return self._current()
 
@@ -110,6 +117,7 @@ class CachedUnit:
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
         if known is None:
+            check_assigned([dataclasses.replace(self.base_key, kind="program")])
             return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
         program, manifest = known
         store, key = current_store(), program
@@ -126,6 +134,7 @@ class CachedUnit:
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
                 if unchecked:
+                    check_assigned(unchecked)
                     fetched = Fetched(compiled(), "built", 0)
             for key in unchecked:
                 store.put(key, b"")
@@ -218,9 +227,9 @@ class CachedUnit:
             self._known = KnownHeaders(key, manifest)
         return self._known
 
-    def _recorded_headers_hold(self) -> bool:
+    def _recorded_headers_hold(self, remote: bool = False) -> bool:
         """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
-        if self._watch is None and (data := current_store().get(self.base_key)) is not None:
+        if self._watch is None and (data := current_store().get(self.base_key, remote=remote)) is not None:
             with contextlib.suppress(ValueError, TypeError):  # it is damaged
                 self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
         if self._watch is None:
@@ -230,7 +239,8 @@ class CachedUnit:
             self._watch = None
             return False
         if self._watch.manifest is not before:
-            current_store().put(self.base_key, self._watch.manifest.packed())  # files were touched, or are older now
+            # Files were touched, or are older now.
+            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
@@ -248,7 +258,8 @@ class CachedUnit:
         if manifest is None:
             return False
         self._watch = HeaderWatch(manifest, fixed_include_paths())
-        current_store().put(self.base_key, manifest.packed())
+        # What takes a compile to find is worth telling other machines.
+        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
         return True
 
     @functools.cached_property
@@ -314,5 +325,8 @@ def _reports_headers() -> bool:
 
 def _checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
     """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
-    parts = (("program", program.digest), ("function", called.symbol), ("types", called.types))
+    parts = (
+        ("format", _CHECK),
+        *(("program", program.digest), ("function", called.symbol), ("types", called.types)),
+    )
     return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)

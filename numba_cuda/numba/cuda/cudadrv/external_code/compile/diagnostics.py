@@ -22,6 +22,20 @@ _UNDEFINED_MACRO = re.compile(
 )
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 # C++'s have no suffix; C's are listed.
+# What NVRTC has without a header, by the name of C's header.
+_NEED_NO_HEADER = {
+    "stdio": "printf",
+    "assert": "assert",
+    "stdlib": "what it has of them, such as malloc and abs,",
+    "math": "what it has of them, such as sqrtf and fmax,",
+    "string": "what it has of them, such as memcpy and memset,",
+}
+_ARRAYS = "cuda::std::array of <cuda/std/array>, or memory that the kernel passes, not a container that allocates"
+_NOT_ON_DEVICES = {
+    **dict.fromkeys(("deque", "list", "map", "set", "string", "unordered_map", "unordered_set", "vector"), _ARRAYS),
+    **dict.fromkeys(("iostream", "ostream", "print"), "printf, which needs no header"),
+    **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
+}
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
 
@@ -69,7 +83,8 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
             todo = f"put a file {name} that defines what is used"
             if any(os.path.isfile(os.path.join(folder, same)) for folder in toolkit_include_paths()):
                 todo = f"include <{same}>, whose names are in cuda::std, or put a file {name} that includes it"
-            return f"NVRTC has no headers of the host's C++ library: {todo} into one of the source's include_paths"
+            todo = f"{_instead_of(name)}{todo} into one of the source's include_paths"
+            return f"NVRTC has no headers of the host's C++ library: {todo}"
         return f"add the directory that {name} is in to the source's include_paths"
     if "host functions are not allowed in JIT mode" in errors:
         return (
@@ -86,6 +101,15 @@ def remedy(log: str, include_paths: Sequence[str] = ()) -> str:
             " include_paths"
         )
     return todo
+
+
+def _instead_of(header: str) -> str:
+    """Return what to do rather than to include a standard *header*; empty if nothing is known."""
+    stem = header.removesuffix(".h")
+    stem = stem if header.endswith(".h") else stem.removeprefix("c")
+    if stem in _NEED_NO_HEADER:
+        return f"delete the line ({_NEED_NO_HEADER[stem]} needs no header); or "
+    return f"use {_NOT_ON_DEVICES[header]}; or " if header in _NOT_ON_DEVICES else ""
 
 
 def saved(code: bytes, name: str) -> str | None:

@@ -9,11 +9,12 @@ import functools
 import os
 import warnings
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from .. import progress, timeline
+from ..cache.key import CacheKey
+from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
@@ -29,9 +30,6 @@ from .translation_unit import (
     toolkit_include_paths,
     working_directory,
 )
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
@@ -53,11 +51,13 @@ _unknown: dict[bytes, CachedUnit] = {}
 
 
 class SourceError(Exception):
-    """One of several sources does not compile: ``error`` is the `CompileError`, ``number`` that source's index."""
+    """One of several sources does not compile: ``error`` is the `CompileError`, ``number`` that source's index.
+    ``others`` are the errors of those that were found not to compile until then."""
 
-    def __init__(self, number: int, error: CompileError):
+    def __init__(self, number: int, error: CompileError, others: Sequence[SourceError] = ()):
         self.number = number
         self.error = error
+        self.others = tuple(others)
         super().__init__(str(error))
 
 
@@ -103,36 +103,59 @@ def note_checked(link_input: LinkInput, target: Target, called: Called) -> None:
 
 def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[Called] | None = None) -> list[Program]:
     """Return each of *sources*, CUDA C++, compiled for *target*; slow ones that are in no cache are compiled
-    concurrently. *called* are the functions in each of them whose types are checked. Raises `SourceError` for the first
-    that does not compile."""
+    concurrently. *called* are the functions in each of them whose types are checked. Raises `SourceError` when one does
+    not compile: those that nobody has begun to compile are left out then."""
     units = [
         _Checked(unit_of(source, target), tuple(functions))
         for source, functions in zip(sources, called or [()] * len(sources), strict=True)
     ]
+    if shares_work():  # where each process compiles one source at a time
+        return _all_assigned(units)
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
-    futures: dict[_Checked, Future[Fetched]] = {}
-    if len(slow) > 1:
-        from concurrent.futures import ThreadPoolExecutor
+    done = _all_fetched({unit: units.index(unit) for unit in slow})
+    return [
+        _program(unit.unit, done.get(unit) or _fetched(number, unit, compile_unit, len(units) - number - 1))
+        for number, unit in enumerate(units)
+    ]
 
-        from .jobs import compile_in_free_process, most_jobs
 
-        if (jobs := min(len(slow), most_jobs())) > 1:
-            pool = ThreadPoolExecutor(jobs, "compile")
-            # In copies of the context, which has the timeline.
-            futures = {
-                u: pool.submit(contextvars.copy_context().run, _fetched, units.index(u), u, compile_in_free_process)
-                for u in slow
-            }
+def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
+    """Compile units, whose *numbers* are their indices, concurrently; return nothing where that is no faster. Once one
+    fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
+    from .jobs import compile_in_free_process, most_jobs
+
+    if (jobs := min(len(numbers), most_jobs())) < 2:
+        return {}
+    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+    pool = ThreadPoolExecutor(jobs, "compile")
     try:
-        return [
-            _program(unit.unit, futures[unit].result())
-            if unit in futures
-            else _program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1))
-            for number, unit in enumerate(units)
-        ]
+        # In copies of the context, which has the timeline.
+        run = [(unit, contextvars.copy_context().run, number) for unit, number in numbers.items()]
+        futures = {unit: pool.submit(run_, _fetched, n, unit, compile_in_free_process) for unit, run_, n in run}
+        wait(futures.values(), return_when=FIRST_EXCEPTION)
     finally:
-        if futures:
-            pool.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
+    raised = [each.exception() for each in futures.values() if not each.cancelled()]
+    if failed := [each for each in raised if isinstance(each, SourceError)]:
+        # Not `PrototypeError`, which a declaration may cause that does not matter.
+        first, *others = sorted(failed, key=lambda each: type(each.error) is not CompileError)
+        raise SourceError(first.number, first.error, others) from first.error
+    return {unit: future.result() for unit, future in futures.items()}
+
+
+def _all_assigned(units: Sequence[_Checked]) -> list[Program]:
+    """Return the programs of *units*; compile those that are assigned to this thread, whatever else is missing."""
+    found: list[Program] = []
+    left: list[CacheKey] = []
+    for number, unit in enumerate(units):
+        try:
+            found.append(_program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1)))
+        except LeftToAnotherError as error:
+            left += error.keys
+    if left:
+        raise LeftToAnotherError(dict.fromkeys(left))
+    return found
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ from .translation_unit import TranslationUnit
 _FILE = "numba-cuda-autolink"
 _SPACE = "numba_cuda_autolink_prototypes"
 _OTHER_TYPES = "a call in Python passes or expects other types than the function has"
-# Enumerators, since static members of templates would be variables in the code.
+# Another check needs another number in `cached_unit`, or what fits an earlier one is not compared again. Enumerators,
+# since static members of templates would be variables in the code.
 _TEMPLATES = """
 namespace numba_cuda_autolink_prototypes {
-enum { $class, $integer, $floating, $pointer, $void, $other };
+enum { $class, $integer, $floating, $pointer, $void, $function, $other };
 template <class $t> struct $kind {
     enum { $is = __is_enum($t) ? $integer : __is_class($t) || __is_union($t) ? $class : $other };
 };
@@ -55,6 +56,12 @@ template <> struct $kind<long> : $constant<$integer> {};
 template <> struct $kind<unsigned long> : $constant<$integer> {};
 template <> struct $kind<long long> : $constant<$integer> {};
 template <> struct $kind<unsigned long long> : $constant<$integer> {};
+template <class $r, class... $f> struct $kind<$r($f...)> : $constant<$function> {};
+template <class $r, class... $f> struct $kind<$r($f..., ...)> : $constant<$function> {};
+#ifdef __cpp_noexcept_function_type
+template <class $r, class... $f> struct $kind<$r($f...) noexcept> : $constant<$function> {};
+template <class $r, class... $f> struct $kind<$r($f..., ...) noexcept> : $constant<$function> {};
+#endif
 template <class $t> struct $kind<$t*> : $constant<$pointer> {};
 template <class $t> struct $kind<$t&> : $constant<$pointer> {};
 template <class $t> struct $kind<$t&&> : $constant<$pointer> {};
@@ -130,6 +137,8 @@ struct $all_fit<$list<$p, $c...>, $list<$t, $f...>> {
 };
 template <class $f> struct $types;
 template <class $r, class... $f> struct $types<$r($f...)> { typedef $list<$r, $f...> $list; };
+// What "..." takes lies in memory: no call fits.
+template <class $r, class... $f> struct $types<$r($f..., ...)> { typedef $list<> $list; };
 template <class $function, int $number, class $called> struct $call {
     static_assert($all_fit<$called, typename $types<$function>::$list>::$is, "OTHER_TYPES");
 };
@@ -137,7 +146,8 @@ struct $no_such_function {};
 template <class $c, int $n, class $r, class... $f>
 __device__ $call<$r($f...), $n, $c> $of($r (*)($f...), int);
 template <class $c, int $n, class $r, class... $f>
-__device__ $no_such_function $of($r (*)($f..., ...), long);
+__device__ $call<$r($f..., ...), $n, $c> $of($r (*)($f..., ...), long);
+template <class $c, int $n> __device__ $no_such_function $of(void (*)($no_such_function, ...), long);
 }
 """.replace("OTHER_TYPES", _OTHER_TYPES).replace("$", "nca_")
 _FUNCTION = """

@@ -16,6 +16,7 @@ from numba.cuda.cudadrv import nvrtc
 
 from ..inputs.link_input import LinkInput
 from ..target import Target
+from ..toolkit import headers_version
 from .nvrtc import Compiled, run_nvrtc
 
 
@@ -112,17 +113,22 @@ def fixed_include_paths() -> tuple[str, ...]:
         os.path.join(numba_cuda, "include", str(major)),
         toolkit,
         cccl.abs_path if cccl is not None else None,
-        _nvcc_headers() if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")) else None,  # for <mma.h>
+        _crt_headers(toolkit) if toolkit and not os.path.isdir(os.path.join(toolkit, "crt")) else None,  # for <mma.h>
         os.path.join(numba_cuda, "memory_management"),
     )
     return tuple(path for path in paths if path)
 
 
-def _nvcc_headers() -> str | None:
-    """Return nvcc's include directory, where CUDA 12's wheels have ``crt``; never the system's, which may belong to
-    another CUDA version."""
+def _crt_headers(toolkit: str) -> str | None:
+    """Return nvcc's include directory, which has ``crt`` where the *toolkit*'s headers lack it: that of CUDA 12's
+    wheels, or of a system's toolkit if it is of the same CUDA version."""
     found = pathfinder.locate_nvidia_header_directory("nvcc")
-    return found.abs_path if found is not None and found.found_via in ("site-packages", "conda") else None
+    if found is None:
+        return None
+    if found.found_via in ("site-packages", "conda"):
+        return str(found.abs_path)
+    version = headers_version(toolkit)
+    return str(found.abs_path) if version is not None and headers_version(found.abs_path) == version else None
 
 
 def messages_outside_toolkit(log: str) -> str:

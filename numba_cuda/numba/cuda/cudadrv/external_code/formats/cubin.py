@@ -33,6 +33,7 @@ _PARAMETER = re.compile(r"([a-z])(\d*)")
 _SIZES = {"v": 0, "i": 4, "l": 8}
 # From compute capability 9.0 on, a section of shared memory begins with what the system reserves in each block.
 _RESERVED_SHARED = 1024
+_PARAMETER_BANK = ".nv.constant0."
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
@@ -89,6 +90,15 @@ def cubin_prototypes(code: bytes) -> Iterator[tuple[str, bool, Prototype]]:
                 returns, *parameters = [_parameter(*found) for found in _PARAMETER.findall(text)] or [Parameter(None)]
                 prototype = Prototype(None if returns.size == 0 else returns, tuple(parameters))
                 yield symbol.name, symbol.is_defined, prototype
+
+
+def kernels_of(cubin: bytes) -> set[str]:
+    """Return the names of the kernels in *cubin*: each has a bank of constants for its parameters. Empty if *cubin*
+    cannot be read."""
+    with contextlib.suppress(FormatError):
+        names = [section.name for section in read_elf(cubin).sections]
+        return {name.removeprefix(_PARAMETER_BANK) for name in names if name.startswith(_PARAMETER_BANK)}
+    return set()
 
 
 def _parameter(letter: str, size: str) -> Parameter:

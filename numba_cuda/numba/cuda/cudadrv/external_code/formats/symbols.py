@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .bounds import FormatError
+from .cubin import kernels_of
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
 from .pieces import pieces, read_archive
 from .ptx import ptx_symbols
@@ -82,12 +83,31 @@ def symbols_of(kind: str, code: bytes) -> Symbols | None:
 def defined_in(kind: str, code: bytes) -> frozenset[str]:
     """Return the symbols that code of *kind* defines for other code, as far as it can be read: none of LTO-IR, nor of
     compressed pieces."""
+    return frozenset(name for symbols in _readable(kind, code) for name in symbols.defined)
+
+
+def undefined_in(kind: str, code: bytes) -> frozenset[str]:
+    """Return the symbols that code of *kind* references and does not define, as far as it can be read."""
+    return frozenset(name for symbols in _readable(kind, code) for name in symbols.undefined) - defined_in(kind, code)
+
+
+def kernels_in(kind: str, code: bytes) -> frozenset[str]:
+    """Return the kernels that code of *kind* defines, as far as it can be read."""
     found: set[str] = set()
     with contextlib.suppress(FormatError):
         for piece in pieces(kind, code):
-            if piece.code is not None and (symbols := symbols_of(piece.kind, piece.code)) is not None:
-                found.update(symbols.defined)
+            if piece.code is not None and piece.kind == "cubin":
+                found |= kernels_of(piece.code)
+            elif piece.code is not None and piece.kind == "PTX":
+                found |= {symbol.name for symbol in ptx_symbols(piece.code) if symbol.space == "entry"}
     return frozenset(found)
+
+
+def _readable(kind: str, code: bytes) -> Iterator[Symbols]:
+    with contextlib.suppress(FormatError):
+        for piece in pieces(kind, code):
+            if piece.code is not None and (symbols := symbols_of(piece.kind, piece.code)) is not None:
+                yield symbols
 
 
 def host_functions(kind: str, code: bytes) -> frozenset[str]:

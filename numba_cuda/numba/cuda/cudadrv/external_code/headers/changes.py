@@ -18,13 +18,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from .file_state import FileState, Header, all_unchanged, is_settled, state_of
+from .file_state import FileState, Header, all_unchanged, is_settled, state_of, this_machine
 
 if TYPE_CHECKING:
     from .scan import Found, SourceText
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "3"
+MANIFEST_FORMAT = "4"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -165,14 +165,18 @@ class HeaderManifest:
     def packed(self) -> bytes:
         """Return the manifest as JSON that is read quickly."""
         content = (self.recorded, self.digest, self.headers, self.absences, self.links, self.has_path, self.is_settled)
-        return json.dumps(content, separators=(",", ":")).encode()
+        return json.dumps((*content, this_machine()), separators=(",", ":")).encode()
 
     @classmethod
     def unpacked(cls, data: bytes) -> HeaderManifest:
-        """Return the manifest that was packed. Raise `ValueError` or `TypeError` if *data* is not one."""
-        recorded, digest, headers, absences, links, has_path, settled = json.loads(data)
+        """Return the manifest that was packed. Raise `ValueError` or `TypeError` if *data* is not one.
+
+        The states of another machine's files say nothing of those here: then nothing is settled, and all is read.
+        """
+        recorded, digest, headers, absences, links, has_path, settled, machine = json.loads(data)
+        is_ours = machine == this_machine()
         manifest = cls(
-            recorded,
+            recorded if is_ours else 0,
             digest,
             tuple([Header(path, tuple(state), sha256) for path, state, sha256 in headers]),
             tuple(
@@ -182,7 +186,7 @@ class HeaderManifest:
             tuple(map(tuple, links)),
             has_path,
         )
-        vars(manifest)["is_settled"] = settled  # as if computed before
+        vars(manifest)["is_settled"] = settled and is_ours  # as if computed before
         return manifest
 
 

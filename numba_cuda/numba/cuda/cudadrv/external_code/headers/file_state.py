@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import platform
+import uuid
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -15,6 +18,16 @@ _GONE: FileState = (-1, -1, -1, -1)
 
 # Larger than the granularity of any file system's times, and than the usual clock skew of a network file system.
 _TIME_MARGIN = 2_000_000_000
+
+
+@functools.cache
+def this_machine() -> str:
+    """Return what tells this machine, since it was started, from others."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:  # it is not Linux
+        return f"{platform.node()} {uuid.getnode()}"
 
 
 def state_of(file: str | int) -> FileState:

@@ -34,7 +34,8 @@ _MOST = 10_000
 class CompileOptions:
     """How to compile a CUDA C++ source: include directories in order of search, macros, `ProgramOptions` fields.
 
-    Sources of one ``unit`` (other than ``""``) may be compiled together, after one ``prologue``.
+    Sources of one ``unit`` (other than ``""``) may be compiled together, after one ``prologue``. Relative paths are
+    those of the ``working_directory``, which is ``""`` if there were none.
     """
 
     include_paths: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class CompileOptions:
     options: tuple[tuple[str, Any], ...] = ()
     unit: str = ""
     prologue: str = ""
+    working_directory: str = dataclasses.field(default="", compare=False)
 
 
 class CUDASource(CUSource):
@@ -110,12 +112,15 @@ class CUDASource(CUSource):
         if self.path is not None:
             self._name = name or os.fsdecode(code)
         own = () if self.path is None else (os.path.dirname(self.path),)
+        folders = [os.fspath(path) for path in _ending("include_paths", include_paths)]
+        given = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
-            tuple(os.path.abspath(os.fspath(path)) for path in (*own, *_ending("include_paths", include_paths))),
+            tuple(map(os.path.abspath, (*own, *folders))),
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
             prologue,
+            "" if all(map(os.path.isabs, given)) else os.getcwd(),
         )
 
     @classmethod

@@ -35,11 +35,12 @@ class LinkInputError(ValueError):
         """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
         if isinstance(item, (bytes, bytearray, memoryview)):
-            hint = "; the kind of bytes is not known, so wrap them: cuda.LTOIR(data), cuda.Cubin(data), ..."
+            hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
-            f"got {type(item).__name__} {safe_repr(item)}, expected a LinkableCode (cuda.LTOIR, cuda.PTXSource,"
-            " cuda.CUSource, cuda.Cubin, cuda.Fatbin, cuda.Object, cuda.Archive, autolink.CUDASource,"
-            f" autolink.Bitcode), a cuda.core.ObjectCode, a path, an iterable of these, or None{hint}"
+            f"{type(item).__name__} is not code\n  got: {type(item).__name__} {safe_repr(item)}\n"
+            "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin,"
+            " cuda.Object, cuda.Archive, autolink.CUDASource, autolink.Bitcode), a cuda.core.ObjectCode, a path,"
+            f" an iterable of these, or None{hint}"
         )
 
 
@@ -100,7 +101,7 @@ class LinkInput:
             from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
 
             if fault := structural_fault(kind.name, code):
-                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}: {fault}")
+                raise LinkInputError(f"{self.name!r} cannot be linked as {kind}\n  reason: {fault}")
 
     @property
     def text(self) -> str:
@@ -186,7 +187,7 @@ def _from_path(path: str) -> LinkInput:
     if kind is None:
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
-        raise LinkInputError(f"Don't know how to link {what}: {path!r}; known: {known}")
+        raise LinkInputError(f"Don't know how to link {what}: {path!r}\n  known: {known}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)

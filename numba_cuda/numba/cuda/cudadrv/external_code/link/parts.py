@@ -111,7 +111,8 @@ def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: 
             if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
                 raise error.error.__cause__ from None  # what numba-cuda raises for link=
             if not isinstance(error.error, PrototypeError):
-                raise _does_not_compile(plan, planned, kernel_code, error.error) from error.error
+                others = [(sources[each.number], each.error) for each in error.others]
+                raise _does_not_compile(plan, planned, kernel_code, error.error, others) from error.error
             if defined := defined_among(planned.input, error.error.wrong, plan.target):
                 raise _wrong_types(plan, planned, error.error, defined) from error.error
             ignored = {each.called for each in error.error.wrong}
@@ -170,14 +171,21 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
         except CompileError as error:
             raise link_error(
                 plan,
-                f"the {planned} cannot be compiled for {plan.target.arch}",
+                f"{planned.input.kind} {planned.input.name!r} cannot be compiled for {plan.target.arch}",
+                f"at fault: {planned}",
                 "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; else make it with a"
                 " clang no newer than llvmlite's LLVM",
                 log=error.log,
             ) from error
 
 
-def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: KernelCode, error: CompileError) -> LinkError:
+def _does_not_compile(
+    plan: LinkPlan,
+    planned: PlannedInput,
+    kernel_code: KernelCode,
+    error: CompileError,
+    others: Sequence[tuple[PlannedInput, CompileError]],
+) -> LinkError:
     if (found := unsupported_in(error.log)) is not None:
         return unsupported_in_source(plan, planned, kernel_code, found, error.log)
     if (wrong_size := size_error(plan, planned, error.log)) is not None:
@@ -185,12 +193,14 @@ def _does_not_compile(plan: LinkPlan, planned: PlannedInput, kernel_code: Kernel
     path = diagnostics.saved(planned.input.text.encode(), planned.input.name)
     return link_error(
         plan,
-        f"the {planned} does not compile",
+        f"{planned.input.kind} {planned.input.name!r} does not compile",
+        f"at fault: {planned}",
         f"source: {path or 'could not be saved'}",
         f"what to do: {diagnostics.remedy(error.log, planned.input.options.include_paths)}",
-        log=error.log,
+        *(f"does not compile either: {each}" for each, _ in others),
+        log="\n".join([error.log, *(each.log for _, each in others)]),
         source_path=path,
-        shown=diagnostics.errors_in(error.log),
+        shown="\n".join(diagnostics.errors_in(each.log) for each in (error, *(each for _, each in others))),
     )
 
 

@@ -14,7 +14,8 @@ from ..cache.key import CacheKey
 from ..cache.log import logger
 from ..cache.store import current_store
 from ..child_process import ChildStartError
-from ..formats.symbols import symbols_of
+from ..formats.cubin import kernels_of
+from ..formats.symbols import kernels_in, symbols_of
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, from_item
 from .duplicates import check_readable_duplicates, duplicate_error, find_duplicate
@@ -24,7 +25,7 @@ from .kernel_code import KernelCode
 from .parts import LinkJob, listed
 from .plan import DEVICE_RUNTIME, LinkPlan
 from .record import LinkRecord
-from .signatures import check_signatures
+from .signatures import check_no_kernel_is_called, check_signatures
 from .survival import doubted, remember
 from .trial import TrialError, link_here, link_in_helper, options_for, run_trials
 from .variables import check_variables
@@ -34,7 +35,7 @@ _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "3"
+_FORMAT = "4"
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
     check_signatures(job)
+    check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
     doubts, arch = doubted(job), job.plan.target.arch
     try:
@@ -151,6 +153,8 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     remember(job, doubts)
     if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
         raise _explained(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
+    if output == "cubin":
+        check_no_kernel_is_called(job, kernels_of(outcome.code))  # those of LTO-IR show only here
     # The log is cached with the code, so what differs from run to run is left out.
     return _TIMES.sub("", log).strip().encode() + b"\0" + outcome.code
 

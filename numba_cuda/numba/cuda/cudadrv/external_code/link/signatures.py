@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Collection
 
 from ..compile.c_prototypes import split_types
 from ..formats import cxx_names
@@ -16,7 +17,7 @@ from ..formats.cubin import cubin_prototypes
 from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
 from .errors import link_error
-from .parts import LinkJob
+from .parts import LinkJob, listed
 from .plan import NAMED_EXPLICITLY
 
 _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
@@ -44,6 +45,20 @@ def check_signatures(job: LinkJob) -> None:
                         " (Extern's args and returns, or declare_device's signature, whose functions return a status"
                         " and take a pointer to the result)",
                     )
+
+
+def check_no_kernel_is_called(job: LinkJob, *kernels: Collection[str]) -> None:
+    """Raise `LinkError` if a call in Python calls one of the *kernels*, whose parameters are elsewhere. nvJitLink links
+    it, or crashes."""
+    for symbol in job.kernel_code.sites:
+        if any(symbol in names for names in kernels):
+            raise link_error(
+                job.plan,
+                f"{symbol!r} is called as a function, but it is a kernel",
+                f"called: {job.kernel_code.referenced_by(symbol)}",
+                f"linked: {listed(job.parts)}",
+                f"what to do: declare {symbol!r} as __device__, not as __global__ (in PTX: .func, not .entry)",
+            )
 
 
 def prototypes_of(kind: str, code: bytes) -> tuple[dict[str, Prototype], dict[str, Prototype]]:

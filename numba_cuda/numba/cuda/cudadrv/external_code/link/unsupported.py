@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from .parts import LinkJob, Part
 
 _UNSUPPORTED = re.compile(
-    r"line (?P<line>\d+); error\s*: (?:Instruction|Feature|Modifier) '(?P<what>[^']+)'(?: on '[^']+')? "
+    r"line (?P<line>\d+); error\s*: (?P<kind>Instruction|Feature|Modifier) '(?P<what>[^']+)'(?: on '[^']+')? "
     r"(?:not supported on \.target|requires \.target|cannot be compiled for architecture)[^\n]*"
 )
+_TYPE = re.compile(r"\.(?:[bfsue]\d\w*|bf16\w*|tf32\w*)")
 _NEEDED = re.compile(r"requires \.target (sm_\d+[af]?)")
 # Architectures that have what their predecessors lack, in order; a suffix adds what that architecture alone has.
 _ARCHITECTURES = ("75", "80", "86", "87", "89", "90", "90a", "100", "100a", "103a", "110a", "120", "120a", "121a")
@@ -48,8 +49,7 @@ def unsupported_in_link(job: LinkJob, found: re.Match[str], log: str) -> LinkErr
     of_parts = [(part, _ptx_of(part, symbols, arch)) for part in job.parts]
     if not _line(ptx, found)[1]:  # it is in a function that only machine code calls
         ptx = next((text for _, text in of_parts if _line(text, found)[1]), ptx)
-    opcode = _line(ptx, found)[1].split(" ")[0]
-    at_fault = [part.origin for part, text in of_parts if opcode and opcode in _text(text)]
+    at_fault = [part.origin for part, text in of_parts if _line(text, found)[1]]
     return _error(job.plan, at_fault, found, ptx, log)
 
 
@@ -76,7 +76,8 @@ def _error(plan: LinkPlan, at_fault: Sequence[str], found: re.Match[str], ptx: b
         details.append(f"generated PTX: {path}" + (f", line {number}: {text}" if text else ""))
     build = f"build the kernel for {wanted}, or " if wanted else ""
     details.append(f"what to do: {build}return code without it where autolink.current_target().arch is {arch!r}")
-    return link_error(plan, f"{arch} does not have the instruction {what!r}", *details, log=log, source_path=path)
+    kind = "type" if _TYPE.fullmatch(what) else found["kind"].lower()
+    return link_error(plan, f"{arch} does not have the {kind} {what!r}", *details, log=log, source_path=path)
 
 
 def _ptx_of(part: Part, symbols: Collection[str], arch: str) -> bytes | None:
@@ -92,10 +93,15 @@ def _text(ptx: bytes | None) -> str:
 def _line(ptx: bytes | None, found: re.Match[str]) -> tuple[int, str]:
     """Return the line of *ptx* that ptxas means, or the first that has what ptxas names."""
     lines = [line.strip() for line in _text(ptx).splitlines()]
-    number = int(found["line"])
-    if number <= len(lines) and found["what"] in lines[number - 1]:
+    number, wanted = int(found["line"]), _words(found["what"])
+    if number <= len(lines) and wanted <= _words(lines[number - 1]):
         return number, lines[number - 1]
-    return next(((number, line) for number, line in enumerate(lines, 1) if found["what"] in line), (0, ""))
+    return next(((number, line) for number, line in enumerate(lines, 1) if wanted <= _words(line)), (0, ""))
+
+
+def _words(text: str) -> set[str]:
+    """Return the parts of an instruction: ptxas leaves some of them out, and changes their order."""
+    return set(filter(None, re.split(r"[^\w]+", text)))
 
 
 def _first_with(ptx: bytes | None, arch: str) -> str | None:

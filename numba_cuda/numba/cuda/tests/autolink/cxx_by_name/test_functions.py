@@ -216,8 +216,16 @@ class TestSources:
     def test_a_name_is_one_line_of_text(self):
         with pytest.raises(TypeError, match=r"a name of C\+\+ is a str, got int"):
             lib[3]
+        with pytest.raises(ValueError, match=r"a name of C\+\+ is one line of text"):
+            lib["a\nb"]
         with pytest.raises(ValueError, match=r"an expression of C\+\+ is one line of text"):
-            lib.expr("a\nb")
+            lib.expr("")
+
+    def test_an_expression_has_comments_and_lines(self):
+        text = """[](auto x) {  // one
+            return x + 1;
+        }"""
+        assert lib.expr(text).signature(f32).return_type == f32
 
     def test_hidden_names_are_not_looked_up_as_attributes(self):
         assert not hasattr(lib, "_private")

@@ -190,24 +190,6 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
     assert counts[0] > 0 and counts[1] == 0
 
 
-def test_a_cached_kernel_is_loaded_in_a_fresh_process(tmp_path):
-    (tmp_path / "module.py").write_text(
-        textwrap.dedent("""
-        from numba import cuda
-        from numba.cuda import autolink
-        f = autolink.cxx("template <class T> __device__ T f(T x) { return x; }").f
-        @cuda.jit(cache=True)
-        def kernel(x):
-            x[0] = f(x[0])
-        if __name__ == "__main__":
-            autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
-            print(f)
-        """)
-    )
-    done = subprocess.run([sys.executable, str(tmp_path / "module.py")], capture_output=True, text=True)
-    assert done.returncode == 0 and "cxx(" in done.stdout, done.stderr
-
-
 class TestCompiled:
     """`autolink.compiled`: the public function on which C++ by name stands."""
 

@@ -10,9 +10,13 @@ import sys
 
 import pytest
 from docs_support import MARKS, blocks_of, run_page
-from repository import DOCS
+from numba.cuda import autolink
+from repository import DOCS, EXAMPLES, module
 
-GENERATED = {"errors.md"}  # made by running its code, which test_errors.py does
+import numba_cuda_autolink
+
+MODULES = ("cache", "testing")
+GENERATED = {"errors.md", "command_line.md"}  # compared with what makes them, by test_errors.py and below
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in GENERATED)
 # .ci/run runs them in its documentation step.
 LONG = {
@@ -22,6 +26,7 @@ LONG = {
         "caching",
         "faq",
         "finished_kernels",
+        "how_to",
         "porting",
         "tutorial_kernel_authors",
         "tutorial_library_authors",
@@ -96,6 +101,33 @@ class TestTheRunnerItself:
         assert "page.md:" in str(failure.value)
 
 
+def test_the_page_of_the_command_line_is_what_its_parsers_say():
+    commands = module(DOCS, "commands")
+    assert commands.page() == commands.PAGE.read_text(), "run python docs/commands.py"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", module(DOCS, "pictures").EXAMPLES)
+def test_the_pictures_of_the_gallery_are_what_the_examples_report(name):
+    pictures = module(DOCS, "pictures")
+    drawn = pictures.comparable(pictures.picture(name))
+    assert drawn == pictures.comparable(pictures.path_of(name).read_text()), "run python docs/pictures.py"
+    assert f"_static/{pictures.path_of(name).name}" in (DOCS / "gallery.md").read_text()
+
+
+def test_every_example_is_in_the_gallery():
+    page = (DOCS / "gallery.md").read_text()
+    examples = [path for path in EXAMPLES.glob("*.py") if not path.name.startswith("_")]
+    assert len(examples) > 5
+    assert [path.name for path in examples if f"examples/{path.name}" not in page] == []
+
+
+def has_anchor(page, name):
+    """Whether a page has an anchor for a Python name: of its own, of a module, or of a label."""
+    label = re.sub(r"[^a-z0-9]+", "-", name.lower())
+    return any(f'id="{anchor}"' in page for anchor in (name, f"module-{name}", label))
+
+
 def test_sphinx_builds_it_without_a_warning(tmp_path):
     for needed in "sphinx", "myst_parser", "furo", "sphinx_copybutton":
         if importlib.util.find_spec(needed) is None:
@@ -105,3 +137,10 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "tutorial_library_authors.html").read_text()
     assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
+    page = (tmp_path / "api.html").read_text()
+    names = [f"numba.cuda.autolink.{name}" for name in autolink.__all__]
+    names += [f"numba_cuda_autolink.{name}" for name in numba_cuda_autolink.__all__]
+    names += [f"numba.cuda.autolink.{each}.{name}" for each in MODULES for name in getattr(autolink, each).__all__]
+    names += ["numba.cuda.autolink.SupportsLink.__numba_cuda_link__"]
+    assert len(names) > 60
+    assert [name for name in names if not has_anchor(page, name)] == []

@@ -57,7 +57,7 @@ def test_an_object_that_refuses_is_asked_before_anything_is_lowered():
 
     with pytest.raises(TypingError, match="not these types") as failure:
         build(kernel)
-    assert "ask called objects" in str(failure.value)
+    assert "Pass ask_callees" in str(failure.value)
 
 
 @pytest.mark.counted

@@ -7,8 +7,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
-from repository import PROJECT
+from numba import cuda
+from numba.cuda import autolink
+from repository import DOCS, PROJECT, module
 
 README = (PROJECT / "README.md").read_text()
 
@@ -17,12 +20,65 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python_code_runs_and_prints(code, tmp_path):
+BEFORE, AFTER, OBJECTS = blocks("python")
+HYPOT = "void(float32[::1], float32[::1], float32[::1])"
+
+
+def run(code, tmp_path):
     (tmp_path / "readme.py").write_text(code)
     done = subprocess.run([sys.executable, "readme.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"\b[1-9]\d* bytes of machine code", done.stdout)
+    return done.stdout
+
+
+@pytest.mark.parametrize("code", [AFTER, OBJECTS], ids=["after", "objects"])
+def test_the_examples_run_and_print(code, tmp_path):
+    assert re.search(r"\b[1-9]\d* bytes of machine code", run(code, tmp_path))
+
+
+def kernel_of(code, tmp_path, name):
+    path = tmp_path / f"{name}.py"
+    path.write_text(code)
+    names = {"__name__": name}
+    exec(compile(code, str(path), "exec"), names)
+    return names["kernel"]
+
+
+def test_what_numba_cuda_alone_needs_links(tmp_path):
+    linked = autolink.build(kernel_of(BEFORE, tmp_path, "before"), HYPOT, cc=(9, 0))
+    assert linked.code.startswith(b"\x7fELF")
+    assert [each.origins for each in linked.inputs] == [("link=",)]
+
+
+@pytest.mark.gpu
+def test_before_and_after_compute_the_same(tmp_path):
+    x, y = np.arange(100, dtype=np.float32), np.linspace(0, 9, 100, dtype=np.float32)
+    for name, code in {"before": BEFORE, "after": AFTER}.items():
+        result = cuda.to_device(np.zeros_like(x))
+        kernel_of(code, tmp_path, name)[1, 128](cuda.to_device(x), cuda.to_device(y), result)
+        np.testing.assert_allclose(result.copy_to_host(), np.hypot(x, y), rtol=1e-6)
+
+
+@pytest.mark.gpu
+def test_the_objects_compute_powers(tmp_path):
+    x = np.arange(100, dtype=np.float32)
+    data = cuda.to_device(x)
+    kernel_of(OBJECTS, tmp_path, "objects")[1, 128](data)
+    np.testing.assert_allclose(data.copy_to_host(), x**2 + x**3, rtol=1e-6)
+
+
+def test_the_picture_is_what_the_report_of_the_example_draws():
+    pictures = module(DOCS, "pictures")
+    assert f"]({pictures.path_of(pictures.README).relative_to(PROJECT)})" in README
+    drawn = pictures.picture(pictures.README)
+    assert "Power(n=2)" in drawn
+    assert pictures.comparable(drawn) == pictures.comparable(pictures.path_of(pictures.README).read_text()), (
+        "run python docs/pictures.py"
+    )
+
+
+def test_it_has_no_wall_of_bullets():
+    assert re.findall(r"^(?:- .*\n(?:  .*\n)*){4,}", README, re.MULTILINE) == []
 
 
 def test_two_commands_each_one_line_make_an_environment_and_use_it():
@@ -35,8 +91,8 @@ def test_two_commands_each_one_line_make_an_environment_and_use_it():
 
 
 def test_every_file_that_is_named_exists():
-    named = re.findall(r"\b(?:examples|docs|benchmarks)/[\w./]*\w|\bLICENSE\b", README)
-    assert len(named) >= 5
+    named = re.findall(r"\b(?:examples|docs|benchmarks)/[\w./]*\w|\b[A-Z]+(?:\.md)?(?=[)`])", README)
+    assert len(named) >= 20
     assert [name for name in named if not (PROJECT / name).is_file()] == []
 
 

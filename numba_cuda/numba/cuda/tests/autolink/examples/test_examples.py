@@ -43,6 +43,7 @@ class TestRunAsAScript:
             "fft.py",
             pytest.param("cub_block_sum.py", marks=pytest.mark.thorough),
             pytest.param("cub_unique.py", marks=pytest.mark.thorough),
+            pytest.param("cub_by_name.py", marks=pytest.mark.thorough),
             "own_cu_file.py",
             "finished_graph.py",
         ],
@@ -64,6 +65,13 @@ class TestRunAsAScript:
         if "On the GPU" not in done.stdout:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
+
+    def test_glm(self):
+        done = self.run("glm_vectors.py")
+        if done.returncode == 2 and "This example needs GLM. Get the headers from Debian's package" in done.stdout:
+            pytest.skip(done.stdout.strip())
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
 
     def test_curand(self):
         done = self.run("curand_monte_carlo.py")

@@ -52,6 +52,21 @@ def test_what_has_no_build_id_is_told_apart_by_path_and_time(build, content):
     assert build(content)[0] != build(content, "elsewhere")[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("#define CUDART_VERSION  13050\n", (13, 5)),
+        ("#define CUDART_VERSION 12090 /* of the runtime */\n", (12, 9)),
+        ("#define OTHER 1\n", None),
+        (None, None),
+    ],
+)
+def test_headers_name_their_cuda_version(tmp_path, text, version):
+    if text is not None:
+        (tmp_path / "cuda_runtime_api.h").write_text(text)
+    assert toolkit.headers_version(str(tmp_path)) == version
+
+
 def test_the_libraries_installed_here_have_build_ids():
     assert "build " in toolkit.nvrtc_build()
     assert "build " in toolkit.nvjitlink_build()

@@ -122,6 +122,12 @@ HOOKS = {
         "def decorate(amount):\n    return lambda function: lambda self, x: autolink.CUDASource(code('add', amount))\n"
         "@decorate(AMOUNT)\ndef link(self, x): pass"
     ),
+    "the object whose method it is": (
+        "class Other:\n    def __init__(self, amount): self.amount = amount\n"
+        "    def link(self, x): return autolink.CUDASource(code('add', self.amount))\n"
+        "other = Other(AMOUNT)\n"
+        "link = property(lambda self: other.link)"
+    ),
     "a class attribute": (
         "Hooked.size = AMOUNT\ndef link(self, x): return autolink.CUDASource(code('add', self.size))"
     ),
@@ -210,3 +216,104 @@ def test_values_of_python_numba_and_numpy_are_known(program):
     assert program.run().status == "built"
     run = program.run()
     assert run.status == "loaded", run.log
+
+
+PATCHES = {
+    "a Numba type's class": ("types.Integer.amount = AMOUNT", "x.amount"),
+    "a method of it": ("types.Integer.amount = lambda self: AMOUNT", "x.amount()"),
+    "a Numba type": ("types.int32.amount = AMOUNT", "x.amount"),
+    "a module of NumPy": ("import numpy as np\nnp.amount = AMOUNT", "np.amount"),
+    "a class of Python": ("import fractions\nfractions.Fraction.amount = AMOUNT", "fractions.Fraction.amount"),
+    "what a helper reads": ("types.Integer.amount = AMOUNT\ndef helper(x): return x.amount", "helper(x)"),
+}
+
+
+@pytest.mark.parametrize("patch, read", PATCHES.values(), ids=PATCHES)
+def test_what_is_set_on_code_that_versions_identify_counts(program, patch, read):
+    """An overload and a hook with a link key see it."""
+    file = program.folder / "elsewhere.py"
+    hook = "return autolink.CUDASource(code('add', READ))".replace("READ", read.replace("helper", "elsewhere.helper"))
+    overload = f'@overload(more, target="cuda")\ndef ol_more(x):\n    n = {read}\n    return lambda x: x + n\n'
+    program.write(
+        f"""
+        import elsewhere, fractions
+        import numpy as np
+        from elsewhere import more
+        class Hooked(Add):
+            def __numba_cuda_link_key__(self, x):
+                return 1
+            def __numba_cuda_link__(self, x):
+                said.append("asked")
+                {hook}
+        add = Hooked(0)
+        """,
+        KERNEL.replace("add(x[1])", "add(x[1]) + more(x[1])"),
+    )
+    for amount in 1, 2:
+        file.write_text(ELSEWHERE + patch.replace("AMOUNT", str(amount)) + "\n" + overload)
+        runs = [program.run() for _ in range(2)]
+        assert [(run.status, run.said) for run in runs] == [("built", ["asked"]), ("loaded", [])]
+
+
+def test_a_type_of_ones_own_counts_with_all_that_is_set_on_it(program):
+    file = program.folder / "elsewhere.py"
+    text = """
+from numba.cuda.datamodel.models import OpaqueModel
+from numba.cuda.extending import register_model, typeof_impl
+class Thing: pass
+class ThingType(types.Type):
+    def __init__(self): super().__init__("Thing")
+register_model(ThingType)(OpaqueModel)
+own = ThingType()
+own.amount = AMOUNT
+typeof_impl.register(Thing)(lambda value, context: own)
+thing = Thing()
+@overload(more, target="cuda")
+def ol_more(x):
+    n = own.amount
+    return lambda x: x + n
+"""
+    program.write("from elsewhere import more, thing\nadd = Add(3)", WITH_MORE)
+    for amount in 1, 2:
+        file.write_text(ELSEWHERE + text.replace("AMOUNT", str(amount)))
+        assert [program.run().status for _ in range(2)] == ["built", "loaded"]
+
+
+def test_a_stored_answer_with_a_relative_path_holds_in_its_working_directory(program):
+    for name, amount in ("one", 1), ("two", 2):
+        (program.folder / name / "include").mkdir(parents=True)
+        (program.folder / name / "include" / "amount.h").write_text(f"#define AMOUNT {amount}\n")
+    (program.folder / "where.txt").write_text("one")
+    program.write(
+        """
+        folder = os.path.dirname(__file__)
+        os.chdir(os.path.join(folder, open(os.path.join(folder, "where.txt")).read()))
+        class Relative(Add):
+            def __numba_cuda_link_key__(self, x):
+                return 1
+            def __numba_cuda_link__(self, x):
+                text = '#include "amount.h"\\n' + code("add", "AMOUNT")
+                return autolink.CUDASource(text, include_paths=["include"])
+        add = Relative(0)
+        """
+    )
+    one, again = program.run(), program.run()
+    (program.folder / "where.txt").write_text("two")
+    assert (one.cubin, again.status) == (again.cubin, "loaded")
+    assert program.run().cubin != one.cubin
+
+
+def test_an_object_with_methods_alone_is_cached(program):
+    program.write(
+        """
+        class Methods(autolink.DeviceCallable):
+            @autolink.device_method
+            def plus(self, x):
+                return autolink.Extern("add", returns=x)
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(code("add", 3))
+        add = Methods()
+        """,
+        KERNEL.replace("add(x[1])", "add.plus(x[1])"),
+    )
+    assert [program.run().status for _ in range(2)] == ["built", "loaded"]

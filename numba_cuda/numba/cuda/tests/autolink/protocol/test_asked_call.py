@@ -115,7 +115,8 @@ def test_the_error_of_a_call_names_hook_object_and_call_in_this_order():
     with pytest.raises(CallError) as error:
         build(kernel_calling(spy.function))
     lines = error.value.hook_error.describe(error.value.call_site).splitlines()
-    assert lines[0] == "ExternFunction.__numba_cuda_link__(int32) raised ValueError: only float32 is supported"
+    assert lines[0] == "ExternFunction.__numba_cuda_link__ raised ValueError: only float32 is supported"
     assert lines[1] == f"  object: {spy.function!r}"
-    assert lines[2].startswith(f"  raised at: {__file__}:")
-    assert lines[3].startswith(f"  called at: {__file__}:")
+    assert lines[2] == "  argument types: (int32)"
+    assert lines[3].startswith(f"  raised at: {__file__}:")
+    assert lines[4].startswith(f"  called at: {__file__}:")

@@ -919,6 +919,18 @@ declare$n(each for each in ($v, 7))
         is_cached=False,
     ),
     _code(
+        "an attribute that is set on a Numba type's class",
+        """
+def add$n(x):
+    return x
+types.Integer.amount$n = $v
+@overload(add$n, target="cuda")
+def other$n(x):
+    amount = x.amount$n
+    return lambda x: x + amount
+""",
+    ),
+    _code(
         "which of two overloads comes first",
         """
 def add$n(x):

@@ -33,6 +33,14 @@ def message_of(code, **options):
         ("#include <cmath>", "include <cuda/std/cmath>, whose names are in cuda::std, or put a file cmath"),
         ('#include "stdlib.h"', "include <cuda/std/cstdlib>, whose names are in cuda::std, or put a file stdlib.h"),
         (
+            "#include <stdio.h>",
+            "what to do: NVRTC has no headers of the host's C++ library: delete the line (printf",
+        ),
+        ("#include <cassert>", "delete the line (assert needs no header); or include <cuda/std/cassert>"),
+        ("#include <math.h>", "such as sqrtf and fmax, needs no header); or include <cuda/std/cmath>"),
+        ("#include <vector>", "use cuda::std::array of <cuda/std/array>, or memory that the kernel passes"),
+        ("#include <iostream>", "use printf, which needs no header"),
+        (
             "#include <fstream>",
             "put a file fstream that defines what is used into one of the source's include_paths",
         ),
@@ -55,7 +63,9 @@ def message_of(code, **options):
     ],
 )
 def test_each_failure_has_its_remedy(code, remedy):
-    assert remedy in message_of(code)
+    message = message_of(code)
+    assert remedy in message
+    assert len(message.splitlines()[0]) < 120
 
 
 def test_a_directory_that_does_not_exist_is_named(tmp_path):
@@ -93,12 +103,19 @@ def test_a_library_s_header_is_to_be_copied_and_fixed(tmp_path):
     assert "put a fixed copy into a directory that comes first in the source's include_paths\n" in message
 
 
-def test_headers_of_another_cuda_version_are_not_mixed_in(tmp_path, monkeypatch):
-    """Without crt among the toolkit's headers, that of an nvcc in the environment is used, not the system's."""
+@pytest.mark.parametrize(("system", "mixed_in"), [("13050", True), ("13000", False), (None, False)])
+def test_headers_of_another_cuda_version_are_not_mixed_in(tmp_path, monkeypatch, system, mixed_in):
+    """Without crt among the toolkit's headers, that of an nvcc in the environment is used, and that of the system if it
+    is of the same CUDA version."""
     toolkit = SimpleNamespace(info=str(tmp_path / "toolkit"))
+    for folder, version in ("toolkit", "13050"), ("nvcc", system):
+        (tmp_path / folder).mkdir()
+        if version is not None:
+            text = f"/* The version */\n#define CUDART_VERSION  {version}\n"
+            (tmp_path / folder / "cuda_runtime_api.h").write_text(text)
     monkeypatch.setattr(translation_unit, "_get_include_dir", lambda: toolkit)
     locate = translation_unit.pathfinder.locate_nvidia_header_directory
-    for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", False):
+    for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", mixed_in):
         nvcc = SimpleNamespace(abs_path=str(tmp_path / "nvcc"), found_via=found_via)
         monkeypatch.setattr(
             translation_unit.pathfinder,

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -554,6 +555,27 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
         assert program.code == compile_unit(TranslationUnit.of(source, TARGET)).code
     reset_store()
     assert [program.origin for program in programs.all_compiled(sources, TARGET)] == ["disk", "disk"]
+
+
+def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told(monkeypatch):
+    """Nine sources, two of them at once: the last are not begun."""
+    monkeypatch.setenv(jobs.JOBS, "2")
+    begun, both = [], threading.Barrier(2, timeout=60)
+
+    def fail(unit, **how):
+        begun.append(unit.name)
+        if len(begun) <= 2:
+            both.wait()
+        raise CompileError(unit.name, f"{unit.name} is wrong")
+
+    monkeypatch.setattr(jobs, "compile_in_free_process", fail)
+    sources = [from_item(autolink.CUDASource(f"#include <cuda_fp16.h>\n// {n}", name=f"f{n}.cu")) for n in range(9)]
+    with pytest.raises(programs.SourceError) as caught:
+        programs.all_compiled(sources, TARGET)
+    failed = [caught.value, *caught.value.others]
+    assert sorted(f"f{each.number}.cu" for each in failed) == sorted(begun)
+    assert 2 <= len(begun) < 9
+    assert all(str(each) == f"{each.error.args[0]}" for each in failed)
 
 
 def test_an_error_in_a_child_process_is_the_same_as_here(tree):

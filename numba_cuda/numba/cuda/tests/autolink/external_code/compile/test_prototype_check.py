@@ -194,7 +194,6 @@ def test_functions_that_are_found(code, options):
         f"namespace mine {{ {FUNCTION} }}",
         f"{FUNCTION} __device__ int f(int x) {{ return x; }}",
         "template <class T> __device__ T f(T x) { return x; }",
-        'extern "C" __device__ int f(const char*, ...);',
         'extern "C" __device__ int f;',
         "#define f other\n" + FUNCTION,
     ],
@@ -208,6 +207,20 @@ def test_nothing_is_said_of_what_cannot_be_told(code):
 )
 def test_what_cannot_be_asked_is_compiled_without(code):
     assert compiled(unit_of(code), called("f", C8, C8)) is None
+
+
+@pytest.mark.parametrize("parameters", ["...", "float x, ...", "float x, ...) noexcept (true"])
+def test_a_function_with_variable_parameters_fits_no_call(parameters):
+    """It finds them in memory, where no call puts them."""
+    with pytest.raises(PrototypeError):
+        compiled(unit_of(f'extern "C" __device__ float f({parameters}) {{ return 0; }}'), called("f", F4, F4))
+
+
+@pytest.mark.parametrize("parameter", ["float (*x)(float)", "float (*x)(float, ...)", "float (&x)(float) noexcept"])
+def test_a_pointer_to_a_function_is_not_one_to_data(parameter):
+    code = f'extern "C" __device__ float f({parameter}) {{ return 0; }}'
+    with pytest.raises(PrototypeError):
+        compiled(unit_of(code), called("f", F4, array(F4)))
 
 
 def test_before_cxx_11_nothing_is_checked():

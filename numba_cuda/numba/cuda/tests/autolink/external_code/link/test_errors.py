@@ -57,6 +57,15 @@ def test_the_catalogue_is_what_the_failures_say():
     assert said == written, "run python docs/errors.py"
 
 
+def test_every_message_begins_with_a_short_diagnosis():
+    messages = re.findall(r"^```text\n(\w+: .*?)\n", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    assert len(messages) > 40
+    for first in messages:
+        _, diagnosis = first.split(": ", 1)
+        assert len(diagnosis) < 120, first
+        assert not diagnosis.startswith(("Failed in", "No implementation", "Untyped")), first
+
+
 def test_the_catalogue_names_no_path_of_a_machine():
     text = (DOCS / "errors.md").read_text()
     for path in (os.path.expanduser("~") + "/", "/tmp/", sys.prefix):
@@ -92,6 +101,16 @@ def test_an_unwritable_cache_does_not_hide_the_error(monkeypatch):
     error = failure_of(Linked("broken", cuda.CUSource("SYNTAX")))
     assert error.source_path is None
     assert "source: could not be saved" in str(error)
+
+
+def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "2")
+    code = '#include <cuda_fp16.h>\nextern "C" __device__ int {0}(int *out, int x) {{ return {0}_SYNTAX; }}'
+    error = failure_of(*(Linked(name, autolink.CUDASource(code.format(name), name=f"{name}.cu")) for name in "fg"))
+    first, *lines = str(error).splitlines()
+    assert re.search(r"failed: CUDA C\+\+ source '[fg].cu' does not compile$", first)
+    if any("does not compile either" in line for line in lines):  # else the other was not begun
+        assert "f_SYNTAX" in error.log and "g_SYNTAX" in error.log
 
 
 def test_warnings_stay_in_the_log_and_out_of_the_message():
@@ -260,7 +279,7 @@ def test_signatures_that_are_the_same_match(source, prototype):
 def test_an_input_that_does_not_fit_is_an_error_at_the_call():
     spy = Linked("f", cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin"))
     error = failure_of(spy, error=TypingError)
-    assert "cubin 'f.cubin' does not fit: it is machine code for sm_80" in str(error)
+    assert "cubin 'f.cubin' does not fit\n  reason: it is machine code for sm_80" in str(error)
     assert "x[0] = only(x[1])" in str(error)
 
 

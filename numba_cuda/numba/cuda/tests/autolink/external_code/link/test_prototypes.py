@@ -209,3 +209,15 @@ def test_the_functions_that_a_kernel_calls_are_listed():
     (called,) = build(one_call(function), "void(float32[::1])").called_functions
     assert called.declaration == "float listed(float)"
     assert called.call.startswith(f"the call with (float32) at {__file__}:")
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_kernel_is_not_called_as_a_function(lto):
+    """Its parameters are elsewhere. The linker says nothing."""
+    function = Function("f", 'extern "C" __global__ void f(int x) {}', returns=types.void)
+
+    def kernel(x):
+        function(x[1])
+
+    with pytest.raises(LinkError, match=r"'f' is called as a function, but it is a kernel\n  called: .* in .*kernel"):
+        build(kernel, lto=lto)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from autolink_support import Linked, adder, build, compiled
 from numba import cuda
+from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.link import run, trial, trial_child
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
@@ -150,3 +151,39 @@ def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
     with pytest.raises(LinkError, match="Prototype doesn't match"):
         build_with(cuda.Cubin(compiled(wrong, "cubin")), lto=False)
     assert capfd.readouterr().err == ""
+
+
+REFERS = """
+extern "C" { extern __device__ int g%d; }
+extern "C" __device__ int f(int* result, int x) { *result = x + g%d; return 0; }
+"""
+
+
+def build_both(number, other, amount=0):
+    sources = [autolink.CUDASource(REFERS % (number, number)), autolink.CUDASource(other % number)]
+    function = Linked("f", sources).function
+
+    def kernel(x):
+        x[0] = function(x[0]) + amount
+
+    return build(kernel, lto=False)
+
+
+def test_sources_that_refer_to_each_other_are_linked_in_the_helper_once(links):
+    for amount in 1, 2:
+        build_both(40, 'extern "C" __device__ int g%d = 3;', amount)
+    assert links == ["helper", "here"]
+
+
+@pytest.mark.parametrize(
+    "other, message",
+    [
+        ('extern "C" __device__ int g%d(float x) { return x; }', "nvJitLink does not survive it"),
+        ('extern "C" __device__ short g%d = 3;', "Size doesn't match for 'g42'"),
+        ('extern "C" __constant__ int g%d = 3;', "Memory space doesn't match for 'g42'"),
+    ],
+)
+def test_sources_that_contradict_each_other_are_an_error_and_no_crash(other, message, capfd):
+    with pytest.raises(LinkError, match=message):
+        build_both(42, other)
+    assert "@E@" not in capfd.readouterr().err

@@ -61,6 +61,35 @@ def test_the_error_names_the_input_the_architecture_and_the_ptx(kind, lto, capfd
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    ("body", "cc", "diagnosis", "wanted"),
+    [
+        (
+            '{ .reg .b8 a; cvt.rn.satfinite.e2m1x2.f32 a, %0, %0; }" :: "f"(x)',
+            (9, 0),
+            "sm_90 does not have the feature 'cvt.e2m1x2.f32'",
+            "sm_100a",
+        ),
+        (
+            '{ .reg .b32 a; cvt.rna.tf32.f32 a, %0; }" :: "f"(x)',
+            (7, 5),
+            "sm_75 does not have the type '.tf32'",
+            "sm_80",
+        ),
+    ],
+)
+def test_types_of_other_architectures_are_named_with_their_line(body, cc, diagnosis, wanted):
+    """ptxas leaves parts of the instruction out of its message."""
+    code = f'extern "C" __device__ float special(float x) {{ asm volatile("{body}); return x; }}'
+    with pytest.raises(LinkError) as caught:
+        build(kernel_with(autolink.CUDASource(code, name="special.cu")), "void(float32[::1])", cc=cc)
+    first, *lines = str(caught.value).splitlines()
+    assert first.endswith(f"failed: {diagnosis}") and len(first) < 120
+    assert lines[0].startswith("  at fault: CUDA C++ source 'special.cu' of ")
+    assert lines[1] == f"  got: an instruction of {wanted}"
+    assert "cvt.rn" in lines[3]
+
+
 def test_the_architecture_that_has_it_takes_it():
     build(kernel_with(ITEMS["source"]()), "void(float32[::1])", cc=(9, 0, "a"))
 

@@ -170,7 +170,7 @@ RAISING = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from test_on_gpu import apply
+from test_device_functions_on_gpu import apply
 from numba import cuda
 
 def checked(x):

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``capture``: runs an application and writes a list of the kernels that it compiles."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from typing import Any
+
+from .argument_parsing import CommandError
+
+_EXAMPLES = """examples:
+  numba-cuda-autolink capture -o jobs.json -- python app.py
+  numba-cuda-autolink capture -o jobs.json -- pytest tests
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser's *commands*."""
+    parser = commands.add_parser(
+        "capture",
+        help="run an application, and list the kernels that it compiles",
+        description="Run a command, and write a list of all kernels, signatures and compute capabilities that it and"
+        " its child processes compile. The command prebuild builds them. The exit code is the command's own.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True)
+    parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run, after --")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ..many_kernels.capture import VARIABLE, captured
+
+    if (program := shutil.which(options.command[0])) is None:
+        raise CommandError(f"{options.command[0]}: there is no such program")
+    with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
+        code = subprocess.run([program, *options.command[1:]], env={**os.environ, VARIABLE: folder}).returncode
+        jobs = captured(folder)
+    jobs.write(options.out)
+    print(f"{options.out}: {len(jobs.jobs)} jobs")
+    return code if code >= 0 else 128 - code

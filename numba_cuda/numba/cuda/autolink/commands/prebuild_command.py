@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``prebuild``: builds the kernels of a job list, on one machine or many."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import pathlib
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+from .argument_parsing import CommandError, compute_capabilities, explained_errors
+
+_EXAMPLES = """examples:
+  numba-cuda-autolink prebuild jobs.json
+  numba-cuda-autolink prebuild jobs.json --cc 8.0,9.0 --save app.kernels
+  numba-cuda-autolink prebuild jobs.json --executor processes:8
+  numba-cuda-autolink prebuild jobs.json --executor dask://scheduler:8786
+  numba-cuda-autolink prebuild jobs.json --executor ray://head:10001
+  mpiexec -n 64 python -m mpi4py.futures $(command -v numba-cuda-autolink) prebuild jobs.json --executor mpi
+
+All that is built is in the cache afterwards. No GPU is needed. A job list can contain pickles: build
+only lists that you made.
+"""
+_EXECUTORS = "processes[:N], dask://HOST:PORT, ray[://HOST:PORT] or mpi"
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser's *commands*."""
+    parser = commands.add_parser(
+        "prebuild",
+        help="build the kernels of a job list into the cache; no GPU needed",
+        description="Build all kernels of a list that the command capture wrote. What kernels have in common is built"
+        " once. The exit code is 1 if a kernel could not be built; all others are built nevertheless.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path)
+    parser.add_argument(
+        "--cc",
+        type=compute_capabilities,
+        metavar="9.0[,10.0]",
+        help="build each kernel for these compute capabilities (default: those in the list)",
+    )
+    parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
+    parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from numba.cuda import autolink
+
+    from ..many_kernels.building import pickled_jobs, run_all
+    from ..many_kernels.job_list import JobList, JobListError
+
+    start = time.monotonic()
+    try:
+        listed = JobList.read(options.jobs)
+        jobs = (listed.for_any_architecture() if options.cc else listed).loaded()
+    except JobListError as error:
+        raise CommandError(str(error)) from error
+    if options.cc:
+        jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
+    with explained_errors(), _executor(options.executor) as executor:
+        results, built = run_all(pickled_jobs(jobs), executor)
+    if unwritten := autolink.cache.flush():
+        print(f"numba-cuda-autolink: {unwritten} entries could not be written to the shared cache", file=sys.stderr)
+    failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
+    for job, raised in failed:
+        text = "\n".join(f"  {line}" for line in f"{type(raised).__name__}: {raised}".splitlines())
+        print(f"numba-cuda-autolink: {job} could not be built:\n{text}", file=sys.stderr)
+    finished = [each for each in results if not isinstance(each, BaseException)]
+    counts = f"{built.get('program', 0)} programs and {built.get('link', 0)} links"
+    print(f"{len(finished)} of {len(jobs)} kernels, {counts} built in {time.monotonic() - start:.1f} s")
+    if options.save is not None and finished:
+        with explained_errors():
+            autolink.save(options.save, finished)
+        print(f"{options.save}: {options.save.stat().st_size} bytes")
+    return int(bool(failed))
+
+
+@contextlib.contextmanager
+def _executor(text: str) -> Iterator[Executor | None]:
+    """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if there is none."""
+    from ..many_kernels.worker_processes import worker_processes
+
+    kind, _, where = text.partition("://" if "://" in text else ":")
+    try:
+        if kind == "processes" and (not where or (where.isdecimal() and int(where) > 0)):
+            with worker_processes(int(where)) if where else contextlib.nullcontext() as processes:
+                yield processes
+        elif kind == "dask" and where:
+            from distributed import Client
+
+            with Client(f"tcp://{where}") as client:
+                yield client.get_executor()
+        elif kind == "ray":
+            import ray
+
+            from ..many_kernels.ray_executor import RayExecutor
+
+            ray.init(address=text if where else None, include_dashboard=None if where else False)
+            try:
+                yield RayExecutor()
+            finally:
+                ray.shutdown()
+        elif text == "mpi":
+            from mpi4py.futures import MPIPoolExecutor
+
+            with MPIPoolExecutor() as executor:
+                yield executor
+        else:
+            raise CommandError(f"--executor {text}: expected {_EXECUTORS}", 2)
+    except ImportError as error:
+        raise CommandError(f"--executor {text}: {error}") from error

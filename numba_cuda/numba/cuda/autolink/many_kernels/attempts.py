@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An attempt at one job, in a worker. It never waits for another worker."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import os
+import pickle
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.shared_work import LeftToAnotherError, building_only
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
+
+from ..ahead_of_time import build, build_for_launch, compute_capability
+from .entries import PackedEntry, keep, packed, shares_cache
+from .jobs import Job
+
+# Jobs that are kept as objects, which remember what they answered. An attempt is often repeated by the same worker.
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker gets: a pickled `Job`, the digests of what it builds itself if that is in no cache, entries for its
+    cache, the mark in the parent's cache directory, and the folders from which the parent imports."""
+
+    job: bytes
+    assigned: frozenset[bytes]
+    entries: tuple[PackedEntry, ...]
+    mark: CacheKey
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of an attempt.
+
+    Attributes
+    ----------
+    result:
+        The pickled `LinkedKernel` or exception; ``None`` if the attempt stopped at something that was not assigned.
+    left:
+        The digests of what it stopped at.
+    built:
+        How many entries of each kind it built.
+    entries:
+        These entries, unless the parent has them in its cache directory.
+    shares_cache:
+        Whether it has.
+    """
+
+    result: bytes | None
+    left: tuple[bytes, ...]
+    built: Mapping[str, int]
+    entries: tuple[PackedEntry, ...]
+    shares_cache: bool
+
+
+def attempt(task: Task) -> Attempt:
+    """Build the job of *task*, unless something that it needs is left to another worker."""
+    sys.path += [folder for folder in task.path if folder not in sys.path and os.path.isdir(folder)]
+    shares = shares_cache(task.mark)
+    keep(task.entries)
+    result: bytes | None = None
+    left: tuple[bytes, ...] = ()
+    with building_only(task.assigned) as built:
+        try:
+            result = _pickled(_built(task.job))
+        except LeftToAnotherError as stopped:
+            left = tuple(key.digest for key in stopped.keys)
+        except Exception as error:
+            result = pickled_error(error)
+    counts = collections.Counter(each.key.kind for each in built)
+    return Attempt(result, left, dict(counts), () if shares else packed(built), shares)
+
+
+def _built(job: bytes) -> Any:
+    found = _job(job)
+    if found.for_launch:
+        cc = ComputeCapability(*compute_capability(found.cc))
+        return build_for_launch(found.kernel, found.signature, cc, dict(found.options))
+    how = {"output": found.output, "entry_name": found.entry_name, **found.options}
+    return build(found.kernel, found.signature, cc=found.cc, **how)
+
+
+@functools.lru_cache(_MOST_KEPT)
+def _job(pickled: bytes) -> Job:
+    job = pickle.loads(pickled)
+    assert isinstance(job, Job)
+    return job
+
+
+def _pickled(result: Any) -> bytes:
+    return bytes(cloudpickle.dumps(result))
+
+
+def pickled_error(error: BaseException) -> bytes:
+    """Return *error* pickled; one that cannot be, as a `RuntimeError` with its text."""
+    try:
+        data = _pickled(error)
+        pickle.loads(data)
+        return data
+    except Exception:
+        return _pickled(RuntimeError(f"{type(error).__name__}: {error}"))

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lists of jobs in JSON files.
+
+A kernel is named by its module, ``"module:function"``, and its signature is text, so that people can read and write
+them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too, which is
+what counts then. So reading a list can run code, as importing the modules that it names does.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import importlib
+import json
+import operator
+import os
+import pickle
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+from numba.cuda import types
+from numba.cuda.core import sigutils
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
+
+from .jobs import Job
+
+FORMAT = 1
+_OTHERS = ("output", "entry_name", "options", "for_launch")
+_DEFAULTS = Job(None, None)
+
+
+class JobListError(ValueError):
+    """A file is not a list of jobs, or names a kernel that cannot be imported."""
+
+
+@dataclass(frozen=True)
+class JobList:
+    """The jobs of an application as plain data, each once, and the folders from which it imported modules."""
+
+    jobs: tuple[dict[str, Any], ...]
+    path: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, jobs: Iterable[dict[str, Any]], path: Iterable[str]) -> JobList:
+        """Return the list of *jobs*, as `described` gives them, without repetitions."""
+        distinct = {json.dumps(job, sort_keys=True): job for job in jobs}
+        return cls(tuple(distinct.values()), tuple(dict.fromkeys(path)))
+
+    def for_any_architecture(self) -> JobList:
+        """Return the list without compute capabilities: kernels that differ only in these are one."""
+        return self.of(({**job, "cc": None} for job in self.jobs), self.path)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the list to a file. Raises `OSError` if it cannot be written."""
+        content = {"format": FORMAT, "path": self.path, "jobs": self.jobs}
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> JobList:
+        """Return the list in a file. Raises `OSError` or `JobListError`."""
+        with open(path, encoding="utf-8") as file:
+            try:
+                content = json.load(file)
+                known = content["format"] == FORMAT
+                jobs, folders = [dict(job) for job in content["jobs"]], list(map(str, content.get("path", ())))
+            except (ValueError, TypeError, KeyError) as error:
+                what = f"{type(error).__name__}: {error}"
+                raise JobListError(f"{os.fspath(path)} is not a list of jobs: {what}") from error
+        if not known:
+            raise JobListError(f"{os.fspath(path)} has format {content['format']!r}, and this version reads {FORMAT}")
+        return cls(tuple(jobs), tuple(folders))
+
+    def loaded(self) -> list[Job]:
+        """Return the jobs; their modules are imported. Raises `JobListError` if one cannot be."""
+        for folder in reversed(self.path):
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+        return [_loaded(job) for job in self.jobs]
+
+
+def described(job: Job) -> dict[str, Any]:
+    """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
+    kernel, signature = _kernel_name(job.kernel), _signature_text(job.signature)
+    data: dict[str, Any] = {
+        "kernel": kernel or str(getattr(getattr(job.kernel, "py_func", job.kernel), "__qualname__", job.kernel)),
+        "signature": signature or str(job.signature),
+        "cc": None if job.cc is None else str(ComputeCapability.parse(job.cc)),
+    }
+    changed = {each: getattr(job, each) for each in _OTHERS if getattr(job, each) != getattr(_DEFAULTS, each)}
+    if kernel is None or signature is None or not _is_plain(changed):
+        pickled = cloudpickle.dumps(dataclasses.replace(job, cc=None))
+        return {**data, "pickle": base64.b64encode(pickled).decode()}
+    return {**data, **changed}
+
+
+def _loaded(data: dict[str, Any]) -> Job:
+    try:
+        if "pickle" in data:
+            job = pickle.loads(base64.b64decode(data["pickle"]))
+            return dataclasses.replace(job, cc=data["cc"])
+        module, _, name = data["kernel"].partition(":")
+        kernel = operator.attrgetter(name)(importlib.import_module(module))
+        return Job(kernel, data["signature"], data["cc"], **{each: data[each] for each in _OTHERS if each in data})
+    except Exception as error:
+        named = data.get("kernel", data) if isinstance(data, dict) else data
+        raise JobListError(f"kernel {named} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _kernel_name(kernel: Any) -> str | None:
+    """Return ``"module:function"`` if another process finds the same kernel there, else ``None``."""
+    function = getattr(kernel, "py_func", kernel)
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module in (None, "__main__") or "<" in name:
+        return None
+    try:
+        found = operator.attrgetter(name)(sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
+    return f"{module}:{name}" if found is kernel else None
+
+
+def _signature_text(signature: Any) -> str | None:
+    """Return a text that means *signature*, or ``None`` if there is none."""
+    try:
+        argtypes, _ = sigutils.normalize_signature(signature)
+        text = f"void({', '.join(map(_type_text, argtypes))})"
+        return text if sigutils.normalize_signature(text)[0] == tuple(argtypes) else None
+    except Exception:  # of the text, which is evaluated
+        return None
+
+
+def _type_text(numba_type: Any) -> str:
+    if isinstance(numba_type, types.Array):
+        before = ":, " * (numba_type.ndim - 1)
+        inside = {"C": f"{before}::1", "F": f"::1{', :' * (numba_type.ndim - 1)}", "A": f"{before}:"}
+        return f"{_type_text(numba_type.dtype)}[{inside[numba_type.layout]}]"
+    return str(numba_type)
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        return bool(json.loads(json.dumps(value)) == value)
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Jobs: what `build_many` builds, and the error that lists what could not be built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
+
+if TYPE_CHECKING:
+    from ..ahead_of_time import LinkedKernel
+
+_MOST_DESCRIBED = 10
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kernel to build: the arguments of `build`, which describes them.
+
+    Attributes
+    ----------
+    kernel, signature, cc, output, entry_name:
+        As for `build`. ``cc`` is one compute capability; by default that of the parent's GPU.
+    options:
+        Options of ``cuda.jit``.
+    for_launch:
+        Build exactly what a launch on such a GPU builds, which then finds it in the cache, and not a kernel for other
+        programs, which may set its variables. ``output`` and ``entry_name`` do not apply.
+    """
+
+    kernel: Any
+    signature: Any
+    cc: ComputeCapabilityLike | None = None
+    output: str = "cubin"
+    entry_name: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    for_launch: bool = False
+
+    @classmethod
+    def of(cls, given: Any) -> Job:
+        """Return *given*, a job or a tuple ``(kernel, signature)`` or ``(kernel, signature, cc)``, as a job. Raise
+        `TypeError` if it is something else, or names several compute capabilities."""
+        job = cls(*given) if isinstance(given, tuple) and len(given) in (2, 3) else given
+        if not isinstance(job, cls):
+            raise TypeError(
+                "a job is (kernel, signature), (kernel, signature, cc) or an autolink.Job, got"
+                f" {type(given).__name__} {given!r}"
+            )
+        if isinstance(job.cc, list):
+            raise TypeError(f"a job is for one compute capability, got {job.cc!r}: make one job for each")
+        return job
+
+    def __str__(self) -> str:
+        function = getattr(self.kernel, "py_func", self.kernel)
+        name = getattr(function, "__qualname__", type(function).__name__)
+        return f"{name} with {self.signature}" + (f" for {self.cc}" if self.cc is not None else "")
+
+
+class BuildManyError(RuntimeError):
+    """Some jobs of `build_many` failed; the others are built.
+
+    Attributes
+    ----------
+    results:
+        For each job, in order, the `LinkedKernel` or the exception that it raised.
+    errors:
+        The exceptions, by the number of the job.
+    """
+
+    def __init__(self, jobs: Sequence[str], results: Iterable[LinkedKernel | BaseException]):
+        self.jobs = tuple(jobs)
+        self.results = tuple(results)
+        self.errors = {number: each for number, each in enumerate(self.results) if isinstance(each, BaseException)}
+        lines = [f"{len(self.errors)} of {len(self.jobs)} kernels could not be built"]
+        for number, error in list(self.errors.items())[:_MOST_DESCRIBED]:
+            text = "\n".join(f"    {line}" for line in f"{type(error).__name__}: {error}".splitlines())
+            lines.append(f"  job {number}, {self.jobs[number]}:\n{text}")
+        if (more := len(self.errors) - _MOST_DESCRIBED) > 0:
+            lines.append(f"  and {more} more, in this error's attribute errors")
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.jobs, self.results)

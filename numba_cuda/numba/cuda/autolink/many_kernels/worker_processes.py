@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The default executor: processes of this machine, which end with their parent, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.util
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.cache.store import current_store
+
+_LONGEST_WRITE = 5.0  # seconds to wait for each entry that is written to a shared cache
+_replacing = threading.Lock()
+
+
+class _WorkerProcess(SpawnProcess):
+    """A new process that does not run the parent's script again: what jobs need of ``__main__`` is pickled with them.
+    So scripts need no ``if __name__ == "__main__":``."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        with _without_script():
+            return SpawnProcess._Popen(process_obj)
+
+
+class _WorkerContext(SpawnContext):
+    # Not a fork: the parent may have threads, and a CUDA context.
+    Process = _WorkerProcess
+
+
+@contextlib.contextmanager
+def _without_script() -> Iterator[None]:
+    """Hide the script from `multiprocessing`, which reads from ``sys.modules`` what a child is to run."""
+    with _replacing:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = script
+
+
+def worker_processes(count: int) -> ProcessPoolExecutor:
+    """Return an executor with *count* processes."""
+    return ProcessPoolExecutor(count, mp_context=_WorkerContext(), initializer=_start)
+
+
+def _start() -> None:
+    """Set up a worker: Ctrl-C is for the parent, which then gives it no more jobs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    from numba import cuda  # noqa: F401
+
+    # Processes of `multiprocessing` run no functions of `atexit`.
+    multiprocessing.util.Finalize(None, _finish, exitpriority=1)
+
+
+def _finish() -> None:
+    current_store().end(_LONGEST_WRITE)
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)

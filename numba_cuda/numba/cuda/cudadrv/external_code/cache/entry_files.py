@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of cache entries, for machines without a network: a tar file of sealed entries, each named by its key's digest.
+
+Without a key the seals mean nothing, and whoever made the file decides what runs where it is imported.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+from collections.abc import Iterator
+
+from .disk import DiskEntries
+from .entry import DamagedEntryError, unpack
+from .remote_settings import RemoteSettings, lock_line
+from .seals import UntrustedEntryError, opened, sealed, without_seal
+from .shared_work import PORTABLE_KINDS
+from .store import CacheStore
+from .transfers import LARGEST
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+
+
+class EntryFileError(ValueError):
+    """A file is not one of cache entries, or has entries that are not trusted."""
+
+
+def portable_entries(disk: DiskEntries) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the digests and the entries on *disk* that other machines can use, in a fixed order."""
+    found = {each.digest for each in disk.entries() if each.kind in PORTABLE_KINDS and each.kind != "headers"}
+    for digest in sorted(found):
+        if (entry := disk.read_entry(digest)) is not None:
+            yield digest, entry
+
+
+def write_entries(path: str | os.PathLike[str], disk: DiskEntries, key: bytes) -> int:
+    """Write the portable entries on *disk* to a file, sealed with *key*, which may be empty. Return how many. Raises
+    `OSError` if it cannot be written."""
+    settings = RemoteSettings("", True, key)
+    count = 0
+    with tarfile.open(path, "w") as file:
+        for digest, entry in portable_entries(disk):
+            member = tarfile.TarInfo(digest.hex())
+            blob = sealed(settings, digest, entry)
+            member.size = len(blob)
+            file.addfile(member, io.BytesIO(blob))
+            count += 1
+    return count
+
+
+def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | None) -> int:
+    """Keep all entries of a file in *store*, if each is sealed with *key*, or for ``None`` whoever made it. Return how
+    many. Raises `OSError` if it cannot be read, and `EntryFileError` before anything is kept."""
+    for is_checked in False, True:
+        count = 0
+        try:
+            with tarfile.open(path, "r:") as file:
+                for member in file:
+                    if not (member.isreg() and _NAME.fullmatch(member.name) and member.size <= LARGEST):
+                        raise EntryFileError(f"{os.fspath(path)} holds {member.name!r}, which is not a cache entry")
+                    content = file.extractfile(member)
+                    assert content is not None
+                    digest = bytes.fromhex(member.name)
+                    entry = _opened(digest, content.read(), key)
+                    if is_checked:
+                        store.adopt(digest, entry, memory=False)
+                    count += 1
+        except tarfile.TarError as error:
+            raise EntryFileError(f"{os.fspath(path)} is not a file of cache entries: {error}") from error
+        except (UntrustedEntryError, DamagedEntryError) as error:
+            raise EntryFileError(f"{os.fspath(path)} is not used: {member.name}: {error}") from error
+    return count
+
+
+def _opened(digest: bytes, blob: bytes, key: bytes | None) -> bytes:
+    if key is not None:
+        return opened(RemoteSettings("", False, key), digest, blob)
+    entry = without_seal(blob)
+    unpack(entry, digest)
+    return entry
+
+
+def write_lock(path: str | os.PathLike[str], disk: DiskEntries) -> int:
+    """Write a lock file of the portable entries on *disk*. Return how many. Raises `OSError`."""
+    count = 0
+    with open(path, "w", encoding="ascii") as file:
+        file.write("# numba-cuda-autolink: the digests of keys, and the SHA-256 of what is trusted under them\n")
+        for digest, entry in portable_entries(disk):
+            file.write(lock_line(digest, entry))
+            count += 1
+    return count

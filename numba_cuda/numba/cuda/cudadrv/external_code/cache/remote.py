@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The shared level of the cache, behind the local ones: slow, absent, full or hostile, it never makes a result wrong.
+
+Entries are read only if they are sealed (`seals`), and nobody waits for them longer than `Patience` allows. An entry
+that comes too late is kept for the next build. Writes wait for nobody, and are dropped if too many are pending.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotReadYet
+from dataclasses import dataclass
+from typing import Any
+
+from .patience import Patience
+from .remote_settings import REMOTE, RemoteSettings
+from .seals import UntrustedEntryError, opened, sealed
+from .settings import CacheWarning
+from .transfers import StoreFiles, Transfers
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds in which nothing is asked after an error, twice as long each time
+_FLUSH_PATIENCE = 5.0  # seconds for one file, where a user waits for all
+
+
+@dataclass
+class RemoteCounts:
+    """What a process did with the shared cache: entries found, missing, not trusted, and read too late to be used;
+    questions that failed, or were not asked; entries written, dropped, and bytes in both directions."""
+
+    found: int = 0
+    missing: int = 0
+    untrusted: int = 0
+    late: int = 0
+    failed: int = 0
+    not_asked: int = 0
+    written: int = 0
+    dropped: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+class RemoteEntries:
+    """The entries of the shared cache in *settings*. *keep* is called, in another thread, with what came too late."""
+
+    def __init__(
+        self,
+        settings: RemoteSettings,
+        keep: Callable[[bytes, bytes], None],
+        files: Callable[[], Any] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.settings = settings
+        self.counts = RemoteCounts()
+        self.patience = Patience()
+        self._keep, self._clock = keep, clock
+        self._transfers = Transfers(files or (lambda: StoreFiles(settings.address)), self._fail)
+        self._is_there: set[bytes] = set()  # what needs not be written
+        self._closed_until, self._pause = 0.0, _FIRST_PAUSE
+        self._warned: set[str] = set()
+        self._lock = threading.Lock()
+
+    def read(self, digest: bytes) -> bytes | None:
+        """Return the entry under the key with *digest*, or ``None``: if there is none that is trusted, or it takes too
+        long."""
+        future = None
+        start = self._clock()
+        taken = self.patience.longest_wait() if start >= self._closed_until else 0.0
+        if taken:
+            future = self._transfers.read(_name(digest))
+        if future is None:
+            self.patience.waited(taken, 0.0, found=False)
+            self.counts.not_asked += 1
+            return None
+        entry = None
+        try:
+            entry = self._entry(digest, future.result(taken))
+            self.patience.note_answer(self._clock() - start)
+            self._pause = _FIRST_PAUSE
+        except NotReadYet as error:
+            if future.done():  # it is what the file system raised
+                self._fail(error)
+            else:
+                self.counts.late += 1
+                self.patience.note_no_answer(taken)
+                future.add_done_callback(lambda late: self._take_late(digest, late, start))
+        except Exception as error:
+            self._fail(error)
+        self.patience.waited(taken, self._clock() - start, found=entry is not None)
+        return entry
+
+    def write(self, digest: bytes, entry: bytes) -> None:
+        """Queue an entry to be written, unless it is there, or this process does not write."""
+        if not self.settings.writes or digest in self._is_there or self._clock() < self._closed_until:
+            return
+        blob = sealed(self.settings, digest, entry)
+        if self._transfers.write(_name(digest), blob):
+            self._is_there.add(digest)
+            self.counts.written += 1
+            self.counts.bytes_written += len(blob)
+        else:
+            self.counts.dropped += 1
+
+    def connect(self) -> None:
+        """Start to connect, so that the first question need not wait for it."""
+        self._transfers.connect()
+
+    def flush(self, timeout: float) -> int:
+        """Wait until all is written, at most *timeout* seconds. Return how many entries are not written."""
+        return self._transfers.flush(_FLUSH_PATIENCE, timeout)
+
+    def end(self, patience: float | None = None) -> None:
+        """Wait for the writes when the process ends, each at most *patience* seconds, by default what `Patience`
+        allows."""
+        if self._clock() >= self._closed_until:
+            if patience is None:
+                self._transfers.flush(self.patience.longest_wait(), _FLUSH_PATIENCE)
+            else:
+                self._transfers.flush(patience, _LONGEST_PAUSE)
+
+    def _entry(self, digest: bytes, blob: bytes | None) -> bytes | None:
+        if blob is None:
+            self.counts.missing += 1
+            return None
+        self.counts.bytes_read += len(blob)
+        try:
+            entry = opened(self.settings, digest, blob)
+        except UntrustedEntryError as error:
+            self.counts.untrusted += 1
+            self._warn("trust", f"does not use entries of its shared cache {self.settings.address}: {error}.")
+            return None
+        self.counts.found += 1
+        self._is_there.add(digest)
+        return entry
+
+    def _take_late(self, digest: bytes, future: Future[bytes | None], start: float) -> None:
+        try:
+            entry = self._entry(digest, future.result())
+            self.patience.note_answer(self._clock() - start)
+            if entry is not None:
+                self._keep(digest, entry)
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        with self._lock:
+            self.counts.failed += 1
+            self._closed_until = self._clock() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        if isinstance(error, ImportError):
+            error = ImportError(f"{error} (pip install 'numba-cuda-autolink[remote]', and fsspec's package for it)")
+        what = str(error).splitlines()[0] if str(error) else ""
+        self._warn(
+            "use",
+            f"cannot use its shared cache {self.settings.address} and continues without it:"
+            f" {type(error).__name__}: {what}. Unset {REMOTE} to do without.",
+        )
+
+    def _warn(self, fault: str, message: str) -> None:
+        if fault not in self._warned:
+            self._warned.add(fault)
+            warnings.warn(f"numba-cuda-autolink {message}", CacheWarning, stacklevel=2)
+
+
+def _name(digest: bytes) -> str:
+    """Return the name of an entry's file."""
+    return f"{digest.hex()[:2]}/{digest.hex()[2:]}"

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Transfers from and to a shared cache, in threads of their own that nobody has to wait for.
+
+A store that stalls keeps these threads, and nothing is asked of it until one of them is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+LARGEST = 256 << 20  # bytes of one entry
+
+_READERS = 4
+_MOST_PENDING = 1024  # writes; further ones are dropped
+_MOST_PENDING_BYTES = 256 << 20
+
+
+class StoreFiles:
+    """The files below an address of fsspec. Its methods raise what the file system raises."""
+
+    def __init__(self, address: str):
+        import fsspec
+
+        self._system, self._root = fsspec.core.url_to_fs(address)
+        protocols = self._system.protocol
+        self._is_local = "file" in ((protocols,) if isinstance(protocols, str) else protocols)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file, or ``None`` if there is none."""
+        try:
+            with self._system.open(self._path(name), "rb") as file:
+                content: bytes = file.read(LARGEST + 1)
+        except FileNotFoundError:
+            return None
+        if len(content) > LARGEST:
+            raise OSError(f"{name} is larger than {LARGEST} bytes")
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all."""
+        path = self._path(name)
+        if not self._is_local:  # object stores write in one step, and have no folders
+            self._system.pipe_file(path, content)
+            return
+        self._system.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp"
+        self._system.pipe_file(temporary, content)
+        self._system.mv(temporary, path)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+
+class Transfers:
+    """Reads and writes that run in daemon threads, with the *files* that are opened in the first of them. *failed* is
+    called with what a write raises."""
+
+    def __init__(self, files: Callable[[], Any], failed: Callable[[Exception], None]):
+        self._open, self._failed = files, failed
+        self._files: Any = None
+        self._opening = threading.Lock()
+        self._reads: queue.SimpleQueue[tuple[str, Future[bytes | None]]] = queue.SimpleQueue()
+        self._free = threading.Semaphore(0)
+        self._readers = 0
+        self._writes: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
+        self._has_writer = False
+        self._changed = threading.Condition()
+        self._pending = self._pending_bytes = 0
+
+    def connect(self) -> None:
+        """Start to open the files, which takes as long as importing what fsspec needs."""
+        _start(self._connect)
+
+    def _connect(self) -> None:
+        with contextlib.suppress(Exception):  # the first read raises it again
+            self._store()
+
+    def read(self, name: str) -> Future[bytes | None] | None:
+        """Start to read a file; ``None`` if all readers are busy."""
+        if not self._free.acquire(blocking=False):
+            if self._readers == _READERS:
+                return None
+            self._readers += 1
+            _start(self._read_all)
+        future: Future[bytes | None] = Future()
+        self._reads.put((name, future))
+        return future
+
+    def write(self, name: str, content: bytes) -> bool:
+        """Queue a file to be written; return ``False`` if it is dropped because too much is queued."""
+        with self._changed:
+            if self._pending == _MOST_PENDING or self._pending_bytes + len(content) > _MOST_PENDING_BYTES:
+                return False
+            self._pending += 1
+            self._pending_bytes += len(content)
+            if not self._has_writer:
+                self._has_writer = True
+                _start(self._write_all)
+        self._writes.put((name, content))
+        return True
+
+    def flush(self, patience: float, longest: float) -> int:
+        """Wait until all is written, but no longer than *patience* seconds for any one file, or *longest* for all.
+        Return how many files are not written."""
+        end = time.monotonic() + longest
+        with self._changed:
+            while self._pending:
+                before, wait = self._pending, min(patience, end - time.monotonic())
+                if wait <= 0 or not self._changed.wait_for(functools.partial(self._is_below, before), wait):
+                    break
+            return self._pending
+
+    def _is_below(self, before: int) -> bool:
+        return self._pending < before
+
+    def _store(self) -> Any:
+        with self._opening:
+            if self._files is None:
+                self._files = self._open()
+            return self._files
+
+    def _read_all(self) -> None:
+        while True:
+            name, future = self._reads.get()
+            try:
+                content = self._store().read(name)
+            except BaseException as error:
+                self._free.release()
+                future.set_exception(error)
+            else:
+                self._free.release()
+                future.set_result(content)
+
+    def _write_all(self) -> None:
+        while True:
+            name, content = self._writes.get()
+            try:
+                self._store().write(name, content)
+            except Exception as error:
+                self._failed(error)
+            finally:
+                with self._changed:
+                    self._pending -= 1
+                    self._pending_bytes -= len(content)
+                    self._changed.notify_all()
+
+
+def _start(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="numba-cuda-autolink shared cache", daemon=True).start()

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernels of an application are listed, and built from the list."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from numba.cuda import autolink, types
+from numba.cuda.autolink.commands.main_command import main
+from numba.cuda.autolink.many_kernels import capture
+from numba.cuda.autolink.many_kernels.job_list import JobList, JobListError, described
+from numba.cuda.autolink.many_kernels.jobs import Job
+from numba.cuda.core import sigutils
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+
+import numba_cuda_autolink
+
+LIBRARY = """
+from numba import cuda
+from numba.cuda import autolink
+
+class Scale(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("scale", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource('extern "C" __device__ float scale(float x) { return 2 * x; }')
+
+scale = Scale()
+
+@cuda.jit
+def named(x):
+    x[0] = scale(x[0])
+
+@cuda.jit
+def wrong(x):
+    x[0] = scale(x[0], 1)
+"""
+APPLICATION = """
+import subprocess, sys
+from numba.cuda import autolink
+import captured_library
+
+def scaling(number):
+    def kernel(x):
+        x[0] = captured_library.scale(x[0]) + number
+    return kernel
+
+if len(sys.argv) == 1:
+    for cc in (8, 0), (9, 0), (9, 0):
+        autolink.build(captured_library.named, "void(float32[::1])", cc=cc)
+    autolink.build(scaling(1), "void(float32[::1])", cc=(9, 0), entry_name="plus_one")
+    subprocess.run([sys.executable, __file__, "child"], check=True)
+    sys.exit(3)
+autolink.build(scaling(2), "void(float32[::1])", cc=(9, 0), fastmath=True)
+"""
+
+
+@pytest.fixture
+def application(tmp_path, monkeypatch):
+    (tmp_path / "captured_library.py").write_text(LIBRARY)
+    (tmp_path / "application.py").write_text(APPLICATION)
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "1")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = reset_store()
+    yield tmp_path
+    reset_store(before)
+    sys.modules.pop("captured_library", None)
+
+
+def test_an_application_and_its_children_are_captured_and_prebuilt(application, capsys):
+    jobs, kernels = application / "jobs.json", application / "app.kernels"
+    command = [sys.executable, str(application / "application.py")]
+    assert main(["capture", "-o", str(jobs), "--", *command]) == 3, "the exit code is the application's"
+    listed = json.loads(jobs.read_text())
+    assert listed["path"] == [str(application)]
+    found = [(job["kernel"].rpartition(".")[2], job["cc"], "pickle" in job) for job in listed["jobs"]]
+    assert sorted(found) == [
+        ("captured_library:named", "8.0", False),
+        ("captured_library:named", "9.0", False),
+        ("kernel", "9.0", True),
+        ("kernel", "9.0", True),
+    ]
+    assert main(["prebuild", str(jobs), "--save", str(kernels)]) == 0
+    assert "4 of 4 kernels" in capsys.readouterr().out
+    assert {"named", "kernel", "plus_one"} <= set(dir(numba_cuda_autolink.load(kernels)))
+    assert main(["prebuild", str(jobs), "--cc", "9.0,10.0"]) == 0
+    assert "6 of 6 kernels" in capsys.readouterr().out, "each kernel once for each architecture"
+
+
+def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(application, capsys):
+    jobs = application / "jobs.json"
+    each = {"signature": "void(float32[::1])", "cc": "9.0"}
+    listed = [{"kernel": f"captured_library:{name}", **each} for name in ("wrong", "named")]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
+    assert main(["prebuild", str(jobs)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.startswith("1 of 2 kernels")
+    assert "wrong with void(float32[::1]) for 9.0 could not be built" in shown.err and "scale(x[0], 1)" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is not a list of jobs: JSONDecodeError"),
+        ("[]", "is not a list of jobs: TypeError"),
+        ('{"format": 9, "jobs": []}', "has format 9, and this version reads 1"),
+        ('{"format": 1, "jobs": [{"kernel": "no_such_module:f"}]}', "kernel no_such_module:f cannot be loaded: Module"),
+        ('{"format": 1, "jobs": [{"kernel": "captured_library:f"}]}', "has no attribute 'f'"),
+        ('{"format": 1, "jobs": [{"kernel": "captured_library:named"}]}', "KeyError: 'signature'"),
+    ],
+)
+def test_a_file_that_is_not_a_list_of_jobs_is_an_error(application, monkeypatch, content, message):
+    monkeypatch.syspath_prepend(str(application))
+    path = application / "jobs.json"
+    path.write_text(content)
+    with pytest.raises(JobListError) as caught:
+        JobList.read(path).loaded()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["processes:0", "processes:many", "dask", "slurm", "mpi:4"])
+def test_an_unknown_executor_is_an_error(application, capsys, text):
+    jobs = application / "jobs.json"
+    jobs.write_text('{"format": 1, "jobs": []}')
+    assert main(["prebuild", str(jobs), "--executor", text]) == 2
+    assert f"--executor {text}: expected processes[:N]" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_there_is_an_error(application, capsys):
+    assert main(["capture", "-o", str(application / "jobs.json"), "--", "no-such-program"]) == 1
+    assert "no-such-program: there is no such program" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "void(float32[::1])",
+        (types.float32[:, ::1], types.int64),
+        types.void(types.complex64[::1, :], types.float64[:, :, :]),
+        (types.boolean, types.uint8[:]),
+        (types.UniTuple(types.int32, 2),),
+        (types.Record.make_c_struct([("x", types.int32)])[::1],),
+        (types.none,),
+    ],
+    ids=str,
+)
+def test_a_signature_in_a_list_means_the_same_types(signature):
+    def kernel(*args):
+        pass
+
+    (job,) = JobList((described(Job(kernel, signature, (9, 0))),)).loaded()
+    assert sigutils.normalize_signature(job.signature)[0] == sigutils.normalize_signature(signature)[0]
+    assert job.cc == "9.0"
+
+
+@pytest.mark.gpu
+def test_what_is_captured_of_a_launch_is_what_the_next_launch_links(application, monkeypatch):
+    folder = application / "captured"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(application))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CAPTURE", str(folder))
+    capture.start()
+    import captured_library
+
+    captured_library.named[1, 1](np.ones(4, np.float32))
+    monkeypatch.delenv("NUMBA_CUDA_AUTOLINK_CAPTURE")
+    (job,) = capture.captured(folder).loaded()
+    assert job.for_launch
+    links = {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"}
+    autolink.build_many([job])
+    assert {entry.digest for entry in current_store().disk.entries() if entry.kind == "link"} == links

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``doctor``, also where what it diagnoses is missing or broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version as version_of
+
+import pytest
+from numba.cuda.autolink.commands import doctor_command
+from numba.cuda.autolink.commands.main_command import main
+
+from numba_cuda_autolink.package_versions import package_versions
+
+GOOD = {"numba-cuda": "0.30.4", "numba": "0.68.0", "numpy": "2.4.6", "cuda-bindings": "13.0.0"}
+
+
+def test_the_doctor_finds_nothing_wrong_here(capsys):
+    code = main(["doctor"])
+    text = capsys.readouterr().out
+    assert "numba-cuda-autolink" in text
+    assert "libnvrtc" in text or "nvrtc64" in text
+    assert "active" in text
+    assert (code, "no known conflicts" in text) in ((0, True), (1, False))
+
+
+@pytest.mark.parametrize(
+    ("installed", "what", "fix"),
+    [
+        ({"numpy": "2.5.0"}, "NumPy 2.5.0 with numba-cuda 0.30.4", "numpy<2.5"),
+        ({"numba-cuda": "0.30.2"}, "Numba 0.68.0 with numba-cuda 0.30.2", "numba<0.66"),
+        ({"numba-cuda": "0.29.0", "numba": "0.63.0"}, "older than 0.30.2", "pip install -U numba-cuda"),
+        ({"numba-cuda": "not installed"}, "numba-cuda is not installed", "pip install"),
+    ],
+)
+def test_the_doctor_knows_conflicts(installed, what, fix):
+    found = [conflict for conflict in doctor_command.conflicts({**GOOD, **installed}) if what in conflict.what]
+    assert len(found) == 1
+    assert fix in found[0].fix
+
+
+def test_the_doctor_knows_variables_and_versions(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK", "0")
+    monkeypatch.setattr(doctor_command, "_version", lambda module, function: (13, 2) if module == "nvrtc" else (13, 0))
+    monkeypatch.setattr(doctor_command, "_driver_version", lambda: (12, 4))
+    found = [str(conflict) for conflict in doctor_command.conflicts(GOOD)]
+    assert any("NUMBA_CUDA_AUTOLINK=0" in conflict for conflict in found)
+    assert any("NVRTC 13.2 is newer than nvJitLink 13.0" in conflict for conflict in found)
+    assert any("the driver is for CUDA 12.4, the libraries are for CUDA 13.2" in conflict for conflict in found)
+
+
+# Each of them is broken, or a part of it is missing.
+BROKEN = {
+    "numpy": (
+        "raise AttributeError('row_stack is gone')",
+        "numpy cannot be imported: AttributeError: row_stack is gone",
+    ),
+    "numba": ("raise ImportError('needs NumPy 1')", "numba cannot be imported: ImportError: needs NumPy 1"),
+    "cuda": ("", "cuda.pathfinder cannot be imported: ModuleNotFoundError"),
+}
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Runs the script in a process in which a package *name* has only the *code*."""
+
+    def run(name, code, *arguments):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "__init__.py").write_text(code)
+        script = "import sys; from numba_cuda_autolink.command_entry import main; sys.exit(main())"
+        return subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_doctor_names_what_is_broken(command, name):
+    code, conflict = BROKEN[name]
+    done = command(name, code, "doctor", "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    found = json.loads(done.stdout)
+    assert len(found["conflicts"]) == 1
+    assert found["conflicts"][0]["what"].startswith(conflict)
+    assert "pip install --force-reinstall" in found["conflicts"][0]["fix"]
+    assert found["packages"]["numba-cuda"] == version_of("numba-cuda")
+    assert found["numba_cuda"]["import"].startswith("failed at ")
+
+
+def test_the_doctor_prints_text_where_numba_cuda_cannot_be_imported(command):
+    done = command("numpy", BROKEN["numpy"][0], "doctor")
+    assert done.returncode == 1
+    assert "1 conflict\n  numpy cannot be imported" in done.stdout
+
+
+def test_other_commands_point_to_the_doctor(command):
+    done = command("numpy", BROKEN["numpy"][0], "cache", "info")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "numba.cuda cannot be imported: " in done.stderr
+    assert done.stderr.endswith("what to do: numba-cuda-autolink doctor\n")
+
+
+def test_what_is_not_installed_is_a_conflict_of_its_own():
+    nothing = dict.fromkeys(package_versions(), "not installed")
+    broken = doctor_command.Broken("numpy", "numpy", "ModuleNotFoundError: No module named 'numpy'")
+    found = [each.what for each in doctor_command.conflicts(nothing, broken)]
+    assert "numpy is not installed" in found
+    assert "numba-cuda is not installed" in found
+    assert not any("cannot be imported" in what for what in found)
+    without_numpy = list(doctor_command.conflicts({**GOOD, "numpy": "not installed"}, broken))
+    assert without_numpy[0].fix == "pip install 'numpy<2.5'"
+
+
+def test_the_diagnosis_is_json_for_tools(capsys):
+    code = main(["doctor", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert (code, bool(found["conflicts"])) in ((0, False), (1, True))
+    assert found["format"] == doctor_command.FORMAT
+    assert found["numba_cuda"]["autolink"] == "active"

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Entries move to machines without a network in files, which are trusted by the site's key, or on request."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+from cache_support import fresh, make_key, not_built
+from numba.cuda.autolink import cache
+from numba.cuda.autolink.commands.main_command import main
+from numba.cuda.cudadrv.external_code.cache.remote_settings import read_lock
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
+
+VARIABLE = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY"
+KEY = "the key of this site, 32 bytes.."
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Makes a machine with an empty cache directory the current one."""
+    before = reset_store()
+    made = []
+
+    def make():
+        store = fresh(tmp_path / f"machine{len(made)}")
+        made.append(store)
+        reset_store(store)
+        return store
+
+    yield make
+    reset_store(before)
+
+
+@pytest.fixture
+def exported(tmp_path, machine, monkeypatch):
+    """A file of two entries, sealed with `KEY`."""
+    monkeypatch.setenv(VARIABLE, KEY)
+    store = machine()
+    for kind in "program", "link", "kernel", "headers", "survival":
+        store.put(make_key(kind=kind), kind.encode())
+    path = tmp_path / "entries.tar"
+    assert cache.export_file(path) == 2, "the others are pickles, or of this machine alone"
+    return path
+
+
+def test_what_is_exported_is_imported_elsewhere(exported, machine):
+    store = machine()
+    assert cache.import_file(exported) == 2
+    assert [store.fetch(make_key(kind=kind), not_built).data for kind in ("program", "link")] == [b"program", b"link"]
+
+
+def test_equal_caches_give_equal_files(exported, tmp_path):
+    cache.export_file(tmp_path / "again.tar")
+    assert (tmp_path / "again.tar").read_bytes() == exported.read_bytes()
+
+
+@pytest.mark.parametrize("key", ["another site's key, 32 bytes....", ""])
+def test_a_file_of_another_site_is_refused_unless_it_is_trusted(exported, machine, monkeypatch, key):
+    store = machine()
+    monkeypatch.setenv(VARIABLE, key)
+    with pytest.raises(ValueError, match="is not used"):
+        cache.import_file(exported)
+    assert list(store.disk.entries()) == []
+    assert cache.import_file(exported, trust=True) == 2
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_nothing_of_a_damaged_file_is_kept(exported, machine, trust):
+    store, content = machine(), bytearray(exported.read_bytes())
+    last = content.rindex(b"NCALINK1")
+    content[last + 50] ^= 1
+    exported.write_bytes(content)
+    with pytest.raises(ValueError, match="is not used"):
+        cache.import_file(exported, trust=trust)
+    assert list(store.disk.entries()) == []
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "00", "x" * 64])
+def test_a_file_with_other_members_is_refused(tmp_path, machine, name, monkeypatch):
+    machine()
+    monkeypatch.setenv(VARIABLE, KEY)
+    with tarfile.open(tmp_path / "entries.tar", "w") as file:
+        file.addfile(tarfile.TarInfo(name), io.BytesIO())
+    with pytest.raises(ValueError, match="which is not a cache entry"):
+        cache.import_file(tmp_path / "entries.tar")
+
+
+def test_a_link_in_a_file_is_refused(tmp_path, machine, monkeypatch):
+    machine()
+    monkeypatch.setenv(VARIABLE, KEY)
+    member = tarfile.TarInfo("0" * 64)
+    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    with tarfile.open(tmp_path / "entries.tar", "w") as file:
+        file.addfile(member)
+    with pytest.raises(ValueError, match="which is not a cache entry"):
+        cache.import_file(tmp_path / "entries.tar")
+
+
+def test_something_else_is_refused(tmp_path, machine):
+    machine()
+    (tmp_path / "entries.tar").write_text("text" * 1000)
+    with pytest.raises(ValueError, match="is not a file of cache entries"):
+        cache.import_file(tmp_path / "entries.tar", trust=True)
+
+
+def test_a_lock_file_lists_the_same_entries(exported, tmp_path):
+    assert cache.write_lock(tmp_path / "lock") == 2
+    assert set(read_lock(tmp_path / "lock")) == {make_key(kind=kind).digest for kind in ("program", "link")}
+
+
+def test_the_command_does_the_same(exported, tmp_path, machine, monkeypatch, capsys):
+    assert main(["cache", "export", str(tmp_path / "file")]) == 0
+    assert main(["cache", "lock", str(tmp_path / "lock")]) == 0
+    machine()
+    assert main(["cache", "import", str(tmp_path / "file")]) == 0
+    assert capsys.readouterr().out.count(": 2 entries") == 3
+    monkeypatch.delenv(VARIABLE)
+    assert main(["cache", "import", str(tmp_path / "file")]) == 1
+    assert "--trust" in capsys.readouterr().err
+    assert main(["cache", "import", "--trust", str(tmp_path / "file")]) == 0
+
+
+def test_levels_hits_and_the_time_that_they_saved_are_shown(tmp_path, machine):
+    store = machine()
+    for _ in range(4):
+        store.fetch(make_key(), lambda: b"code")
+    store.statistics.seconds["program"] = 2.0
+    (usage,) = cache.info().usage
+    assert (usage.kind, usage.found, usage.built, usage.hit_rate) == ("program", (("memory", 3),), 1, 0.75)
+    assert usage.seconds_saved == 6.0
+    assert "program: 75% of 4 found (memory 3), about 6.0 s saved" in str(cache.info())
+    store.end()
+    reset_store(fresh(store.settings.directory, read_only=("/image",)))
+    later = cache.info()
+    assert later.usage == (usage,), "processes leave what they counted"
+    assert later.levels == (("image", "/image"),) and "behind it: image /image" in str(later)
+    cache.clear()
+    assert cache.info().usage == ()
+
+
+@pytest.mark.parametrize("content", [b"\0\xff", b"[]\n{}\n", b'{"counts": [["a"]], "seconds": {}}\n', b"[" * 10_000])
+def test_statistics_that_cannot_be_read_count_nothing(machine, content):
+    store = machine()
+    store.put(make_key(), b"code")
+    with open(f"{store.settings.directory}/statistics", "wb") as file:
+        file.write(content)
+    assert [usage.kind for usage in cache.info().usage] == []

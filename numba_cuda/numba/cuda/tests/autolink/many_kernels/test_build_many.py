@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Many kernels are built by processes: what they share once, all as `build` builds them, whatever becomes of one."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import threading
+
+import pytest
+from cache_support import cache_warnings
+from many_kernels_support import SIGNATURE, Scale, jobs, pickled, scaling
+from numba.core.errors import NumbaError
+from numba.cuda import autolink
+from numba.cuda.autolink.many_kernels.building import run_all
+from numba.cuda.autolink.many_kernels.jobs import Job
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
+from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
+
+KERNELS, PROGRAMS = 9, 3
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    """Each test has a cache directory of its own, which is empty."""
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / "cache"))
+    before = reset_store()
+    yield
+    reset_store(before)
+
+
+def lines_of(path):
+    return path.read_text().split() if path.exists() else []
+
+
+def codes(results):
+    assert [each for each in results if isinstance(each, BaseException)] == []
+    return [each.code for each in results]
+
+
+@pytest.mark.counted
+class TestSharedWork:
+    def test_processes_build_each_program_and_run_each_generator_once(self, tmp_path, thread):
+        log = tmp_path / "generated"
+        many = pickled(jobs(KERNELS, PROGRAMS, log))
+        results, built = run_all(many)
+        assert (built["program"], built["answer"], built["link"]) == (PROGRAMS, PROGRAMS, KERNELS)
+        assert sorted(lines_of(log)) == ["2", "3", "4"]
+        again, built = run_all(many, thread)
+        assert codes(again) == codes(results) and built == {}, "a second run finds all that the first one built"
+        log.unlink()
+        reset_store(CacheStore(CacheSettings(str(tmp_path / "serial"))))
+        serial = [autolink.build(job.kernel, job.signature, cc=job.cc) for job in jobs(KERNELS, PROGRAMS, log)]
+        assert codes(results) == codes(serial)
+
+    def test_so_do_workers_of_another_machine(self, tmp_path, another_machine):
+        log = tmp_path / "generated"
+        # A header that only another machine's cache knows, for this test.
+        many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
+        results, built = run_all(many, another_machine)
+        assert len(codes(results)) == KERNELS
+        assert (built["program"], built["answer"]) == (PROGRAMS, PROGRAMS)
+        assert sorted(lines_of(log)) == ["2", "3", "4"]
+
+    def test_what_another_machine_built_is_in_the_parents_cache(self, tmp_path, another_machine, thread):
+        log = tmp_path / "generated"
+        many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
+        run_all(many, another_machine)
+        _, built = run_all(many, thread)
+        assert set(built) <= {"link", "headers"} and sorted(lines_of(log)) == ["2", "3", "4"]
+
+    def test_another_machine_gets_what_is_in_the_parents_cache(self, tmp_path, another_machine, thread):
+        log = tmp_path / "generated"
+        many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
+        run_all(many, thread)
+        results, built = run_all(many, another_machine)
+        assert len(codes(results)) == KERNELS and set(built) <= {"link", "headers"}
+        assert sorted(lines_of(log)) == ["2", "3", "4"]
+
+    def test_functions_of_cxx_are_resolved_and_compiled_once(self, tmp_path, thread):
+        library = autolink.cxx(f"namespace own {{ __device__ int half(int x) {{ return x / 2; }} }} // {tmp_path}")
+        half = library["own::half"]
+
+        def halving(number):
+            def kernel(x):
+                x[0] = half(x[0]) + number
+
+            return kernel
+
+        many = pickled([Job(halving(number), "void(int32[::1])", (9, 0)) for number in range(3)])
+        results, built = run_all(many, thread)
+        assert len(set(codes(results))) == 3
+        assert (built["program"], built["names"]) == (1, 1)
+
+    def test_a_worker_finds_the_modules_that_the_parent_finds(self, tmp_path, monkeypatch, another_machine):
+        (tmp_path / "found_by_the_parent.py").write_text("def kernel(x):\n    x[0] = 1\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        from found_by_the_parent import kernel
+
+        (built,) = autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=another_machine)
+        assert "found_by_the_parent" in built.entry_name
+
+    def test_nothing_on_disk_is_needed(self, tmp_path, thread):
+        reset_store(CacheStore(CacheSettings("", on_disk=False)))
+        results, built = run_all(pickled(jobs(KERNELS, PROGRAMS, tmp_path / "generated")), thread)
+        assert len(codes(results)) == KERNELS and built["program"] == PROGRAMS
+
+
+class TestFailures:
+    def test_an_error_comes_back_with_the_line_of_the_call_and_all_others_are_built(self, tmp_path, thread):
+        class Refusing(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                raise ValueError("only whole numbers")
+
+        good, bad = Scale(2, tmp_path / "generated"), Refusing()
+        many = [(scaling(each, 1), SIGNATURE, (9, 0)) for each in (good, bad, good)]
+        results = autolink.build_many(many, executor=thread, on_error="return")
+        assert isinstance(results[1], NumbaError) and results[0].code == results[2].code
+        assert "only whole numbers" in str(results[1]) and "x[0] = scale(x[0]) + number" in str(results[1])
+        with pytest.raises(autolink.BuildManyError, match=r"^1 of 3 kernels could not be built\n  job 1, ") as caught:
+            autolink.build_many(many, executor=thread)
+        assert list(caught.value.errors) == [1] and caught.value.results[0].code == results[0].code
+        assert SIGNATURE in str(caught.value) and "only whole numbers" in str(caught.value)
+
+    def test_a_source_that_does_not_compile_fails_the_jobs_that_need_it(self, tmp_path, thread):
+        broken, good = (jobs(2, 1, tmp_path / "generated", header) for header in ("#error stop here\n", ""))
+        results, _ = run_all(pickled([*broken, *good]), thread)
+        assert [type(each).__name__ for each in results] == ["LinkError", "LinkError", "LinkedKernel", "LinkedKernel"]
+        assert "stop here" in str(results[0])
+
+    @pytest.mark.thorough
+    def test_a_job_that_ends_its_process_fails_alone(self, tmp_path):
+        class Fatal(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        many = jobs(4, 2, tmp_path / "generated")
+        many[1:1] = [autolink.Job(scaling(Fatal(), 1), SIGNATURE, (9, 0))]
+        results, _ = run_all(pickled(many))
+        assert [type(each).__name__ for each in results].count("LinkedKernel") == 4
+        assert type(results[1]).__name__ == "BrokenProcessPool"
+
+    def test_a_job_that_cannot_be_pickled_is_named(self, tmp_path, thread):
+        scale = Scale(2, tmp_path)
+        scale.lock = threading.Lock()
+        many = [Scale(3, tmp_path), scale]
+        with pytest.raises(TypeError, match=r"job 1 cannot be pickled: .*lock"):
+            autolink.build_many([(scaling(each, 1), SIGNATURE, (9, 0)) for each in many], executor=thread)
+
+    @pytest.mark.parametrize("given", [3, (scaling,), (scaling, SIGNATURE, (9, 0), "cubin"), "kernel"])
+    def test_what_is_not_a_job_is_refused(self, given, thread):
+        with pytest.raises(TypeError, match="a job is "):
+            autolink.build_many([given], executor=thread)
+
+    def test_a_job_for_several_architectures_is_refused(self, thread):
+        with pytest.raises(TypeError, match="make one job for each"):
+            autolink.build_many([(scaling, SIGNATURE, [(8, 0), (9, 0)])], executor=thread)
+
+    def test_an_unknown_way_of_handling_errors_is_refused(self):
+        with pytest.raises(ValueError, match="on_error"):
+            autolink.build_many([], on_error="ignore")
+
+    def test_the_error_can_be_pickled(self):
+        error = autolink.BuildManyError(["f"], [ValueError("no")])
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_no_jobs_are_no_kernels():
+    assert autolink.build_many([]) == []
+
+
+def test_options_and_outputs_are_those_of_build(thread):
+    def kernel(x):
+        x[0] = x[0] * 2 + x[1]
+
+    job = autolink.Job(kernel, SIGNATURE, (9, 0), "ptx", "twice", {"fastmath": True})
+    (built,) = autolink.build_many([job], executor=thread)
+    expected = autolink.build(kernel, SIGNATURE, cc=(9, 0), output="ptx", entry_name="twice", fastmath=True)
+    assert (built.code, built.output, built.entry_name) == (expected.code, "ptx", "twice")
+
+
+def test_progress_is_shown_in_a_terminal_alone(thread, capsys, monkeypatch):
+    def kernel(x):
+        x[0] = 1
+
+    many = [(kernel, SIGNATURE, (9, 0))] * 2
+    with cache_warnings():
+        autolink.build_many(many, executor=thread)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("COLUMNS", "120")
+    autolink.build_many(many, executor=thread, progress=True)
+    assert "building kernels" in (shown := capsys.readouterr().err) and "2/2" in shown

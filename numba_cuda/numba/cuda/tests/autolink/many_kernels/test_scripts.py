@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scripts that build many kernels: without a guard, on every engine, and interrupted."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from cache_support import posix_only
+
+# Each kernel is a closure, and calls an object of a class of __main__ that shares its program with others.
+_KERNELS = """
+import json, os, sys
+from numba.cuda import autolink
+
+class Scale(autolink.DeviceCallable):
+    def __init__(self, factor):
+        self.factor = factor
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"scale_{self.factor}", returns=x)
+    def __numba_cuda_link_key__(self, x):
+        return self.factor
+    def __numba_cuda_link__(self, x):
+        with open(os.environ["GENERATED"], "a") as log:
+            print(self.factor, file=log)
+        name = f"scale_{self.factor}"
+        return autolink.CUDASource(f'extern "C" __device__ float {name}(float x) {{ return {self.factor} * x; }}')
+
+def scaling(scale, number):
+    def kernel(x):
+        x[0] = scale(x[0]) + number
+    return kernel
+
+scales = [Scale(factor) for factor in range(2, 12)]
+jobs = [
+    (scaling(scales[number % 10], number), "void(float32[::1])", (9, 0))
+    for number in range(int(os.environ["KERNELS"]))
+]
+"""
+
+_ENGINES = {
+    "processes": "built = autolink.build_many(jobs)",
+    "dask": """
+        if __name__ == "__main__":
+            from distributed import Client, LocalCluster
+            with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+                with Client(cluster) as client:
+                    built = autolink.build_many(jobs, executor=client.get_executor())
+        """,
+    "mpi4py": """
+        if __name__ == "__main__":
+            from mpi4py.futures import MPIPoolExecutor
+            with MPIPoolExecutor() as executor:
+                built = autolink.build_many(jobs, executor=executor)
+        """,
+    "ray": """
+        import ray
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        built = autolink.build_many(jobs, executor=autolink.RayExecutor(num_cpus=1))
+        ray.shutdown()
+        """,
+}
+_PRINT = """
+if __name__ == "__main__":
+    print("\\n" + json.dumps([each.code.hex() for each in built]))
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts a script of the kernels above and *code*, in a process group of its own."""
+
+    def started(code, *command, kernels=20):
+        script = tmp_path / "script.py"
+        script.write_text(_KERNELS + textwrap.dedent(code) + _PRINT)
+        cache = str(tmp_path / "cache")
+        own = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": cache, "GENERATED": str(tmp_path / "generated")}
+        env = {**os.environ, **own, "KERNELS": str(kernels), "NUMBA_CUDA_AUTOLINK_JOBS": "2"}
+        words = [*command, sys.executable, *(["-m", "mpi4py.futures"] if command else []), str(script)]
+        out = subprocess.PIPE
+        return subprocess.Popen(words, env=env, stdout=out, stderr=out, text=True, start_new_session=True)
+
+    return started
+
+
+@pytest.mark.counted
+@pytest.mark.parametrize(
+    "engine", ["processes", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("dask", "mpi4py", "ray"))]
+)
+def test_functions_closures_and_classes_of_a_script_are_jobs_on_each_engine(engine, start, tmp_path):
+    """A script's own kernels need no guard with the default executor: the script is not run again."""
+    command = []
+    if engine != "processes":
+        if importlib.util.find_spec(engine if engine != "dask" else "distributed") is None:
+            pytest.skip(f"{engine} is not installed")
+        if engine == "mpi4py":
+            mpiexec = pathlib.Path(sys.executable).with_name("mpiexec")
+            if not mpiexec.exists():
+                pytest.skip("there is no mpiexec next to this Python (pip install mpich)")
+            command = [str(mpiexec), "-n", "3"]
+    process = start(_ENGINES[engine], *command)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    codes = json.loads(out.strip().splitlines()[-1])
+    generated = (tmp_path / "generated").read_text().split()
+    assert len(codes) == len(set(codes)) == 20
+    assert sorted(map(int, generated)) == list(range(2, 12))
+
+
+def wait_for_the_end_of_all(process):
+    """Wait until no process of the group of *process* is left: `multiprocessing` has one that cleans up last."""
+    with pytest.raises(ProcessLookupError):
+        for _ in range(600):
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
+
+
+@posix_only
+@pytest.mark.thorough
+@pytest.mark.counted
+def test_an_interrupted_script_leaves_no_process_and_is_continued(start, tmp_path):
+    process = start(_ENGINES["processes"], kernels=400)
+    generated = tmp_path / "generated"
+    while not generated.exists() or len(generated.read_text().split()) < 10:
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode != 0 and err.count("KeyboardInterrupt") == 1, err
+    wait_for_the_end_of_all(process)
+    assert not list((tmp_path / "cache").glob("locks/*")) and not list((tmp_path / "cache").glob("tmp/*"))
+    process = start(_ENGINES["processes"], kernels=20)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert sorted(map(int, generated.read_text().split())) == list(range(2, 12))
+
+
+@posix_only
+@pytest.mark.thorough
+def test_workers_end_when_their_parent_is_killed(start, tmp_path):
+    process = start(_ENGINES["processes"], kernels=400)
+    generated = tmp_path / "generated"
+    while not generated.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=120)  # which ends when no process has the pipes open any more
+    wait_for_the_end_of_all(process)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ctrl-C ends a command at once, even while a compiler runs: Python's own handler waits until that returns."""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+EXIT_CODE = 130  # what shells report for a program that SIGINT ended
+_GRACE = 0.3  # seconds in which Python code may clean up
+_CHILDREN = "numba.cuda.cudadrv.external_code.child_process"
+_ending = threading.Lock()
+
+
+@contextlib.contextmanager
+def interruptible():
+    """End this process as `end` does if SIGINT arrives inside the ``with`` block, in the main thread.
+
+    A thread is told of the signal when it arrives, whatever the main thread does then. If the process ignores SIGINT,
+    as in the background of a shell, nothing is told.
+    """
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    threading.Thread(target=_watch, args=(receiver,), name="waits for Ctrl-C", daemon=True).start()
+    previous = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    except KeyboardInterrupt:
+        end()
+    finally:
+        signal.set_wakeup_fd(previous)
+        sender.close()
+
+
+def _watch(receiver):
+    with receiver:
+        while received := receiver.recv(64):
+            if signal.SIGINT in received:
+                time.sleep(_GRACE)
+                end()
+
+
+def end():
+    """Kill the child processes of this project, say that the command was interrupted, and end the process."""
+    _ending.acquire()  # never released: a second thread waits here for the end
+    if (children := sys.modules.get(_CHILDREN)) is not None:
+        children.kill_all()
+    with contextlib.suppress(OSError):
+        os.write(2, b"numba-cuda-autolink: interrupted\n")
+    os._exit(EXIT_CODE)
