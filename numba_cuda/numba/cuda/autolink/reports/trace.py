@@ -58,7 +58,7 @@ def _nested(spans: Sequence[Span]) -> tuple[Placed, ...]:
     own = [span.seconds for span in spans]
     around: list[int] = []
     for number, span in enumerate(spans):
-        while around and span.start + span.seconds > _end(spans[around[-1]]):
+        while around and not _lies_within(span, spans[around[-1]]):
             around.pop()
         depths.append(len(around))
         if around:
@@ -67,8 +67,10 @@ def _nested(spans: Sequence[Span]) -> tuple[Placed, ...]:
     return tuple(Placed(span, depth, max(left, 0.0)) for span, depth, left in zip(spans, depths, own, strict=True))
 
 
-def _end(span: Span) -> float:
-    return span.start + span.seconds + 1e-4  # the two clocks may differ by microseconds
+def _lies_within(span: Span, other: Span) -> bool:
+    """Whether *span*, which began later, lies within *other*; their two clocks may differ by some microseconds."""
+    end = other.start + other.seconds
+    return span.start + span.seconds / 2 < end and span.start + span.seconds < end + 1e-4
 
 
 def totals(spans: Iterable[Span]) -> list[Total]:

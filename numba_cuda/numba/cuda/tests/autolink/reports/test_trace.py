@@ -96,6 +96,13 @@ def test_totals_count_nested_work_once():
     assert [[placed.depth for placed in lane.placed] for lane in lanes([inner, elsewhere, outer])] == [[0, 1], [0]]
 
 
+def test_short_spans_one_after_the_other_do_not_lie_within_each_other():
+    outer = Span("front end", "kernel", 10.0, 1.0, 1, 1)
+    hooks = [Span("hook", f"f{number}", 10.0 + number * 30e-6, 30e-6, 1, 1) for number in range(1000)]
+    (lane,) = lanes([*hooks, outer])
+    assert {placed.depth for placed in lane.placed[1:]} == {1}
+
+
 def test_spans_are_recorded_where_a_timeline_is_and_not_where_one_raises():
     timeline = Timeline()
     with span("link", "before"):
