@@ -25,6 +25,7 @@ from .compilation import without_device
 from .finished_kernels import LaunchFacts, save
 from .kernel_events import KernelEvent, announce
 from .protocol.call_sites import CallSite
+from .reports import formatting
 from .reports.facts import BuildFacts, facts_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinkedKernel:
     """A kernel that was built ahead of time.
 
@@ -62,17 +63,26 @@ class LinkedKernel:
         A `Report` of the build, made when it is first read.
     """
 
-    code: bytes = field(repr=False)
+    code: bytes
     entry_name: str
     cc: ComputeCapability
     output: str
     call_sites: tuple[CallSite, ...]
     inputs: tuple[PlannedInput, ...]
-    prototypes: Mapping[str, str] = field(repr=False, compare=False)
-    signature: str = field(repr=False)
-    launch_facts: LaunchFacts = field(repr=False, compare=False)
-    _facts: BuildFacts = field(repr=False, compare=False)
-    called_functions: tuple[CalledFunction, ...] = field(default=(), repr=False, compare=False)
+    prototypes: Mapping[str, str] = field(compare=False)
+    signature: str
+    launch_facts: LaunchFacts = field(compare=False)
+    _facts: BuildFacts = field(compare=False)
+    called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        what = f"{self._facts.graph.functions[0].name}{self.signature} for {self._facts.target.arch}"
+        calls = formatting.count(len(self.call_sites), "call")
+        size = formatting.size(len(self.code))
+        return f"<LinkedKernel {what}: {self.output} of {size}, {calls} of external code>"
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
 
     @functools.cached_property
     def report(self) -> Report:

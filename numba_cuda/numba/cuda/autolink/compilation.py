@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.timeline import Timeline, recording
 
 if TYPE_CHECKING:
     from numba.cuda import types
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 class Compilation:
     """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
     code that typing has resolved so far, by their Numba types and their ``id()``; the C functions, with their types,
-    that the call calls that is being lowered; and what called objects note for later calls of the same compilation."""
+    that the call calls that is being lowered; what called objects note for later calls of the same compilation; and the
+    timeline of the build that it begins."""
 
     target: Target
     diagnoses: set[str] = field(default_factory=set)
     objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+    timeline: Timeline = field(default_factory=Timeline)
     notes: dict[Any, Any] = field(default_factory=dict)
 
     @contextlib.contextmanager
@@ -73,9 +76,12 @@ def _inside(**state: Any) -> Iterator[None]:
         vars(_state).update(outer)
 
 
-def compiling(target: Target) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def compiling(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
-    return _inside(compilation=_state.compilation or Compilation(target))
+    in_progress = _state.compilation or Compilation(target)
+    with _inside(compilation=in_progress), recording(in_progress.timeline):
+        yield
 
 
 def asking(target: Target) -> contextlib.AbstractContextManager[None]:

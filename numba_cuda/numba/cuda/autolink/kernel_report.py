@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher
 
-from .ahead_of_time import build, compute_capability
+from .ahead_of_time import LinkedKernel, build, compute_capability
 from .compilation import without_device
 from .reports.collect import of_facts
 from .reports.facts import facts_of
@@ -23,7 +23,11 @@ from .reports.report_class import Report
 
 
 def report(
-    kernel: Any, signature: Any = None, cc: ComputeCapabilityLike | list[ComputeCapabilityLike] | None = None
+    kernel: Any,
+    signature: Any = None,
+    cc: ComputeCapabilityLike | list[ComputeCapabilityLike] | None = None,
+    *,
+    listings: bool = False,
 ) -> Report:
     """Return a report of what the calls in *kernel* brought, how it was linked, and the result.
 
@@ -38,6 +42,9 @@ def report(
     cc:
         The compute capability, ``(9, 0)``, or a list of several. Default: that of the current GPU, or those that the
         kernel is compiled for already.
+    listings:
+        Whether the report shows what the code became: source, PTX and, if ``nvdisasm`` is installed, machine code of
+        the kernel and of each object. Compile with ``lineinfo=True`` to see inlined machine code by object.
 
     Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
@@ -46,15 +53,16 @@ def report(
     if signature is not None and isinstance(kernel, CUDADispatcher) and kernel.targetoptions.get("device"):
         reports = [_of_device_function(kernel, signature, compute_capability(each)) for each in capabilities]
     elif signature is not None:
-        reports = [build(kernel, signature, cc=each).report for each in capabilities]
+        linked = [build(kernel, signature, cc=each) for each in capabilities]
+        reports = [_of_linked(each) if listings else each.report for each in linked]
     else:
         compiled = _only_overload(kernel)
         library = compiled._codelibrary
         if cc is None:
-            linked = list(library._cubin_cache) or [library._ensure_cc(None)]
+            targets = list(library._cubin_cache) or [library._ensure_cc(None)]
         else:
-            linked = [compute_capability(each) for each in capabilities]
-        reports = [_of_library(library, _signature(compiled), each) for each in linked]
+            targets = [compute_capability(each) for each in capabilities]
+        reports = [_of_library(library, _signature(compiled), each, listings) for each in targets]
     return dataclasses.replace(reports[0], builds=tuple(build for each in reports for build in each.builds))
 
 
@@ -103,11 +111,17 @@ def _of_device_function(dispatcher: Any, signature: Any, cc: tuple[int, int, str
     return dataclasses.replace(made, builds=(named,))
 
 
-def _of_library(library: Any, signature: str, cc: Any) -> Report:
+def _of_linked(linked: LinkedKernel) -> Report:
+    """Return the report of a kernel that was built ahead of time, with listings."""
+    what = linked._facts, linked.signature, lambda: linked.inputs, linked.code, linked.output
+    return of_facts(*what, listings=True)
+
+
+def _of_library(library: Any, signature: str, cc: Any, listings: bool) -> Report:
     """Return the report of a compiled kernel, which is linked for *cc* now if it is not yet."""
     cubin = bytes(library.get_cubin(cc).code)
     facts = library.facts_before_pickling(cc) or facts_of(library, cc)
-    return of_facts(facts, signature, functools.partial(_planned, library, cc), cubin, "cubin")
+    return of_facts(facts, signature, functools.partial(_planned, library, cc), cubin, "cubin", listings=listings)
 
 
 def _planned(library: Any, cc: Any) -> Iterable[PlannedInput]:

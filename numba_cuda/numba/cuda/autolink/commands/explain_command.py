@@ -8,11 +8,14 @@ import json
 import os
 import pathlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .argument_parsing import CommandError, add_kernel, explained_errors
 from .kernel_files import NamedKernel, kernels_in, load_file, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
+
+if TYPE_CHECKING:
+    from ..reports.report_class import Report
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py
@@ -47,6 +50,12 @@ def add_to(commands: Any) -> None:
     form = parser.add_mutually_exclusive_group()
     for name, what in _FORMS.items():
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"write {what}")
+    timeline = "write the timeline of the build, for Perfetto"
+    form.add_argument("--trace", dest="form", action="store_const", const="trace", help=timeline)
+    parser.add_argument("--listings", action="store_true", help="show source, PTX and machine code in HTML and JSON")
+    parser.add_argument(
+        "--against", metavar="OLD", type=pathlib.Path, help="write what changed since the report in this JSON file"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -69,15 +78,27 @@ def _run(options: argparse.Namespace) -> int:
             signature = kernel.signature(options.sig)
             if options.cc is None:
                 _check_gpu()
-            report = autolink.report(kernel.obj, signature, options.cc)
+            report = autolink.report(kernel.obj, signature, options.cc, listings=options.listings)
             text = str(report) if form == "text" else getattr(report, f"to_{form}")()
-    if not lists and form == "text" and options.out == STANDARD_OUTPUT:
+            if options.against is not None:
+                text = report.changes_since(_earlier(options.against))
+    if not lists and form == "text" and options.out == STANDARD_OUTPUT and options.against is None:
         report.show()  # in colour on a terminal
     else:
         write(options.out, f"{text}\n".encode())
     if options.out != STANDARD_OUTPUT:
         print(f"{options.out}: {'list' if lists else 'report'} as {form}")
     return 0
+
+
+def _earlier(path: pathlib.Path) -> Report:
+    """Return the report in a JSON file. Raises `CommandError` if there is none."""
+    from numba.cuda import autolink
+
+    try:
+        return autolink.Report.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path} is not a report: {error}\n  what to do: write one with --json", 2) from error
 
 
 def _form(given: str | None, out: pathlib.Path) -> str:

@@ -14,11 +14,12 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
+from numba.cuda.cudadrv.external_code.timeline import Timeline, recording, span
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
@@ -46,6 +47,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     each is contained once, so that the same program gives the same code."""
 
     _has_canonical_names = False
+    timeline = Timeline()  # of libraries that were unpickled
     _entry_name: str | None
     # Set before numba-cuda's next step with a kernel: a search of its PTX for functions that need more linked.
     is_searched = False
@@ -55,6 +57,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         super().__init__(*args, **kwargs)
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
+        self.timeline = in_progress.timeline if in_progress is not None else Timeline()
         self._symbols: dict[str, list[SymbolSite]] = {}
         self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
@@ -221,7 +224,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             raise LinkError(str(error)) from error
         if link_input.kind is kinds.CUDA:
             # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
-            link_input = dataclasses.replace(link_input, name=os.path.basename(link_input.name))
+            path, code = link_input.name, link_input.code
+            if (target.lineinfo or target.debug) and os.path.isfile(path):
+                code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
+            link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
         return [(NAMED_EXPLICITLY, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:
@@ -273,17 +279,22 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _link(self, cc: Any, plan: LinkPlan, output: str, **options: bool) -> ObjectCode:
         from numba.cuda.cudadrv.external_code.link.run import link
 
-        if self._lto:
-            inputs = [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=plan.target.cc)), name=self.name)]
-        else:
-            inputs = [
-                LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
-                for number, ptx in enumerate(self.get_asm_strs(cc=plan.target.cc))
-            ]
+        with recording(self.timeline), span("NVVM", self.name):
+            inputs = self._own_inputs(plan.target.cc)
         own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
-        linked = link(plan, own, output, **options)
+        with recording(self.timeline):
+            linked = link(plan, own, output, **options)
         self.link_records[cc, output] = linked.record
         return linked.code
+
+    def _own_inputs(self, cc: Any) -> list[LinkInput]:
+        """Return this kernel's own code as the linker takes it."""
+        if self._lto:
+            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=cc)), name=self.name)]
+        return [
+            LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
+            for number, ptx in enumerate(self.get_asm_strs(cc=cc))
+        ]
 
     def _undefined(self) -> tuple[str, ...]:
         from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions

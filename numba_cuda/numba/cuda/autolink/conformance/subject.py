@@ -98,7 +98,7 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
             raise _hook_failed(hook_error, None, targets)
         answers = {target: _answer(site, target, targets) for target in targets}
     findings.raise_failed()
-    ptx = ptx_of_ltoir(built.code, (), targets[0].arch) or b""
+    ptx = ptx_of_ltoir([built.code], (), targets[0].arch) or b""
     declared = prototypes_in(ptx)
     symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
     return Subject(findings, obj, args, targets, site, symbols, built.called_functions, answers)

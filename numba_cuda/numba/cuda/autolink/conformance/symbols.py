@@ -17,8 +17,9 @@ from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
 from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.link.parts import defined_among
-from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir, symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .records import FailedError, LinkedCode, SkippedError
@@ -102,10 +103,10 @@ def _definitions(inputs: Iterable[LinkInput], names: tuple[str, ...], target: Ta
             program = programs.compiled(item, dataclasses.replace(target, lto=True))
             kind, code = program.kind, program.code
         if kind is kinds.LTO_IR:
-            symbols = symbols_of_ltoir(code, names, target.arch)
+            (symbols,) = symbols_of_ltoir([code], names, target.arch)
             opaque = opaque or symbols is None
             here = set(symbols.defined) if symbols is not None else set()
-            ptx = ptx_of_ltoir(code, tuple(sorted(here)), target.arch) if here else None
+            ptx = ptx_of_ltoir([code], tuple(sorted(here)), target.arch) if here else None
             texts = [ptx] if ptx is not None else []
         else:
             here = set(defined_in(kind.name, code)) & set(names)

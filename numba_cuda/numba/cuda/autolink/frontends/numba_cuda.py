@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from numba.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code import progress
+from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
@@ -102,7 +102,8 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
-    with compiling(_target(options, for_device=False)), _diagnosing(args[0]):
+    front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
+    with compiling(_target(options, for_device=False)), front_end, _diagnosing(args[0]):
         return original(*args, **options)
 
 
@@ -155,8 +156,8 @@ def _declare_device_function(
 def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
     function = getattr(args[0], "__name__", "a function")
-    target = _target(options, for_device=True)
-    with compiling(target), progress.step(f"compiling {function}"), _diagnosing(args[0]):
+    target, front_end = _target(options, for_device=True), timeline.span("front end", function)
+    with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
         compiled = original(*args, **options)
     from ..compiling.code_library import LinkingCodeLibrary
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from numba.cuda.cudadrv.external_code import progress
+from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
@@ -110,7 +110,8 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
     key = link_key(callee, argtypes, target)
     code = callee.code_digest() if key is not None else None
     start = time.perf_counter()
-    with noting_device_functions() as noted, _hook_errors(callee, argtypes):
+    hook = timeline.span("hook", callee.name if str(callee).startswith("<") else str(callee))
+    with noting_device_functions() as noted, _hook_errors(callee, argtypes), hook as span:
         if key is None:
             items, was_stored = _call_hook(callee, argtypes, target), False
         else:
@@ -118,6 +119,7 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
 
             ask_object = functools.partial(_call_hook, callee, argtypes, target)
             items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
+            span.origin = "stored" if was_stored else "built"
         return _fitting(Answer(items, time.perf_counter() - start, was_stored, code, bool(noted)), target)
 
 

@@ -8,40 +8,61 @@ import dataclasses
 import functools
 import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
-from numba.cuda.cudadrv.external_code.formats.cubin import resources
+from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput, batched
-from numba.cuda.cudadrv.external_code.link.probes import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .facts import BuildFacts
-from .records import BuildReport, CodeReport, LinkReport, ResultReport
+from .listings import function_reports, listings_of, with_inlining
+from .records import BuildReport, CodeReport, LinkReport, ListingReport, ResultReport
 from .report_class import Report
 
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
 def of_facts(
-    facts: BuildFacts, signature: str, planned: Callable[[], Iterable[PlannedInput]], code: bytes, output: str
+    facts: BuildFacts,
+    signature: str,
+    planned: Callable[[], Iterable[PlannedInput]],
+    code: bytes,
+    output: str,
+    *,
+    listings: bool = False,
 ) -> Report:
     """Return the report of one build: *planned* returns its external code, whose symbols are read; *code* is the
-    result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
+    result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``. With *listings*, it shows what the code of a
+    cubin became."""
     linked = facts.link.inputs if facts.link is not None else ()
     items = tuple(map(LinkedInput.of, planned())) if output == "ltoir" else linked
     sources = [each.input for each in batched(planned())] if items else []
-    codes = _codes(facts, items, {(source.kind.name, sha256(source.code)): source for source in sources})
+    known = {(source.kind.name, sha256(source.code)): source for source in sources}
+    codes = _codes(facts, items, known)
     parts = [part for code in codes for part in code.parts or (code,)]
     returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
     calls = tuple(dataclasses.replace(call, returned=each) for call, each in zip(facts.calls, returned, strict=True))
-    used = resources(code, facts.entry_name, facts.log) if output == "cubin" else {}
+    used: dict[str, Any] = {}
+    shown: tuple[ListingReport, ...] = ()
+    if output == "cubin":
+        used = resources(code, facts.entry_name, facts.log)
+        if sizes := function_sizes(code, facts.entry_name):
+            used["functions"] = function_reports(sizes, facts.entry_name)
+            calls = with_inlining(calls, codes, sizes)
+        if listings:
+            inputs = [known.get((item.kind, item.sha256)) for item in items]
+            programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
+            shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code)
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
-    build = BuildReport(facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result)
+    what = facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result
+    build = BuildReport(*what, facts.timeline, shown)
     kernel = facts.graph.functions[0]
     return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
 
@@ -89,17 +110,14 @@ def _codes(
     found = [symbols_of(*program) if program is not None else None for program in programs]
     found = [symbols if item.origins else own for item, symbols in zip(items, found, strict=True)]
     candidates = {name for symbols in (*found, own) if symbols is not None for name in symbols.undefined}
-    unread = {
+    modules = {
         index: program[1]
         for index, program in enumerate(programs)
         if found[index] is None and program is not None and program[0] == kinds.LTO_IR.name
     }
-    before = -1
-    while before < len(candidates):  # what one of them references, another may define
-        before = len(candidates)
-        for index, code in reversed(unread.items()):
-            found[index] = symbols = symbols_of_ltoir(code, candidates, facts.target.arch)
-            candidates.update(symbols.undefined if symbols is not None else ())
+    of_ltoir = symbols_of_ltoir(list(modules.values()), candidates, facts.target.arch)
+    for index, symbols in zip(modules, of_ltoir, strict=True):
+        found[index] = symbols
     return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
 
 

@@ -3,28 +3,32 @@
 
 from __future__ import annotations
 
+import linecache
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, undefined_functions
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.timeline import Span
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asking import with_answer
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
+from .object_names import short_names
 from .records import CallReport
 
-_LONGEST_NAME = 40
+_LONGEST_REPR = 4000
 
 
 @dataclass(frozen=True)
 class BuildFacts:
     """A kernel built for one target: its name in the code, its calls without the code that they returned, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
-    and whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``."""
+    whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, and the timeline of the build."""
 
     entry_name: str
     target: Target
@@ -34,6 +38,7 @@ class BuildFacts:
     log: str
     own_symbols: Symbols
     restored: bool = False
+    timeline: tuple[Span, ...] = ()
 
 
 def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
@@ -42,24 +47,30 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     target = library.target_for(cc)
     graph, chains = call_graph(library)
     calls = []
-    for site in dict.fromkeys((*library.call_sites, *chains)):
+    sites = dict.fromkeys((*library.call_sites, *chains))
+    names = short_names({site.callee: _names_of(site.callee) for site in sites})
+    for site in sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
             answer = with_answer(site, target).answer
             how: tuple[float | None, bool] = answer.seconds, answer.stored
         except HookError:
             how = None, False
-        what = str(site), str(site.callee), _short_name(site.callee), tuple(map(str, site.argtypes))
-        calls.append(CallReport(*what, site.filename, site.line, chain, function, *how))
+        obj = site.callee.obj
+        what = str(site), safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
+        where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
+        calls.append(CallReport(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
     log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
+    spans = tuple(library.timeline.spans)
     link = library.link_records.get((cc, output))
     symbols = Symbols.of((), undefined_functions(library.llvm_strs))
-    return BuildFacts(library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols)
+    return BuildFacts(
+        library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols, timeline=spans
+    )
 
 
-def _short_name(callee: Callee) -> str:
-    """Return a name for diagrams: a declared function's own name, a short repr, or the name of the object's type."""
+def _names_of(callee: Callee) -> tuple[str, str]:
+    """Return a name for what has no readable repr, that of a function or a type, and the repr."""
     if isinstance(callee.obj, ExternFunction):
-        return str(callee.obj.name)
-    text = str(callee)
-    return callee.name if text.startswith("<") or len(text) > _LONGEST_NAME else text
+        return str(callee.obj.name), str(callee.obj.name)
+    return callee.name, safe_repr(callee.obj, _LONGEST_REPR)

@@ -37,6 +37,11 @@ def origin(name: str, seconds: float | None) -> str:
     return how if seconds is None else f"{how} in {time(seconds)}"
 
 
+def origins(numbers: Iterable[tuple[str, int]]) -> str:
+    """Return how many came from where, as ``3 built, 1 from disk``."""
+    return ", ".join(f"{number} {f'from {name}' if name in ('memory', 'disk') else name}" for name, number in numbers)
+
+
 def code(described: CompiledCode | CodeReport | ResultReport) -> str:
     """Return what code is as ``LTO-IR, 2.9 KiB, sha256 8f43...``."""
     return f"{described.kind}, {size(described.size)}, sha256 {described.sha256[:12]}"

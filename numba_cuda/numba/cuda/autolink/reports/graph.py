@@ -7,6 +7,8 @@ import functools
 import json
 from dataclasses import dataclass, field
 
+from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+
 from . import formatting
 from .records import BuildReport, CodeReport, KernelReport
 
@@ -18,7 +20,7 @@ _quoted = functools.partial(json.dumps, ensure_ascii=False)
 @dataclass(frozen=True)
 class Node:
     """A node: the name and the number of its column, its text (``brief`` replaces ``detail`` where there is little
-    room), and everything about it, for a tooltip."""
+    room), and everything about it, for a tooltip. Nodes of one ``family``, a plural, may be drawn as one."""
 
     role: str
     layer: int
@@ -26,6 +28,7 @@ class Node:
     detail: str
     brief: str
     hint: str
+    family: str = ""
 
 
 @dataclass
@@ -50,11 +53,11 @@ def graph(report: KernelReport) -> Graph:
         for call in report.graph.calls:
             depths[call.callee] = max(depths[call.callee], depths[call.caller] + 1)
     for index, function in enumerate(report.graph.functions):
-        role = "device functions" if index else "kernel"
+        role, family = ("device functions", "functions") if index else ("kernel", "")
         title = formatting.function(function.name)
         place = f"{formatting.file(function.filename)}:{function.line}" if function.filename else ""
         hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
-        drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint)
+        drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint, family)
     for call in report.graph.calls:
         drawn.connect(f"function {call.caller}", f"function {call.callee}", f"line {call.line}" if call.line else "")
     for build in report.builds:
@@ -65,9 +68,10 @@ def graph(report: KernelReport) -> Graph:
 def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
     """Add the objects, the code and the result of *build*, in three columns from *layer* on."""
     for call in build.calls:
-        key = f"object {call.call}"
+        key = f"object {call.name} {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
-        drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call))
+        family = f"{call.type_name} objects"
+        drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call, family))
         drawn.connect(f"function {call.function}", key, f"{formatting.file(call.filename)}:{call.line}")
         for code in call.returned:
             drawn.connect(key, _add_code(drawn, code, layer + 1))
@@ -83,7 +87,7 @@ def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
         drawn.connect(key, result, f"compiled in {code.unit}" if code.unit else "")
     made = build.result
     detail = formatting.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
-    hint = f"{made.kind} of {build.entry_name}, sha256 {made.sha256[:12]}"
+    hint = f"{made.kind} of {readable(build.entry_name)}, sha256 {made.sha256[:12]}"
     drawn.nodes[result] = Node("result", layer + 2, f"{made.kind} for {build.arch}", detail, "", hint)
     if not any(head == result for _, head in drawn.edges):
         drawn.connect("function 0", result)
@@ -96,10 +100,11 @@ def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
     hint = [code.name, detail, f"sha256 {code.sha256}"]
     if code.compiled is not None:
         hint.append(f"compiled to {formatting.compiled(code.compiled)}")
-    hint += [f"defines {', '.join(code.defines)}"] if code.defines else []
-    hint += [f"undefined: {', '.join(code.undefined)}"] if code.undefined else []
+    for what, names in ("defines ", code.defines), ("undefined: ", code.undefined):
+        hint += [what + ", ".join(map(readable, names))] if names else []
     brief = detail.replace(" source", "", 1)
-    drawn.nodes.setdefault(key, Node("code", layer, formatting.file(code.name), detail, brief, "\n".join(hint)))
+    title, family = formatting.file(code.name), f"{code.kind} inputs"
+    drawn.nodes.setdefault(key, Node("code", layer, title, detail, brief, "\n".join(hint), family))
     return key
 
 

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+
 from . import formatting
+from .occupancy import occupancy
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+from .trace import totals
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -73,9 +77,23 @@ def _build(build: BuildReport) -> Iterator[Item]:
     yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
-    resources = (Item(label, value) for label, value in numbers(build.result))
+    if build.timeline:
+        yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
+    resources = (Item(label, value) for label, value in (*numbers(build.result), *occupancies(build)))
     result = formatting.code(build.result)
-    yield Item(f"result for {build.arch}", result, (*resources, Item("entry name", build.entry_name)))
+    yield Item(f"result for {build.arch}", result, (*resources, *_entry(build.entry_name)))
+
+
+def _entry(name: str) -> Iterator[Item]:
+    if readable(name) != name:
+        yield Item("entry", readable(name))
+    yield Item("entry name", name)
+
+
+def _totals(build: BuildReport) -> Iterator[Item]:
+    for total in totals(build.timeline):
+        text = f"{formatting.time(total.seconds)}: {formatting.origins(total.origins)}"
+        yield Item(total.kind, text)
 
 
 def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
@@ -86,8 +104,9 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
         for code in call.returned
     )
     place = Item("at", f"{call.filename}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    became = [] if call.inlined is None else [Item("inlined", "yes" if call.inlined else "no, it is called")]
     found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
-    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found))
+    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found, *became))
 
 
 def _code(code: CodeReport) -> Item:
@@ -104,7 +123,9 @@ def _code(code: CodeReport) -> Item:
 
 
 def _symbols(names: tuple[str, ...] | None) -> str:
-    return "not visible in this format" if names is None else ", ".join(names) or "nothing that is referenced"
+    if names is None:
+        return "not visible in this format"
+    return ", ".join(map(readable, names)) or "nothing that is referenced"
 
 
 def _link(build: BuildReport) -> Iterator[Item]:
@@ -127,6 +148,15 @@ def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
     kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
     kind += f" of {formatting.count(len(code.parts), 'source')}" if code.parts else ""
     return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
+
+
+def occupancies(build: BuildReport) -> list[tuple[str, str]]:
+    """Return the occupancy for blocks of several sizes: pairs of a label and an amount."""
+    registers, shared = build.result.registers, build.result.shared
+    if registers is None or shared is None:
+        return []
+    sizes = (occupancy(build.arch, threads, registers, shared) for threads in (128, 256, 512, 1024))
+    return [(f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in sizes if o]
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:

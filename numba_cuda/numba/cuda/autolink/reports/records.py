@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from numba.cuda.cudadrv.external_code.link.record import CompiledCode
+from numba.cuda.cudadrv.external_code.timeline import Span
 
 from ..compiling.call_graph import CallGraph, Frame
 
@@ -52,7 +53,8 @@ class CodeReport:
 @dataclass(frozen=True)
 class CallReport:
     """One call of an object that provides code: the call site as text, as in `CodeReport.brought_by`; the object's
-    repr, a short name, and the argument types that it was asked about; and the place of the call.
+    repr, a short name that no other object of the report has, its class, and the argument types that it was asked
+    about; the place of the call, and the text of that line.
 
     Attributes
     ----------
@@ -62,19 +64,25 @@ class CallReport:
     seconds, stored, returned:
         How long the answer took; whether it had been stored under its link key, so that the object was not asked; and
         the code that the object returned, in order.
+    inlined:
+        Whether the function that is called is part of its callers; ``False`` if a call of it is left somewhere in the
+        result, and ``None`` where that is not known.
     """
 
     site: str
     object: str
     name: str
+    type_name: str
     argtypes: tuple[str, ...]
     filename: str
     line: int
+    text: str
     chain: tuple[Frame, ...]
     function: int
     seconds: float | None
     stored: bool
     returned: tuple[CodeReport, ...] = ()
+    inlined: bool | None = None
 
     @property
     def call(self) -> str:
@@ -99,10 +107,31 @@ class LinkReport:
 
 
 @dataclass(frozen=True)
+class FunctionReport:
+    """A function of the result, which was not inlined everywhere, and its bytes of machine code."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class ListingReport:
+    """What one piece of code became: its *name*; its *source*, CUDA C++ or Python; its *ptx*, as the linker's compiler
+    makes it of that code alone; and its *sass*, the machine code in the result that comes from it. With ``lineinfo``
+    that includes what was inlined. ``None`` stands for what cannot be shown."""
+
+    name: str
+    source: str | None
+    ptx: str | None
+    sass: str | None
+
+
+@dataclass(frozen=True)
 class ResultReport:
     """The result of a build: a ``"cubin"``, ``"PTX"`` or ``"LTO-IR"``, its size and digest, the registers per thread,
     the static shared memory per block, the stack per thread in local memory, and the register spills as ptxas counts
-    them. Sizes are in bytes; ``None`` stands for an unknown number."""
+    them; and the functions in a cubin, the kernel's first. Sizes are in bytes; ``None`` stands for an unknown
+    number."""
 
     kind: str
     size: int
@@ -112,6 +141,7 @@ class ResultReport:
     stack: int | None = None
     spill_stores: int | None = None
     spill_loads: int | None = None
+    functions: tuple[FunctionReport, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +149,9 @@ class BuildReport:
     """The kernel built for one architecture, ``arch`` (``"sm_90a"``); in the code it is called ``entry_name``.
 
     ``restored`` is whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``: times and origins
-    are then those of the process that built it. The rest are its calls of external code, its link, and the result.
+    are then those of the process that built it. The rest are its calls of external code, its link, the result, and the
+    timeline of what the build did, in the order in which that ended; links for other architectures of a kernel that was
+    launched are in it too. ``listings`` show what the code became, if `report` was asked for them.
     """
 
     arch: str
@@ -128,6 +160,8 @@ class BuildReport:
     calls: tuple[CallReport, ...]
     link: LinkReport
     result: ResultReport
+    timeline: tuple[Span, ...] = ()
+    listings: tuple[ListingReport, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,11 +12,11 @@ import typing
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from . import formatting, graph, html, outline, svg
+from . import changes, formatting, graph, html, outline, svg, trace
 from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
-VERSION = 2  # raised when a reader of the previous version would misread
+VERSION = 3  # raised when a reader of the previous version would misread
 _hints = functools.cache(typing.get_type_hints)
 
 
@@ -44,6 +44,16 @@ class Report(KernelReport):
     def to_dot(self) -> str:
         """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
         return graph.to_dot(self)
+
+    def changes_since(self, before: KernelReport) -> str:
+        """Return what differs from the report *before*, as lines of text: registers, stack, shared memory, sizes of
+        functions, inlining, the code that objects returned, options and versions. Times are not compared."""
+        return changes.to_text(before, self)
+
+    def to_trace(self) -> str:
+        """Return the timeline of the build as the text of a trace file, which https://ui.perfetto.dev and
+        ``chrome://tracing`` open: what was done when, how long it took, and in which process."""
+        return trace.to_trace(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return the report as JSON, from which `from_json` makes an equal one: an object with the fields of the

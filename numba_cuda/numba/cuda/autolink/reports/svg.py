@@ -8,19 +8,21 @@ from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
+from .folding import folded
 from .formatting import shortened
 from .graph import Node, graph
 from .layout import layout
 from .records import KernelReport
-from .theme import CLASS, FONT, paint, variables
+from .theme import CLASS, FONT, paint, style, variables
 
 _TITLE, _DETAIL = 12.0, 10.5  # font sizes
 _TITLE_CHARACTER, _DETAIL_CHARACTER = 0.62, 0.56  # mean widths of characters, in font sizes, of a wide font
-_LONGEST_TITLE, _LONGEST_DETAIL = 26, 32
+_LONGEST_TITLE, _LONGEST_DETAIL = 32, 40
 _MANY = 14  # from here on, boxes have one line, and edges of one node run along one line
 _POINT = 14.0
+_MOST_PLACES = 20  # in the tooltip of an edge
 _MARGIN, _HEADING, _PADDING, _BETWEEN = 16.0, 26.0, 12.0, 48.0
-STYLE = f"\n.{CLASS} g.node:hover .box {{ stroke: var(--nca-text) !important; }}\n"
+STYLE = "& g.node:hover .box { stroke-width: 2; }\n"
 
 
 class _Boxes(NamedTuple):
@@ -33,7 +35,9 @@ class _Boxes(NamedTuple):
     def texts(self, node: Node) -> tuple[str, str]:
         """Return the title and the detail that the box of *node* shows."""
         detail = node.brief if self.one_line else node.detail
-        return shortened(node.title, _LONGEST_TITLE), shortened(detail, _LONGEST_DETAIL)
+        # What tells objects apart is in their names.
+        title = node.title if node.role == "objects" else shortened(node.title, _LONGEST_TITLE)
+        return title, shortened(detail, _LONGEST_DETAIL)
 
     def width(self, node: Node) -> float:
         title, detail = self.texts(node)
@@ -46,12 +50,12 @@ _FEW, _DENSE = _Boxes(38.0, 12.0, False), _Boxes(24.0, 5.0, True)
 
 def to_svg(report: KernelReport) -> str:
     """Return the call graph as the text of an SVG image."""
-    return drawing(report, f"<style>{variables()}{STYLE}</style>")
+    return drawing(report, f"<style>{variables()}\n{style(STYLE)}</style>")
 
 
 def drawing(report: KernelReport, styles: str = "") -> str:
     """Return the ``svg`` element; *styles* is its ``style`` element, empty in a page that has the styles."""
-    drawn = graph(report)
+    drawn = folded(graph(report))
     nodes = drawn.nodes.values()
     layers = {key: node.layer for key, node in drawn.nodes.items()}
     boxes = {layer: _DENSE if number >= _MANY else _FEW for layer, number in Counter(layers.values()).items()}
@@ -66,7 +70,8 @@ def drawing(report: KernelReport, styles: str = "") -> str:
     height = top + placed.height + _MARGIN - min(each.gap for each in boxes.values()) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{CLASS}" width="{width:.0f}" height="{height:.0f}"'
-        f' viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" role="img">',
+        f' viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}"'
+        f' style="--nca-width: {width:.0f}px; font-family: {FONT.replace(chr(34), "")} !important" role="img">',
         f"<title>{escape(f'What {report.kernel} calls, and what it is linked from')}</title>",
         styles,
         f'<rect width="{width:.0f}" height="{height:.0f}" {paint(fill="back")}/>',
@@ -78,7 +83,9 @@ def drawing(report: KernelReport, styles: str = "") -> str:
     for (tail, head), labels in drawn.edges.items():
         route = placed.routes[tail, head]
         sides = [(x, y + top) for layer, y in route for x in (lefts[layer], lefts[layer] + widths[layer])]
-        hint = f"{drawn.nodes[tail].title} → {drawn.nodes[head].title}{': ' if labels else ''}{', '.join(labels)}"
+        places = f": {', '.join(labels[:_MOST_PLACES])}" if labels else ""
+        places += f" and {len(labels) - _MOST_PLACES} more" if len(labels) > _MOST_PLACES else ""
+        hint = f"{drawn.nodes[tail].title} → {drawn.nodes[head].title}{places}"
         parts.append(_edge(sides[1:-1], hint, outgoing[tail] >= _MANY, incoming[head] >= _MANY))
     for key, node in drawn.nodes.items():
         parts.append(_node(node, boxes[node.layer], lefts[node.layer], placed.nodes[key] + top, widths[node.layer]))
@@ -122,7 +129,9 @@ def _node(node: Node, boxes: _Boxes, x: float, middle: float, width: float) -> s
 
 
 def _text(kind: str, text: str, x: float, y: float, anchor: str = "start") -> str:
-    how = f'font-size="{_DETAIL}" {paint(fill="faint")}'
-    if kind == "title":
-        how = f'font-size="{_TITLE}" font-weight="600" {paint(fill="text")}'
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {how}>{escape(text)}</text>'
+    size, weight, colour = (_TITLE, 600, "text") if kind == "title" else (_DETAIL, 400, "faint")
+    font = f"font-size: {size}px !important; font-weight: {weight} !important"
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" font-weight="{weight}"'
+        f" {paint(font, fill=colour)}>{escape(text)}</text>"
+    )

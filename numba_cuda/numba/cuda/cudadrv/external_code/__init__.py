@@ -5,6 +5,7 @@
 ``target``         what code is compiled and linked for
 ``toolkit``        which CUDA libraries are in use, and what to do if one is missing
 ``progress``       what a slow build is doing, in a terminal
+``timeline``       what a build did, how long each part took, and from which cache it came
 ``child_process``  runs a script in an isolated child process, which may crash
 ``regular_file``   opens and reads regular files alone, without waiting for others
 ``safe_repr``      the repr of a user's object, which may raise

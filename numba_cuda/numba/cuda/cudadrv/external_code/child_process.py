@@ -109,6 +109,11 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             raise ChildStartError(f"no child process can be started: {sys.executable}: {error}") from error
 
     @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    @property
     def has_ended(self) -> bool:
         """Whether it answers no more requests."""
         return self._ended is not None or self._process.poll() is not None

@@ -6,11 +6,11 @@ from __future__ import annotations
 _LONGEST_REPR = 120
 
 
-def safe_repr(obj: object) -> str:
-    """Return ``repr(obj)``, shortened; if it raises, a text that says so."""
+def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
+    """Return ``repr(obj)``, shortened to *longest* characters; if it raises, a text that says so."""
     try:
         text = " ".join(repr(obj).split())
     except Exception as error:
         text = f"<{type(obj).__qualname__} object whose repr raises {type(error).__name__}>"
     text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be printed
-    return text if len(text) <= _LONGEST_REPR else f"{text[: _LONGEST_REPR - 3]}..."
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -33,7 +33,7 @@ _CAP_CHECKS = 256
 
 _ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
 # What verify mode found to differ, and sources that did not compile.
-MISMATCHES, FAILED_SOURCES = "mismatches", "failed-sources"
+MISMATCHES, FAILED_SOURCES, SOURCES = "mismatches", "failed-sources", "sources"
 
 _MOST_SAVED = 100  # files in one of these; one of more than so many bytes counts several times
 _MOST_SAVED_BYTES = 1 << 20
@@ -125,8 +125,8 @@ class DiskEntries:
                 yield describe(path)
 
     def clear(self) -> int:
-        """Remove all entries, the files of `save`, and the lock files that killed processes left. Return how many
-        entries were removed; raise `OSError` if one cannot be."""
+        """Remove all entries, the files of `save`, the sources for debuggers, and the lock files that killed processes
+        left. Return how many entries were removed; raise `OSError` if one cannot be."""
         if (files := self._open()) is None:
             return 0
         with contextlib.suppress(OSError):
@@ -138,6 +138,7 @@ class DiskEntries:
         for folder in MISMATCHES, FAILED_SOURCES:
             for file in self._files_in(folder):
                 os.unlink(file.path)
+        shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
         removed = self._evict(-1)
         files.clear()  # the folders
         return removed

@@ -11,6 +11,7 @@
 ``programs``          the cache of programs: compile an input of either kind
 ``bitcode``           compile LLVM bitcode, and cache it
 ``bitcode_child``     the child process that reads and compiles bitcode
+``debug_sources``     files of generated sources, for debuggers and profilers
 ``diagnostics``       the errors in NVRTC's log, what to do about them, and a file with the source
 ====================  ==============================================================================
 """

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from .. import timeline
 from ..child_process import ChildError, ChildProcess
 from . import nvrtc
 from .nvrtc import Compiled, CompileError
@@ -46,6 +47,7 @@ def compile_in_child(unit: TranslationUnit, names: Sequence[str] = (), *, traces
     content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces, "names": list(names)}
     try:
         with ChildProcess(nvrtc.__file__) as child:
+            timeline.in_process(child.pid)
             reply = child.request(content)
     except TypeError:  # an option may be any object, which cannot be sent
         return compile_unit(unit, names)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import os
 import warnings
@@ -11,7 +12,7 @@ import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .. import progress
+from .. import progress, timeline
 from ..cache.key import CacheKey
 from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Fetched, Origin, current_store
@@ -70,10 +71,12 @@ def compiled(
     if link_input.kind is kinds.BITCODE:
         from . import bitcode
 
-        kind, fetched = bitcode.compiled(link_input, target, referenced)
+        with timeline.span("compile", link_input.name) as span:
+            kind, fetched = bitcode.compiled(link_input, target, referenced)
+            span.origin = fetched.origin
         return Program(fetched.data, kind, fetched.origin, fetched.seconds)
     unit = unit_of(link_input, target)
-    return _program(unit, unit.fetched(compile_unit, called))
+    return _program(unit, _timed(_Checked(unit, tuple(called)), compile_unit))
 
 
 def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> tuple[dict[str, str], bool]:
@@ -127,7 +130,9 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
 
     pool = ThreadPoolExecutor(jobs, "compile")
     try:
-        futures = {unit: pool.submit(_fetched, n, unit, compile_in_free_process) for unit, n in numbers.items()}
+        # In copies of the context, which has the timeline.
+        run = [(unit, contextvars.copy_context().run, number) for unit, number in numbers.items()]
+        futures = {unit: pool.submit(run_, _fetched, n, unit, compile_in_free_process) for unit, run_, n in run}
         wait(futures.values(), return_when=FIRST_EXCEPTION)
     finally:
         pool.shutdown(cancel_futures=True)
@@ -167,9 +172,20 @@ class _Checked:
 def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> Fetched:
     try:
         with progress.step(f"compiling {os.path.basename(unit.unit.unit.name)}", remaining):
-            return unit.unit.fetched(compile_, unit.called)
+            return _timed(unit, compile_)
     except CompileError as error:
         raise SourceError(number, error) from error
+
+
+def _timed(unit: _Checked, compile_: Compile) -> Fetched:
+    if unit.unit.unit.option("lineinfo") or unit.unit.unit.option("debug"):
+        from .debug_sources import write_files
+
+        write_files(unit.unit.unit.code)
+    with timeline.span("compile", unit.unit.unit.name) as span:
+        fetched = unit.unit.fetched(compile_, unit.called)
+        span.origin = fetched.origin
+    return fetched
 
 
 def _program(unit: CachedUnit, fetched: Fetched) -> Program:

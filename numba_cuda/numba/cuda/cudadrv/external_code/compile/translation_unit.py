@@ -64,7 +64,12 @@ class TranslationUnit:
             **dict(given.options),
         }
         options = tuple(sorted((name, value) for name, value in fields.items() if value is not None))
-        return cls(source.text, name, options, "ltoir" if target.lto else "cubin")
+        text = source.text
+        if (fields["lineinfo"] or fields["debug"]) and not is_file:
+            from .debug_sources import with_files
+
+            text = with_files(text, name)
+        return cls(text, name, options, "ltoir" if target.lto else "cubin")
 
     def option(self, name: str) -> Any:
         """Return the value of an option, ``None`` if it is not set."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .bounds import FormatError, string_at
-from .elf import GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
+from .elf import FUNCTION, GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
 from .ptx import Parameter, Prototype
 
 _FIRST_RESERVED_SECTION = 0xFF00
@@ -132,6 +132,21 @@ def _resources(cubin: bytes, entry_name: str) -> tuple[int | None, int, int | No
     reserved = _RESERVED_SHARED if file.sm >= 90 else 0
     size = max(shared.size - reserved, 0) if shared is not None else 0
     return of_kernel.get(_REGISTERS), size, of_kernel.get(_STACK_SIZE)
+
+
+def function_sizes(cubin: bytes, entry_name: str) -> dict[str, int]:
+    """Return the bytes of machine code of each function in *cubin*, without those that the linker placed within it,
+    which it names after both: ``$kernel$helper``. Empty if that cannot be read."""
+    sizes: dict[str, int] = {}
+    prefix = f"${entry_name}$"
+    with contextlib.suppress(FormatError):
+        for symbol in elf_symbols(cubin, read_elf(cubin)):
+            if symbol.type == FUNCTION and symbol.is_defined:
+                name = symbol.name.removeprefix(prefix)
+                sizes[name] = sizes.get(name, 0) + symbol.size
+                if name != symbol.name:
+                    sizes[entry_name] = sizes.get(entry_name, 0) - symbol.size
+    return sizes
 
 
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:

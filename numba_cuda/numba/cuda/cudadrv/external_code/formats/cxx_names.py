@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mangled C++ names, as far as messages need them: ``_Z5scaleif`` is ``scale(int, float)``."""
+"""Mangled names of functions, C++'s and Numba's, as the source spells them: ``_Z5scaleif`` is ``scale(int, float)``.
+
+The C++ runtime library demangles. Where it is missing, the parts of names that messages need most are read here.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import re
+from collections.abc import Callable
 
 _TYPES = {
     "v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
@@ -16,13 +22,54 @@ _LENGTH = re.compile(r"\d+")
 _PARAMETER = re.compile(rf"([PROK]*)(?:([{''.join(_TYPES)}])|(\d+))")
 
 
+# Numba's names: escaped characters, and tags with the version and the options of the compilation.
+_TAG = re.compile(r"\[abi:\w+\]")
+_ESCAPED = re.compile(r"_([0-9a-f]{2})")
+
+
+@functools.lru_cache(maxsize=4096)
 def readable(symbol: str) -> str:
-    """Return a mangled *symbol* as C++ spells it, ``name(...)`` if its parameters are too complex; others unchanged.
-    That of a variable has no parameters."""
+    """Return a mangled *symbol* as its source spells it; others unchanged. Without the C++
+    runtime library it is ``name(...)`` if its parameters are complex."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    text = demangle(symbol) if (demangle := _demangler()) is not None else None
+    if text is not None:
+        without_tags = _TAG.sub("", text)
+        is_of_numba = without_tags != text
+        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), without_tags) if is_of_numba else text
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed
     return "::".join(names) + (f"({_parameters(rest)})" if rest else "")
+
+
+def mangled_lines(symbol: str) -> list[str]:
+    """Return lines for a message that shows what `readable` makes of *symbol*: the symbol itself if it is mangled."""
+    return [f"symbol: {symbol}"] if readable(symbol) != symbol else []
+
+
+@functools.cache
+def _demangler() -> Callable[[str], str | None] | None:
+    """Return what demangles a name, ``None`` for what is not one; or ``None`` without the C++ runtime library."""
+    try:
+        demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+        free = ctypes.CDLL(None).free
+    except (OSError, AttributeError, TypeError):
+        return None
+    demangle.restype = ctypes.c_void_p
+    demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    free.restype, free.argtypes = None, [ctypes.c_void_p]
+
+    def demangled(symbol: str) -> str | None:
+        found = demangle(symbol.encode(), None, None, None)
+        if not found:
+            return None
+        text = ctypes.string_at(found).decode("utf-8", "replace")
+        free(found)
+        return text
+
+    return demangled
 
 
 def base_name(symbol: str) -> str:

@@ -23,6 +23,7 @@ _VARIABLE = re.compile(
     r"(?:\.(?P<linkage>visible|extern|weak|common)\s+)?\.(?P<space>global|const|shared)\b\s*"
     r"(?:\.attribute\s*\([^)]*\)\s*|\.\w+(?:\s+\d+)?\s+)*(?P<name>[\w$%]+)"
 )
+_NAME = re.compile(r"[\w$%]+")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.[a-z](\d+)\s+[\w$%]+(?:\[(\d*)\])?")
 
 
@@ -109,6 +110,24 @@ def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:
         if symbol := _declared(text, start, end.start()):
             yield symbol
         start = _end_of_body(text, end.end()) if end[0] == "{" else end.end()
+
+
+def ptx_references(code: bytes) -> dict[str, frozenset[str]]:
+    """Return, by name of each function and variable that PTX defines, the other functions and variables that its body
+    or initial value names. Raises `FormatError` as `ptx_symbols` does."""
+    text = _without_comments(code).decode("utf-8", "replace")
+    declared: set[str] = set()
+    bodies: dict[str, str] = {}
+    start = 0
+    while end := _STATEMENT_END.search(text, start):
+        symbol = _declared(text, start, end.start())
+        after = _end_of_body(text, end.end()) if end[0] == "{" else end.end()
+        if symbol is not None:
+            declared.add(symbol.name)
+            if symbol.is_defined:
+                bodies[symbol.name] = text[start:after]
+        start = after
+    return {name: frozenset(declared.intersection(_NAME.findall(body)) - {name}) for name, body in bodies.items()}
 
 
 def _without_comments(code: bytes) -> bytes:

@@ -11,6 +11,7 @@
 ``variables``       variables that the host sets: their names, and how C++ declares them
 ``signatures``      calls whose parameters are not those of the function
 ``probes``          links made only to read LTO-IR, and what logs report of symbols
+``ltoir_symbols``   which LTO-IR defines and references what
 ``errors``          the error of a link
 ``explain``         what nvJitLink's log means
 ``missing_symbol``  the error for a symbol that nothing defines

@@ -13,8 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from ..formats import symbols
-from ..formats.cxx_names import readable
+from ..formats import cxx_names, symbols
 from ..formats.pieces import has_compressed_piece
 from ..inputs import kinds
 from . import probes
@@ -46,11 +45,10 @@ def check_readable_duplicates(job: LinkJob) -> None:
 def duplicate_error(job: LinkJob, duplicate: Duplicate, log: str = "") -> LinkError:
     """Return the error for a symbol that two parts define."""
     symbol, *parts = duplicate
-    name = readable(symbol)
     return link_error(
         job.plan,
-        f"{name!r} is defined twice",
-        *([f"symbol: {symbol}"] if name != symbol else []),
+        f"{cxx_names.readable(symbol)!r} is defined twice",
+        *cxx_names.mangled_lines(symbol),
         f"first by: {duplicate.first.origin}",
         f"again by: {duplicate.second.origin}",
         *_remedy(job, symbol, [part.planned for part in parts]),

@@ -68,7 +68,8 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
     return link_error(
         job.plan,
-        f"{symbol!r} is {'read' if is_variable else 'called'} but nothing that is linked defines it",
+        f"{cxx_names.readable(symbol)!r} is {'read' if is_variable else 'called'} but nothing that is linked defines it",
+        *cxx_names.mangled_lines(symbol),
         *(declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]),
         *(f"near miss: {line}" for line in near),
         *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),

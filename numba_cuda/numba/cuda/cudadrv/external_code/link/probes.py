@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from ..formats.ptx import ptx_symbols
-from ..formats.symbols import Symbols
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
 from .trial import Linkable, Outcome, TrialError, link_here, link_in_helper, options_for, run_trials
@@ -20,6 +18,8 @@ from .trial import Linkable, Outcome, TrialError, link_here, link_in_helper, opt
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 _SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses
 _STOP = ("numba_cuda_autolink_stop",)
+_KERNEL, _TABLE = PROBE_SYMBOLS = "numba_cuda_autolink_probe", "numba_cuda_autolink_probed"
+_GLOBAL = 1  # NVVM's address space of global memory
 
 
 def multiply_defined(log: str) -> str | None:
@@ -65,31 +65,22 @@ def reference_to(names: tuple[str, ...], arch: str) -> LinkInput:
 # What LTO-IR is compiled to
 
 
-def symbols_of_ltoir(code: bytes, candidates: Collection[str], arch: str) -> Symbols | None:
-    """Return which functions among *candidates* LTO-IR defines, and what these reference; ``None`` without a link."""
-    # In the PTX of a link with a kernel that takes the address of each candidate, those that it defines have a body.
-    names = tuple(sorted(set(candidates)))
-    first = ptx_of_ltoir(code, names, arch) if names else None
-    if first is None:
-        return None
-    bodies = {symbol.name for symbol in ptx_symbols(first) if symbol.is_defined and symbol.space == "func"}
-    defined = tuple(name for name in names if name in bodies)
-    second = ptx_of_ltoir(code, defined, arch) if defined else None
-    referenced = [symbol.name for symbol in ptx_symbols(second or b"") if symbol.linkage == "extern"]
-    return Symbols.of(defined, referenced)
-
-
-def ptx_of_ltoir(code: bytes, names: tuple[str, ...], arch: str) -> bytes | None:
-    """Return the PTX of LTO-IR, which declares or defines the functions *names*; ``None`` if it does not link."""
-    outcome = _linked([_module(names, arch), code], arch, "ptx")
+def ptx_of_ltoir(modules: Sequence[bytes], names: tuple[str, ...], arch: str, *, optimize: bool = True) -> bytes | None:
+    """Return the PTX of a link of LTO-IR *modules*, which declares or defines the functions *names*; ``None`` if they
+    do not link. Without *optimize*, nothing is inlined or left out of a body, and the link takes a tenth of the
+    time."""
+    outcome = _linked([_module(names, arch), *modules], arch, "ptx", optimize=optimize)
     return outcome.code if outcome.ok else None
 
 
-def _linked(modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True) -> Outcome:
+def _linked(
+    modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True, optimize: bool = True
+) -> Outcome:
     """Link LTO-IR *modules*, in a child process if *isolated*."""
     try:
         inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
-        options = options_for(inputs, arch, ptx=(output == "ptx") or None)
+        how = {"ptx": (output == "ptx") or None, "optimization_level": None if optimize else 0}
+        options = options_for(inputs, arch, **how)
         return (link_in_helper if isolated else link_here)(inputs, options, output)
     except (TrialError, LinkInputError):
         return Outcome(False)
@@ -97,7 +88,7 @@ def _linked(modules: Sequence[bytes], arch: str, output: str = "cubin", *, isola
 
 @functools.lru_cache(maxsize=64)
 def _module(names: tuple[str, ...], arch: str, *, is_kernel: bool = True, as_ptx: bool = False) -> bytes:
-    """Compile, to LTO-IR or PTX, a kernel that stores the addresses of functions called *names*, or else only these
+    """Compile, to LTO-IR or PTX, a kernel with a table of the addresses of functions called *names*, or else only these
     functions."""
     from llvmlite import ir
     from numba.cuda.cudadrv import nvvm
@@ -105,16 +96,17 @@ def _module(names: tuple[str, ...], arch: str, *, is_kernel: bool = True, as_ptx
 
     module = cuda_target.target_context.create_module("probe")
     possible = filter(_SYMBOL.fullmatch, names)
-    functions = [ir.Function(module, ir.FunctionType(ir.VoidType(), ()), name) for name in possible]
+    function_type = ir.FunctionType(ir.VoidType(), ())
+    functions = [ir.Function(module, function_type, name) for name in possible]
     if is_kernel:
-        address = ir.IntType(8).as_pointer()
-        kernel = ir.Function(
-            module, ir.FunctionType(ir.VoidType(), [address.as_pointer()]), "numba_cuda_autolink_probe"
-        )
+        # In a table: code that stores one address after the other would take most of a link's time.
+        addresses = ir.ArrayType(function_type.as_pointer(), len(functions))
+        table = ir.GlobalVariable(module, addresses, _TABLE, addrspace=_GLOBAL)
+        table.initializer = ir.Constant(addresses, functions)
+        parameters = [addresses.as_pointer(_GLOBAL).as_pointer()]
+        kernel = ir.Function(module, ir.FunctionType(ir.VoidType(), parameters), _KERNEL)
         builder = ir.IRBuilder(kernel.append_basic_block())
-        for number, function in enumerate(functions):
-            place = builder.gep(kernel.args[0], [ir.IntType(32)(number)])
-            builder.store(builder.bitcast(function, address), place)
+        builder.store(table, kernel.args[0])
         builder.ret_void()
         nvvm.set_cuda_kernel(kernel)
     else:

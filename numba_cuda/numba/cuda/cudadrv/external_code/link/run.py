@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cuda import pathfinder
 from cuda.core import ObjectCode
 
-from .. import progress, toolkit
+from .. import progress, timeline, toolkit
 from ..cache.key import CacheKey
 from ..cache.log import logger
 from ..cache.store import current_store
@@ -101,8 +101,9 @@ def _result(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes,
             *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(job.parts)),
         ),
     )
-    with progress.step(f"linking {job.plan.kernel} for {arch}"):
+    with progress.step(f"linking {job.plan.kernel} for {arch}"), timeline.span("link", job.plan.kernel) as span:
         fetched = current_store().fetch(key, lambda: _run(job, options, output))
+        span.origin = fetched.origin
     log, _, code = fetched.data.partition(b"\0")
     how = log.decode(), fetched.origin, fetched.seconds
     return code, LinkRecord(arch, output, job.has_ltoir, options, tuple(part.record for part in job.parts), *how)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection
 
 from ..compile.c_prototypes import split_types
+from ..formats import cxx_names
 from ..formats.bounds import FormatError
 from ..formats.cubin import cubin_prototypes
 from ..formats.pieces import pieces
@@ -35,7 +36,8 @@ def check_signatures(job: LinkJob) -> None:
                 if symbol in prototypes and differ(prototypes[symbol], own):
                     raise link_error(
                         job.plan,
-                        f"{symbol!r} is called with the wrong signature",
+                        f"{cxx_names.readable(symbol)!r} is called with the wrong signature",
+                        *cxx_names.mangled_lines(symbol),
                         f"defined by: {part.origin}",
                         f"got: a caller whose {symbol!r} {prototypes[symbol]}: {caller}",
                         f"expected: the function {own}",

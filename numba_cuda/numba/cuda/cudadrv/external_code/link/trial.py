@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cuda.core import LinkerOptions
 
+from .. import timeline
 from ..child_process import ChildEndedError, ChildError, ChildProcess
 from ..compile.programs import compiled
 from ..inputs.kinds import LTO_IR
@@ -192,6 +193,7 @@ class _Helper:
         return self._child
 
     def _try(self, child: ChildProcess, link: _Link, timeout: float) -> Outcome:
+        timeline.in_process(child.pid)
         try:
             reply = child.request({"link": link}, timeout=timeout)
         except ChildEndedError as ended:

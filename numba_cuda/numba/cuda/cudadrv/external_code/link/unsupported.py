@@ -59,7 +59,7 @@ def unsupported_in_source(
     """Return the error for the *found* message in NVRTC's *log* of a *source* that it compiles to machine code."""
     target = dataclasses.replace(plan.target, lto=True)
     code = programs.compiled(source.input, target).code
-    return _error(plan, [str(source)], found, probes.ptx_of_ltoir(code, kernel_code.undefined, target.arch), log)
+    return _error(plan, [str(source)], found, probes.ptx_of_ltoir([code], kernel_code.undefined, target.arch), log)
 
 
 def _error(plan: LinkPlan, at_fault: Sequence[str], found: re.Match[str], ptx: bytes | None, log: str) -> LinkError:
@@ -83,7 +83,7 @@ def _error(plan: LinkPlan, at_fault: Sequence[str], found: re.Match[str], ptx: b
 def _ptx_of(part: Part, symbols: Collection[str], arch: str) -> bytes | None:
     if part.kind is not kinds.LTO_IR:
         return part.code if part.kind is kinds.PTX else None
-    return probes.ptx_of_ltoir(part.code, tuple(symbols) if part.planned is not None else (), arch)
+    return probes.ptx_of_ltoir([part.code], tuple(symbols) if part.planned is not None else (), arch)
 
 
 def _text(ptx: bytes | None) -> str:

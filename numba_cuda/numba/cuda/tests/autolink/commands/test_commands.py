@@ -89,6 +89,20 @@ def test_explain_prints_the_report(kernels, capsys):
     assert "registers" in text
 
 
+def test_explain_shows_what_changed_since_an_earlier_report(kernels, tmp_path, capsys):
+    command = ["explain", f"{kernels}:kernel", "--sig", SIGNATURE, "--cc", "9.0"]
+    earlier = tmp_path / "earlier.json"
+    assert main([*command, "--json", "-o", str(earlier)]) == 0
+    capsys.readouterr()
+    assert main([*command, "--against", str(earlier)]) == 0
+    assert capsys.readouterr().out == "nothing changed\n"
+    earlier.write_text(earlier.read_text().replace('"registers": ', '"registers": 9'))
+    assert main([*command, "--against", str(earlier)]) == 0
+    assert "sm_90: registers: 9" in capsys.readouterr().out
+    assert main([*command, "--against", str(kernels)]) == 2
+    assert "is not a report" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("form", "start"), [("--json", "{"), ("--html", "<"), ("--dot", "digraph")])
 def test_explain_prints_other_forms(kernels, capsys, form, start):
     assert main(["explain", f"{kernels}:space.kernel", "--sig", SIGNATURE, "--cc", "9.0", form]) == 0

@@ -92,7 +92,7 @@ class TestAFile:
             (lambda one: "a.kernels", "str 'a.kernels'", "pass a path"),
             (lambda one: [one, 3], "int 3, item 2 of a list", "pass a path"),
             (lambda one: [one, "x"], "str 'x', item 2 of a list", "pass a path"),
-            (lambda one: [[one]], "list [LinkedKernel(", "build(..., cc=[...]) returns a list: join lists"),
+            (lambda one: [[one]], "list [<LinkedKernel ", "build(..., cc=[...]) returns a list: join lists"),
             (lambda one: {"scale": one}, "str 'scale', item 1 of a list", "pass a path"),
             (lambda one: scale, "function <function scale", "build it first"),
             (lambda one: [cuda.jit(scale)], "CUDADispatcher ", "build it first"),

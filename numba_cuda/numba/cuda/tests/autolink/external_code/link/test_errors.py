@@ -165,15 +165,31 @@ def test_definitions_of_a_compressed_object_are_shown():
         ("_Z5scaleif", "scale(int, float)", "scale"),
         ("_ZN2my5scaleEPKfy", "my::scale(float const*, unsigned long long)", "scale"),
         ("_Z1fv", "f()", "f"),
-        ("_Z3addI6float2ET_S1_", "add(...)", "add"),
+        ("_Z3addI6float2ET_S1_", "float2 add<float2>(float2)", "add"),
         ("_Z1f6float2d", "f(float2, double)", "f"),
         ("plain", "plain", "plain"),
+        (
+            "_ZN8__main__4axpyB2v1B4cw51E5ArrayIfLi1E1C7mutable7alignedE",
+            "__main__::axpy(Array<float, 1, C, mutable, aligned>)",
+            "axpy",
+        ),
+        ("_ZN13_3cdynamic_3e6kernelB2v1Ei", "<dynamic>::kernel(int)", "kernel"),
         ("_Z99f", "_Z99f", "_Z99f"),
     ],
 )
 def test_cxx_names_are_read(symbol, shown, base):
     assert cxx_names.readable(symbol) == shown
     assert cxx_names.base_name(symbol) == base
+
+
+def test_without_the_runtime_library_simple_cxx_names_are_read(monkeypatch):
+    monkeypatch.setattr(cxx_names, "_demangler", lambda: None)
+    cxx_names.readable.cache_clear()
+    try:
+        assert cxx_names.readable("_ZN2my5scaleEPKfy") == "my::scale(float const*, unsigned long long)"
+        assert cxx_names.readable("_Z3addI6float2ET_S1_") == "add(...)"
+    finally:
+        cxx_names.readable.cache_clear()
 
 
 # Each container and each other kind once or more; all pairs are in the whole form.

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tables of the HTML report: numbered rows, which a script sorts by any column and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import NamedTuple
+
+from .theme import CLASS
+
+_MANY = 24  # rows, from which on a table scrolls under its head
+
+STYLE = """
+& .table { overflow: auto; }
+& .many { max-height: 560px; border: 1px solid var(--nca-line); border-radius: 6px; padding: 0 8px; }
+& .many thead th { position: sticky; top: 0; background: var(--nca-back); }
+& table { border-collapse: collapse; width: 100%; margin: 0; font-size: 13px; color: inherit; }
+& th, & td { text-align: left; vertical-align: top; padding: 4px 14px 4px 0; border-bottom: 1px solid var(--nca-line);
+  color: inherit; white-space: normal; overflow-wrap: anywhere; background: none; }
+& th { color: var(--nca-faint); font-weight: normal; white-space: nowrap; }
+& th[aria-sort] { cursor: pointer; }
+& th[aria-sort]::after { content: " ↕"; }
+& th[aria-sort=ascending]::after { content: " ↑"; }
+& th[aria-sort=descending]::after { content: " ↓"; }
+& td.number { color: var(--nca-faint); width: 1em; white-space: nowrap; overflow-wrap: normal; }
+& tbody tr:last-child td { border-bottom: 0; }
+& tr[hidden] { display: none; }
+& .filter { display: flex; gap: 10px; align-items: center; margin: 0 0 6px; }
+& .filter input { font: inherit; color: inherit; background: var(--nca-node); border: 1px solid var(--nca-line);
+  border-radius: 6px; padding: 3px 8px; width: 260px; max-width: 60%; }
+@container (max-width: 560px) {
+& thead { display: none; }
+& table, & tbody, & tr { display: block; }
+& tbody tr { padding: 4px 0; border-bottom: 1px solid var(--nca-line); }
+& td { display: flex; gap: 8px; border-bottom: 0; padding: 1px 0; }
+& td::before { content: attr(data-title); color: var(--nca-faint); flex: 0 0 80px; }
+& td.number { width: auto; }
+& td.number::before { content: "no."; }
+& td:empty, & td.empty { display: none; }
+}
+"""
+
+SCRIPT = f"""
+for (const box of document.querySelectorAll(".{CLASS} .table:not([data-ready])")) {{
+  box.dataset.ready = "";
+  const body = box.querySelector("tbody"), rows = [...body.rows], heads = [...box.querySelectorAll("thead th")];
+  const value = (row, column) => row.cells[column].dataset.key ?? row.cells[column].innerText.trim();
+  const compare = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b)) ? a - b
+    : a.localeCompare(b, undefined, {{numeric: true}});
+  heads.forEach((head, column) => {{
+    head.ariaSort = "none";
+    head.tabIndex = 0;
+    const sort = () => {{
+      const down = head.ariaSort === "ascending";
+      heads.forEach(other => other.ariaSort = "none");
+      head.ariaSort = down ? "descending" : "ascending";
+      const sorted = [...rows].sort((a, b) => compare(value(a, column), value(b, column)));
+      body.append(...(down ? sorted.reverse() : sorted));
+    }};
+    head.onclick = sort;
+    head.onkeydown = event => {{ if (event.key === "Enter") sort(); }};
+  }});
+  if (rows.length < 6) continue;
+  const line = document.createElement("div"), input = document.createElement("input"),
+    count = document.createElement("span");
+  line.className = "filter";
+  count.className = "faint";
+  input.type = "search";
+  input.placeholder = "filter " + rows.length + " rows";
+  input.setAttribute("aria-label", input.placeholder);
+  const texts = rows.map(row => row.textContent.toLowerCase());
+  input.oninput = () => {{
+    const words = input.value.toLowerCase().split(/\\s+/);
+    rows.forEach((row, index) => row.hidden = !words.every(word => texts[index].includes(word)));
+    const shown = rows.filter(row => !row.hidden).length;
+    count.textContent = shown < rows.length ? shown + " of " + rows.length : "";
+  }};
+  line.append(input, count);
+  box.before(line);
+}}
+"""
+
+
+class Cell(NamedTuple):
+    """A cell: its HTML, and the number that it is sorted by if that is not its text."""
+
+    html: str
+    key: float | None = None
+
+
+def table(titles: Iterable[str], rows: Iterable[Iterable[Cell]]) -> str:
+    """Return a table of *rows*, which are numbered."""
+    titles = tuple(titles)
+    head = "".join(f"<th>{escape(title)}</th>" for title in ("", *titles))
+    body = [
+        f'<tr><td class="number">{number}</td>{"".join(map(_cell, titles, cells))}</tr>'
+        for number, cells in enumerate(rows, 1)
+    ]
+    many = " many" if len(body) >= _MANY else ""
+    return f'<div class="table{many}"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+
+
+def _cell(title: str, cell: Cell) -> str:
+    key = "" if cell.key is None else f' data-key="{cell.key}"'
+    if not cell.html:
+        return '<td class="empty"></td>'
+    return f'<td data-title="{escape(title)}"{key}><div>{cell.html}</div></td>'

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Short names of objects, which still tell the objects of a report apart."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+_LONGEST = 40
+_ELIDED = "…"
+_CALL = re.compile(r"([\w.]+)\((.*)\)", re.DOTALL)
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+
+T = TypeVar("T", bound=Hashable)
+
+
+def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
+    """Return a name for each of *objects*, of which a fallback name and the repr are known. No two names are equal.
+
+    A short repr is the name. Of a longer one, arguments that all objects of its class share are left out, and never one
+    that differs. Objects whose repr tells nothing have the fallback name, and a number if there are several.
+    """
+    classes: defaultdict[str, list[T]] = defaultdict(list)
+    arguments: dict[T, list[str]] = {}
+    names: dict[T, str] = {}
+    for key, (fallback, text) in objects.items():
+        found = _CALL.fullmatch(text)
+        if found is not None:
+            classes[found[1]].append(key)
+            arguments[key] = split_arguments(found[2])
+        names[key] = fallback if text.startswith("<") else text
+    for name, members in classes.items():
+        shared = Counter(argument for key in members for argument in set(arguments[key]))
+        for key in members:
+            if len(names[key]) > _LONGEST:
+                kept = (each if shared[each] < len(members) else _ELIDED for each in arguments[key])
+                names[key] = f"{name}({', '.join(_without_repeats(kept))})"
+    same = Counter(names.values())
+    numbers: Counter[str] = Counter()
+    for key, name in names.items():
+        if same[name] > 1:
+            numbers[name] += 1
+            names[key] = f"{name} #{numbers[name]}"
+    return names
+
+
+def _without_repeats(arguments: Iterable[str]) -> Iterator[str]:
+    for argument, group in itertools.groupby(arguments):
+        yield from (argument,) if argument == _ELIDED else group
+
+
+def split_arguments(text: str) -> list[str]:
+    """Return the arguments of a call as *text*, split at the commas outside of brackets and strings."""
+    hidden = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
+    depth, start, parts = 0, 0, []
+    for at, character in enumerate(hidden):
+        depth += (character in "([{<") - (character in ")]}>")
+        if character == "," and depth <= 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [part for part in (*parts, text[start:].strip()) if part]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The files of generated sources, for debuggers and profilers.
+
+Code with line information names files, and a source that a hook made has none. It is written to ``sources/DIGEST/NAME``
+in the cache's directory, and its lines are counted there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..cache.disk import SOURCES
+from ..cache.store import current_store
+from ..inputs.link_input import line_marker
+
+_MARKER = re.compile(r'^#line 1 "((?:[^"\\\n]|\\.)*)"\n', re.MULTILINE)
+_SUFFIX = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)$")
+_UNSAFE = re.compile(r"[^\w.+-]+")
+
+
+class _Piece(NamedTuple):
+    """A part of a translation unit: the name that a directive gives it, and its text."""
+
+    name: str
+    text: str
+
+
+def with_files(text: str, name: str) -> str:
+    """Return the source *text* of a unit called *name* with directives that name a file for each generated source in
+    it. Where the cache writes nothing to disk, it stays as it is."""
+    settings = current_store().settings
+    if not settings.on_disk:
+        return text
+    folder = os.path.join(settings.directory, SOURCES)
+    placed = []
+    for piece in _pieces(text, name):
+        path = piece.name
+        if _SUFFIX.search(path) and not os.path.isfile(path):
+            digest = hashlib.sha256(piece.text.encode()).hexdigest()[:16]
+            path = os.path.join(folder, digest, _UNSAFE.sub("_", os.path.basename(path)))
+        placed.append(f"{line_marker(path)}{piece.text}")
+    return "".join(placed)
+
+
+def write_files(text: str) -> None:
+    """Write the files that the directives of a unit's *text* name in the cache's directory, if they are not there."""
+    store = current_store()
+    folder = os.path.join(store.settings.directory, SOURCES)
+    for piece in _pieces(text, ""):
+        if not piece.name.startswith(folder + os.sep) or os.path.isfile(piece.name):
+            continue
+        with contextlib.suppress(OSError):  # a tool then shows no source, and the program runs all the same
+            if store.disk.private_folder(SOURCES) is not None:
+                os.makedirs(os.path.dirname(piece.name), mode=0o700, exist_ok=True)
+                _write(piece.name, piece.text)
+
+
+def _pieces(text: str, name: str) -> Iterator[_Piece]:
+    """Yield what *text* consists of: what follows a directive belongs to the file that it names."""
+    before, *rest = _MARKER.split(text)
+    if before:
+        yield _Piece(name, before)
+    for quoted, piece in zip(rest[::2], rest[1::2], strict=True):
+        yield _Piece(re.sub(r"\\(.)", r"\1", quoted), piece)
+
+
+def _write(path: str, text: str) -> None:
+    """Write a file in one step: other processes may write the same one."""
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    os.replace(temporary, path)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""With line information, the files that debuggers and profilers look for exist."""
+
+import os
+import re
+
+import pytest
+from autolink_support import Linked, adder, build
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.cache.store import current_store
+
+
+def files_named(linked):
+    """The source files that a cubin's line tables name: of those that exist, the paths and the contents."""
+    folders = {os.fsdecode(path) for path in re.findall(rb"(/[ -~]+)\0", linked.code)}
+    names = {os.fsdecode(name) for name in re.findall(rb"[\0/]([\w.-]+\.cu)\0", linked.code)}
+    found = {}
+    for folder in folders:
+        for name in names:
+            path = folder if folder.endswith(name) else os.path.join(folder, name)
+            if os.path.isfile(path):
+                with open(path) as file:
+                    found[path] = file.read()
+    return found
+
+
+def sources():
+    return os.path.join(current_store().settings.directory, "sources")
+
+
+def linked_kernel(function, **options):
+    def kernel(x):
+        x[0] = function(x[0])
+
+    return build(kernel, **options)
+
+
+@pytest.mark.parametrize("options", [{"lineinfo": True}, {"debug": True, "opt": False}])
+def test_generated_sources_are_files_in_the_caches_directory(options):
+    text = adder("debugged").replace("{", "{\n", 1)
+    function = Linked("debugged", autolink.CUDASource(text, name="debugged.cu")).function
+    ((path, content),) = files_named(linked_kernel(function, **options)).items()
+    assert re.fullmatch(rf"{re.escape(sources())}/[0-9a-f]{{16}}/debugged\.cu", path)
+    assert content == text
+
+
+def test_sources_of_one_unit_keep_their_files():
+    texts = {name: adder(name).replace("x + 1", "x * x * x + 7") for name in ("of_unit_one", "of_unit_two")}
+    one, two = (
+        Linked(name, autolink.CUDASource(text, name=f"{name}.cu", unit="of_unit")).function
+        for name, text in texts.items()
+    )
+
+    def kernel(x):
+        x[0] = one(two(x[0]))
+
+    found = files_named(build(kernel, lineinfo=True))
+    assert {os.path.basename(path): text.strip() for path, text in found.items()} == {
+        f"{name}.cu": text for name, text in texts.items()
+    }
+
+
+def test_sources_from_files_are_named_by_their_own_paths(tmp_path):
+    path = tmp_path / "of_a_file.cu"
+    path.write_text(adder("of_a_file"))
+    function = Linked("of_a_file", autolink.CUDASource(path)).function
+    assert list(files_named(linked_kernel(function, lineinfo=True))) == [str(path)]
+    declared = cuda.declare_device("of_a_file", "int32(int32)")
+    assert list(files_named(linked_kernel(declared, lineinfo=True, link=[str(path)]))) == [str(path)]
+
+
+def test_quoted_headers_are_found_as_without_line_information(tmp_path, monkeypatch):
+    (tmp_path / "here.cuh").write_text("#define ADDED 1\n")
+    monkeypatch.chdir(tmp_path)
+    text = f'#include "here.cuh"\n#if ADDED\n{adder("with_header")}\n#endif'
+    function = Linked("with_header", autolink.CUDASource(text, name="with_header.cu")).function
+    linked_kernel(function)
+    assert len(files_named(linked_kernel(function, lineinfo=True))) == 1
+
+
+def test_a_file_that_was_removed_is_written_again():
+    function = Linked("written_again", autolink.CUDASource(adder("written_again"), name="written_again.cu")).function
+    (path,) = files_named(linked_kernel(function, lineinfo=True))
+    os.unlink(path)
+    assert list(files_named(linked_kernel(function, lineinfo=True))) == [path]
+
+
+def test_without_line_information_nothing_is_written():
+    function = Linked("no_lines", autolink.CUDASource(adder("no_lines"), name="no_lines.cu")).function
+    linked_kernel(function)
+    names = [name for _, _, files in os.walk(sources()) for name in files]
+    assert "no_lines.cu" not in names

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Short names of objects, which still tell them apart."""
+
+from numba.cuda.autolink.reports.object_names import short_names, split_arguments
+
+LONG = "precision=float32, direction='forward, unscaled', execution='block'"
+
+
+def names(*texts, fallback="FFT"):
+    return list(short_names({number: (fallback, text) for number, text in enumerate(texts)}).values())
+
+
+def test_a_short_repr_is_the_name():
+    assert names("Power(3)", "Power(4)") == ["Power(3)", "Power(4)"]
+
+
+def test_arguments_that_differ_are_never_left_out():
+    found = names(f"FFT(size=128, {LONG})", f"FFT(size=256, {LONG})", f"FFT(size=256, {LONG}, sm=900)")
+    assert found == ["FFT(size=128, …)", "FFT(size=256, …)", "FFT(size=256, …, sm=900)"]
+
+
+def test_an_object_alone_has_a_short_name():
+    assert names(f"FFT(size=128, {LONG})") == ["FFT(…)"]
+
+
+def test_objects_whose_repr_tells_nothing_are_numbered():
+    assert names("<FFT object at 0x1>", "<FFT object at 0x2>") == ["FFT #1", "FFT #2"]
+    assert names("<FFT object at 0x1>") == ["FFT"]
+    assert names("Same()", "Same()") == ["Same() #1", "Same() #2"]
+
+
+def test_arguments_are_split_outside_of_brackets_and_strings():
+    assert split_arguments("1, (2, 3), a=[4, {5: 6, 7: 8}], b='x, \\'y', c=\"(\"") == [
+        "1",
+        "(2, 3)",
+        "a=[4, {5: 6, 7: 8}]",
+        "b='x, \\'y'",
+        'c="("',
+    ]
