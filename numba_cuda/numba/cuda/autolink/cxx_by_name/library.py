@@ -196,7 +196,10 @@ def cxx(
     if not re.fullmatch(r"(?:(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)?", namespace):
         raise ValueError(f"cxx() takes the namespace as a name such as 'a::b', got {namespace!r}")
     paths = [include_paths] if isinstance(include_paths, (str, os.PathLike)) else list(include_paths)
-    others = {"include_paths": paths, "defines": defines or {}, "options": options or {}}
+    # Functions without __device__ are device functions: a library of plain C++ can be called. NVRTC 13.0 takes generic
+    # lambdas for functions of the host otherwise.
+    compiled = {"device_as_default_execution_space": True, **(options or {})}
+    others = {"include_paths": paths, "defines": defines or {}, "options": compiled}
     return CxxLibrary(source, others, namespace.removeprefix("::"))
 
 

@@ -81,7 +81,16 @@ def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
     dtype = _dtype(library, name, name, cc)
     text = _TEXT.partition("OPEN")[0] + "OPEN\n" + _assertions(name, dtype) + "CLOSE\n"
-    asked(library, name, text, ["&nca::tell<int>"], cc)
+    try:
+        asked(library, name, text, ["&nca::tell<int>"], cc)
+    except CxxError as error:
+        if '"__builtin_offsetof" is undefined' not in error.log:
+            raise
+        raise CxxError(
+            f"the offsets of {name} are unknown: this NVRTC has no __builtin_offsetof\n"
+            "  what to do: install a later toolkit, or pass the members as arguments",
+            error.log,
+        ) from error
     return CxxRecord(name, dtype)
 
 

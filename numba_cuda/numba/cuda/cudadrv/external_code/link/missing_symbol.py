@@ -66,9 +66,10 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
     if not near and symbol in job.kernel_code.sites:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
+    used = "read" if is_variable else "called"
     return link_error(
         job.plan,
-        f"{cxx_names.readable(symbol)!r} is {'read' if is_variable else 'called'} but nothing that is linked defines it",
+        f"{cxx_names.readable(symbol)!r} is {used} but nothing that is linked defines it",
         *cxx_names.mangled_lines(symbol),
         *(declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]),
         *(f"near miss: {line}" for line in near),

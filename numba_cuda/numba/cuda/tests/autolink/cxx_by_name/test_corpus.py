@@ -78,8 +78,14 @@ def printed(corpus: Corpus, calls) -> list[tuple[str, int]]:
     lines.append("}")
     space = corpus.namespace or "corpus_space"
     names = [f"&told<{space}::told_{n}, size<{space}::told_{n}>::is>" for n in range(len(calls))]
-    options = ProgramOptions(name="corpus.cu", arch="sm_90", relocatable_device_code=True, link_time_optimization=True,
-                             include_path=list(toolkit_include_paths()))  # fmt: skip
+    options = ProgramOptions(
+        name="corpus.cu",
+        arch="sm_90",
+        relocatable_device_code=True,
+        link_time_optimization=True,
+        device_as_default_execution_space=True,
+        include_path=list(toolkit_include_paths()),
+    )
     made = Program("\n".join(lines), "c++", options=options).compile("ltoir", name_expressions=tuple(names))
     found = []
     for name in names:

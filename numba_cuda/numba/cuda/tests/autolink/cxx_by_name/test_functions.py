@@ -290,7 +290,7 @@ class TestOnGPU:
                 r[4, i] = pair(x[i])[1]
                 r[5, i] = level(2)
                 r[6, i] = half(x[i])
-                r[7, i] = functor(x[i], x[i] + 2)
+                r[7, i] = functor(x[i], x[i] + np.float32(2))
                 z[i] = part(x[i])
 
         x = np.arange(5, dtype=np.float32)

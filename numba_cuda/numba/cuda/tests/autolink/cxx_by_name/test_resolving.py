@@ -173,7 +173,7 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
         translation_unit.run_nvrtc = counted
         lib = autolink.cxx("template <class T> __device__ T f(T x) { return x; } struct P { int a; };")
         f, g = lib.f, lib.expr("[](auto x) { return x + 1; }")
-        size, record, kind = lib.eval("sizeof(P)"), lib.record("P"), lib.type("P")
+        size, kind = lib.eval("sizeof(P)"), lib.type("P")
         @cuda.jit
         def kernel(x):
             x[0] = f(x[0]) + g(x[1]) + size
