@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import threading
 import functools
 import os
 import warnings
@@ -126,13 +127,24 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
 
     if (jobs := min(len(numbers), most_jobs())) < 2:
         return {}
-    from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+    from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+
+    failing = threading.Event()
+
+    def fetched(number: int, unit: _Checked) -> Fetched:
+        if failing.is_set():
+            raise CancelledError
+        try:
+            return _fetched(number, unit, compile_in_free_process)
+        except SourceError:
+            failing.set()
+            raise
 
     pool = ThreadPoolExecutor(jobs, "compile")
     try:
         # In copies of the context, which has the timeline.
         run = [(unit, contextvars.copy_context().run, number) for unit, number in numbers.items()]
-        futures = {unit: pool.submit(run_, _fetched, n, unit, compile_in_free_process) for unit, run_, n in run}
+        futures = {unit: pool.submit(run_, fetched, number, unit) for unit, run_, number in run}
         wait(futures.values(), return_when=FIRST_EXCEPTION)
     finally:
         pool.shutdown(cancel_futures=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -24,7 +25,7 @@ template <int N, int P> struct T {
     struct t { typename T<N - 1, 2 * P>::t x; typename T<N - 1, 2 * P + 1>::t y; };
 };
 template <int P> struct T<0, P> { struct t { int v; }; };
-extern "C" __device__ int NAME(int x) { return x + sizeof(typename T<22, 1>::t); }
+extern "C" __device__ int NAME(int x) { return x + sizeof(typename T<17, 1>::t); }
 '''
 
 class Slow(autolink.DeviceCallable):
@@ -69,6 +70,8 @@ def test_an_interrupted_build_ends_with_its_children(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # The tests may run in the background of a shell, where SIGINT is ignored.
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     try:
         children = []

@@ -225,7 +225,7 @@ class TestErrors:
         damaged = autolink.Bitcode(code[:200] + bytes(200) + code[400:], "damaged.bc")
         with pytest.raises(LinkError) as caught:
             build(kernel_of(twice(answer=damaged)))
-        assert "the LLVM bitcode 'damaged.bc' of Calls" in str(caught.value)
+        assert "at fault: LLVM bitcode 'damaged.bc' of Calls" in str(caught.value)
         assert "cannot be compiled for sm_90" in str(caught.value)
         assert "NVVM: " in caught.value.log
         assert "of llvmlite: LLVM bitcode parsing error" in caught.value.log
