@@ -24,10 +24,14 @@ LONG = {
     for name in (
         "ahead_of_time",
         "caching",
+        "cxx_by_name",
+        "device_variables",
         "faq",
         "finished_kernels",
         "how_to",
         "porting",
+        "porting_from_compile",
+        "porting_from_other_projects",
         "tutorial_kernel_authors",
         "tutorial_library_authors",
     )

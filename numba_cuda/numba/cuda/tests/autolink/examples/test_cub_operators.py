@@ -71,6 +71,7 @@ def registers_of(kernel, signature):
     return resources(built.code, built.entry_name, "")["registers"]
 
 
+@pytest.mark.thorough
 def test_registers_are_those_of_hand_written_cxx(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)  # NVRTC is of the linker's version; nvcc may not be
     operators = module(BENCHMARKS, "contests.operators")
