@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import threading
 import functools
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
