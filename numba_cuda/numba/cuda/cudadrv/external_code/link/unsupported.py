@@ -100,8 +100,8 @@ def _line(ptx: bytes | None, found: re.Match[str]) -> tuple[int, str]:
 
 
 def _words(text: str) -> set[str]:
-    """Return the parts of an instruction: ptxas leaves some of them out, and changes their order."""
-    return set(filter(None, re.split(r"[^\w]+", text)))
+    """Return the parts of an instruction: ptxas leaves some of them out, changes their order, and writes ``with``."""
+    return set(re.split(r"[^\w]+", text)) - {"", "with"}
 
 
 def _first_with(ptx: bytes | None, arch: str) -> str | None:

@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 def files_named(linked):
     """The source files that a cubin's line tables name: of those that exist, the paths and the contents."""
     folders = {os.fsdecode(path) for path in re.findall(rb"(/[ -~]+)\0", linked.code)}
-    names = {os.fsdecode(name) for name in re.findall(rb"[\0/]([\w.-]+\.cu)\0", linked.code)}
+    names = {os.fsdecode(name) for name in re.findall(rb"(?<![\w.-])([\w.-]+\.cu)\0", linked.code)}
     found = {}
     for folder in folders:
         for name in names:

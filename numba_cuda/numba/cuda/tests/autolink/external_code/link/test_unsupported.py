@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ def test_the_error_names_the_input_the_architecture_and_the_ptx(kind, lto, capfd
         (
             '{ .reg .b8 a; cvt.rn.satfinite.e2m1x2.f32 a, %0, %0; }" :: "f"(x)',
             (9, 0),
-            "sm_90 does not have the feature 'cvt.e2m1x2.f32'",
+            r"sm_90 does not have the (feature 'cvt\.e2m1x2\.f32'|instruction 'cvt with \.e2m1x2')",
             "sm_100a",
         ),
         (
@@ -84,7 +85,7 @@ def test_types_of_other_architectures_are_named_with_their_line(body, cc, diagno
     with pytest.raises(LinkError) as caught:
         build(kernel_with(autolink.CUDASource(code, name="special.cu")), "void(float32[::1])", cc=cc)
     first, *lines = str(caught.value).splitlines()
-    assert first.endswith(f"failed: {diagnosis}") and len(first) < 120
+    assert re.search(f"failed: {diagnosis}$", first) and len(first) < 120
     assert lines[0].startswith("  at fault: CUDA C++ source 'special.cu' of ")
     assert lines[1] == f"  got: an instruction of {wanted}"
     assert "cvt.rn" in lines[3]
