@@ -17,7 +17,7 @@ from ..compilation import cc_without_device, compilation, compiling, isolate
 from ..mlir.external_code import KEY, ExternalCode
 from ..mlir.linking import CallLinker, linker_for
 from ..mlir.lowering import llvm_prototype, lower_call
-from ..mlir.object_types import CalledObjectType
+from ..mlir.object_types import CalledObjectType, is_called_object
 from ..mlir.words import MLIR
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, CallSites, note_objects
@@ -155,6 +155,24 @@ def _external(lower: Any) -> ExternalCode:
         lower.metadata[KEY] = external
     found: ExternalCode = lower.metadata[KEY]
     return found
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_assign")
+def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
+    """Keep called objects, which their types name, out of the memory of variables that are assigned several times."""
+    name, value = assignment.target.name, assignment.value
+    numba_type = lower.fndesc.typemap.get(name)
+    if not isinstance(numba_type, CalledObjectType) or getattr(value, "op", None) == "call":
+        return original(lower, assignment)
+    lower.var_assign_count[name] = 1
+    lower.varmap[name] = numba_type.called_object()
+    return None
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._call_operands_from_vars")
+def _operands(original: Any, lower: Any, *args: Any, **kwargs: Any) -> Any:
+    """Pass no called objects to device functions: these know them by their types."""
+    return [each for each in original(lower, *args, **kwargs) if not is_called_object(each)]
 
 
 # Linking

@@ -131,8 +131,8 @@ def _operand(builder: Any, arg: Passed, argument: tuple[Any, Any], loc: Any) -> 
         return llvm.mlir_zero(llvm.PointerType.get())
     goal = from_core(arg.numba_type)
     value = builder.load_var(given) if hasattr(given, "name") else builder.lower_literal_if_needed(as_constant(given))
-    if types.unliteral(numba_type) != goal or isinstance(numba_type, types.Literal):
-        value = builder.lower_cast(numba_type, goal, value)
+    if not isinstance(goal, (types.Array, types.Record, types.CPointer, types.RawPointer)):
+        value = builder.lower_cast(numba_type, goal, value)  # also of an equal type: a size is an index in MLIR
     c_type = arg.c_type
     if c_type.kind == "pointer":
         return _address(builder, arg.numba_type, goal, value)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.core.errors import NumbaError
+from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir.extending import typing_registry
 from numba_cuda_mlir.models import OpaqueModel, mlir_data_manager
 from numba_cuda_mlir.numba_cuda import types
@@ -44,8 +45,11 @@ class _Conversions:
         return self._context.can_convert(from_core(given), from_core(goal))
 
 
-class CalledObjectType(types.Callable, types.Opaque):
-    """The type of one `DeviceCallable`, or of one method of one, in numba-cuda-mlir."""
+class CalledObjectType(types.Callable, types.NoneType):
+    """The type of one `DeviceCallable`, or of one method of one, in numba-cuda-mlir.
+
+    As a ``NoneType`` it is no parameter of the device functions that an object is passed to.
+    """
 
     def __init__(self, core: DeviceCallableType):
         self.core = core
@@ -81,6 +85,10 @@ class CalledObjectType(types.Callable, types.Opaque):
         # literal_unroll copies the IR, types and all.
         return self
 
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        """Return the type itself for another use of the object; with anything else it has no type in common."""
+        return self if other == self else None
+
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
         named = {name: to_core(each) for name, each in dict(kws).items()}
@@ -111,6 +119,11 @@ def _typeof(obj: Any, context: Any) -> CalledObjectType:
         return CalledObjectType.of(obj)
     except NumbaError as error:
         raise TypingError(str(error)) from error
+
+
+def is_called_object(value: Any) -> bool:
+    """Return whether a *value* of the lowering is a called object or its placeholder, and no value of MLIR."""
+    return isinstance(value, (DeviceCallable, BoundDeviceMethod, ir.NoneType))
 
 
 def constant_of_attribute(owner: Any, name: str) -> tuple[Any, Any]:
