@@ -48,6 +48,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
         self._in_progress: set[Any] = set()
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
+        self.elsewhere: dict[str, Any] = {}  # the types of the object in other front ends
         super().__init__(name=safe_repr(obj))
 
     @classmethod

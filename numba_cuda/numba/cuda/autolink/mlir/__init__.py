@@ -5,10 +5,12 @@
 ``words``            its vocabulary
 ``type_map``         its Numba types as numba-cuda's, and back
 ``object_types``     the types of device callables and of their attributes
+``constants``        expressions of device callables that are constants
 ``python_bodies``    Python functions that calls stand for
 ``lowering``         MLIR of the calls
 ``by_address``       C++ functions that take structs by address and short numbers as ``int``, for functions that do not
 ``external_code``    what a compiled function needs linked travels with it to the kernel
+``kernel_module``    what is changed in the MLIR of a kernel: the alignment of arrays, and names
 ``linking``          the linker that the front end is given, which links by this project's own path
 ``builds``           kernels that are built without a GPU, and reports
 ===================  ===============================================================================================

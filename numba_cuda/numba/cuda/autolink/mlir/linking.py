@@ -17,6 +17,7 @@ from numba_cuda_mlir.tools import generate_mangled_name
 
 from ..compilation import is_for_launch
 from .external_code import KEY, ExternalCode
+from .kernel_module import prepare
 
 
 class CallLinker:
@@ -92,6 +93,7 @@ def linker_for(lower: Any) -> CallLinker:
     lower.metadata["linked_external_link_items"] = ()
     if not lower._is_kernel:
         return CallLinker(external, None, False)
+    prepare(lower.mlir_module, lower.mlir_gpu_module)
     external.entry_name = generate_mangled_name(lower.fndesc.qualname, lower.fndesc.argtypes)
     plan = external.plan()
     lower._setup_callbacks[:] = plan.setup_callbacks

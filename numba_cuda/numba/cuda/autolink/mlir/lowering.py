@@ -10,7 +10,6 @@ from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype, CT
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, func, llvm
 from numba_cuda_mlir._mlir.extras import types as T
-from numba_cuda_mlir.extending import lowering_registry
 from numba_cuda_mlir.lowering_utilities import (
     complex_to_llvm_struct,
     get_or_insert_function,
@@ -33,7 +32,6 @@ from ..device_callable.extern import Passed, Prototype
 from ..device_callable.record_values import result_type
 from .by_address import by_address, is_plain, is_short, is_struct
 from .external_code import ExternalCode
-from .object_types import CalledObjectType, constant_of_attribute
 from .python_bodies import Body
 from .type_map import from_core, to_core
 
@@ -212,9 +210,3 @@ def _llvm_name(c_type: CType) -> str:
     if c_type.kind in ("pointer", "struct"):
         return "i8*" if c_type.kind == "pointer" else f'%"struct.{c_type.cxx}"'
     return f"i{8 * c_type.size}"
-
-
-@lowering_registry.lower_getattr_generic(CalledObjectType)
-def _getattr(context: Any, builder: Any, target: Any, value: Any, name: str) -> None:
-    constant, _ = constant_of_attribute(builder.get_numba_type(value.name).called_object(), name)
-    builder.store_var(target, constant)

@@ -19,6 +19,7 @@ from ..device_callable.arguments import CallArguments
 from ..device_callable.attributes import attribute
 from ..device_callable.numba_types import DeviceCallableType
 from ..device_callable.objects import BoundDeviceMethod, DeviceCallable
+from ..protocol.callee import takes_core_types
 from .python_bodies import Body
 from .type_map import from_core, object_types, to_core
 
@@ -28,7 +29,8 @@ class Calls(DeviceCallableType):
 
     def said(self, arguments: CallArguments) -> Any:
         """Return what the object's ``__numba_cuda_call__`` returns for a call."""
-        return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__, from_core)
+        obj = self.numba_cuda_link_object
+        return arguments.apply(obj.__numba_cuda_call__, None if takes_core_types(obj) else from_core)
 
     def body_of(self, arguments: CallArguments, returned: Any) -> Any:
         """Return the body in Python that the object *returned* for a call; None if it is not a function."""
@@ -60,9 +62,8 @@ class CalledObjectType(types.Callable, types.NoneType):
     def of(cls, obj: Any) -> CalledObjectType:
         """Return the type of *obj*, the same one as long as the object lives."""
         core = DeviceCallableType.of(obj)
-        found: CalledObjectType = vars(core).setdefault("in_numba_cuda_mlir", None) or cls(core)
-        vars(core)["in_numba_cuda_mlir"] = found
-        return found
+        found: CalledObjectType | None = core.elsewhere.get("numba-cuda-mlir")
+        return found or core.elsewhere.setdefault("numba-cuda-mlir", cls(core))
 
     @property
     def key(self) -> Any:

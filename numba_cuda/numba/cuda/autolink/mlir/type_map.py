@@ -7,11 +7,17 @@ counterpart for, or a `ForeignConstant`, which is not passed to C.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from numba import cuda
 from numba.cuda import types
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing.typeof import typeof
+from numba_cuda_mlir.descriptor import MLIRDispatcherType, mlir_target
 from numba_cuda_mlir.numba_cuda import types as mlir_types
+from numba_cuda_mlir.numba_cuda.typing.typeof import typeof as mlir_typeof
 
 from ..device_callable.numba_types import DeviceCallableType
 from ..device_callable.record_values import RecordValue
@@ -45,6 +51,7 @@ class ForeignConstant(types.Dummy):
 
 # The class of the types of device callables, which the module that defines it adds.
 object_types: list[Any] = []
+_COUNTERPART, _ORIGINAL = "_autolink_counterpart", "_autolink_original"
 _Translate = Callable[[Any], Any]
 # The fields by which a type of a class is made again: of plain values, and of types.
 _BY_NAME = ("Integer", "Float", "Complex")
@@ -98,13 +105,36 @@ def _translated(numba_type: Any, source: Any, goal: Any, translate: _Translate) 
     return _MADE_OF[name](numba_type, goal, translate) if name in _MADE_OF else None
 
 
+def _counterpart(dispatcher: Any) -> Any:
+    """Return the device function *dispatcher* of numba-cuda-mlir as one of numba-cuda's: for C++ that calls it."""
+    found = vars(dispatcher).get(_COUNTERPART)
+    if found is None:
+        found = vars(dispatcher)[_COUNTERPART] = cuda.jit(device=True)(dispatcher.py_func)
+        setattr(found, _ORIGINAL, weakref.ref(dispatcher))
+    return found
+
+
+def _function_type(typing_context: Any, numba_type: Any) -> Any:
+    """Return the type of a function that both front ends know, such as an operator; None if one does not."""
+    try:
+        return typing_context.resolve_value_type(numba_type.typing_key)
+    except Exception:  # of whatever kind the front end raises for an object that it does not know
+        return None
+
+
 def to_core(numba_type: Any) -> Any:
     """Return a type of numba-cuda-mlir as numba-cuda's."""
     if not isinstance(numba_type, mlir_types.Type):
         return numba_type
     if (obj := getattr(numba_type, "called_object", None)) is not None:
         return DeviceCallableType.of(obj())
-    found = _translated(numba_type, mlir_types, types, to_core)
+    if isinstance(numba_type, MLIRDispatcherType):
+        return typeof(_counterpart(numba_type.dispatcher))
+    if type(numba_type) is mlir_types.Function:
+        cuda_target.typing_context.refresh()  # numba-cuda may not have compiled anything yet
+        found = _function_type(cuda_target.typing_context, numba_type)
+    else:
+        found = _translated(numba_type, mlir_types, types, to_core)
     if found is not None:
         return found
     compile_time = (mlir_types.Dummy, mlir_types.Callable, mlir_types.DTypeSpec)
@@ -119,6 +149,11 @@ def from_core(numba_type: Any) -> Any:
         return numba_type.original
     if isinstance(numba_type, DeviceCallableType):
         return object_types[-1].of(numba_type.numba_cuda_link_object)
+    if isinstance(numba_type, types.Dispatcher):
+        original = getattr(numba_type.dispatcher, _ORIGINAL, None)
+        return mlir_typeof(original() if original is not None else numba_type.dispatcher)
+    if type(numba_type) is types.Function and (made := _function_type(mlir_target.typing_context, numba_type)):
+        return made
     if isinstance(numba_type, RecordValue):
         return mlir_types.NamedTuple(tuple(map(from_core, numba_type.types)), numba_type.instance_class)
     found = _translated(numba_type, types, mlir_types, from_core)

@@ -15,7 +15,7 @@ from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
 from ..vocabulary import NUMBA_CUDA, Vocabulary, vocabulary_of
-from .callee import HOOK, Callee, attribute_of, find_callee
+from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,11 @@ class CallSites:
             return
         argtypes = argument_types(signature)
         function = self._func_ir.func_id.func_qualname
+        to_core = self._vocabulary.to_core
         for callee in callees:
-            yield CallSite(callee, argtypes, call.loc.filename, call.loc.line, function)
+            in_core = self._vocabulary is not NUMBA_CUDA and takes_core_types(callee.obj)
+            given = tuple(map(to_core, argtypes)) if in_core else argtypes
+            yield CallSite(callee, given, call.loc.filename, call.loc.line, function)
 
     def all(self, calltypes: Mapping[ir.Expr, Signature]) -> Iterator[tuple[ir.Expr, CallSite]]:
         """Yield each call expression of the function that reaches linkable code, with each of its call sites."""
