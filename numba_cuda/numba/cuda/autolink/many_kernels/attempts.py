@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.shared_work import LeftToAnotherError, building_only
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
@@ -20,6 +19,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from ..ahead_of_time import build, build_for_launch, compute_capability
 from .entries import PackedEntry, keep, packed, shares_cache
 from .jobs import Job
+from .pickling import pickled, pickled_error
 
 # Jobs that are kept as objects, which remember what they answered. An attempt is often repeated by the same worker.
 _MOST_KEPT = 64
@@ -71,7 +71,7 @@ def attempt(task: Task) -> Attempt:
     left: tuple[bytes, ...] = ()
     with building_only(task.assigned) as built:
         try:
-            result = _pickled(_built(task.job))
+            result = pickled(_built(_unpickled(task.job)))
         except LeftToAnotherError as stopped:
             left = tuple(key.digest for key in stopped.keys)
         except Exception as error:
@@ -80,31 +80,16 @@ def attempt(task: Task) -> Attempt:
     return Attempt(result, left, dict(counts), () if shares else packed(built), shares)
 
 
-def _built(job: bytes) -> Any:
-    found = _job(job)
-    if found.for_launch:
-        cc = ComputeCapability(*compute_capability(found.cc))
-        return build_for_launch(found.kernel, found.signature, cc, dict(found.options))
-    how = {"output": found.output, "entry_name": found.entry_name, **found.options}
-    return build(found.kernel, found.signature, cc=found.cc, **how)
+def _built(job: Job) -> Any:
+    if job.for_launch:
+        cc = ComputeCapability(*compute_capability(job.cc))
+        return build_for_launch(job.kernel, job.signature, cc, dict(job.options))
+    how = {"output": job.output, "entry_name": job.entry_name, **job.options}
+    return build(job.kernel, job.signature, cc=job.cc, **how)
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _job(pickled: bytes) -> Job:
-    job = pickle.loads(pickled)
+def _unpickled(data: bytes) -> Job:
+    job = pickle.loads(data)
     assert isinstance(job, Job)
     return job
-
-
-def _pickled(result: Any) -> bytes:
-    return bytes(cloudpickle.dumps(result))
-
-
-def pickled_error(error: BaseException) -> bytes:
-    """Return *error* pickled; one that cannot be, as a `RuntimeError` with its text."""
-    try:
-        data = _pickled(error)
-        pickle.loads(data)
-        return data
-    except Exception:
-        return _pickled(RuntimeError(f"{type(error).__name__}: {error}"))

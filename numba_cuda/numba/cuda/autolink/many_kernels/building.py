@@ -4,32 +4,25 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, Executor, Future
 from queue import SimpleQueue
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-import cloudpickle
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
-from numba.cuda.cudadrv.external_code.compile.jobs import most_jobs
 
-from ..ahead_of_time import compute_capability
 from .assignment import Assignment
-from .attempts import Attempt, Task, attempt, pickled_error
+from .attempts import Attempt, Task, attempt
 from .entries import CacheMark, Collected
 from .jobs import BuildManyError, Job
+from .pickling import pickled_error, pickled_jobs
 from .progress_bar import progress_bar
-from .worker_processes import worker_processes
-
-if TYPE_CHECKING:
-    pass
+from .workers import Workers
 
 # Attempts in progress for each worker. The fewer there are, the fewer stop at a program that another one is building.
 _ATTEMPTS_PER_WORKER = 2
@@ -90,39 +83,6 @@ def build_many(
     return results
 
 
-def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
-    """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
-    with _by_value():
-        return [_pickled(number, job) for number, job in enumerate(jobs)]
-
-
-@contextlib.contextmanager
-def _by_value() -> Iterator[None]:
-    """Pickle what is in modules that were made at run time as what is in ``__main__``: no worker could import them."""
-    made = [
-        module
-        for name, module in sys.modules.items()
-        if isinstance(module, ModuleType) and module.__spec__ is None and name != "__main__"
-    ]
-    with contextlib.ExitStack() as registered:
-        for module in made:
-            cloudpickle.register_pickle_by_value(module)
-            registered.callback(cloudpickle.unregister_pickle_by_value, module)
-        yield
-
-
-def _pickled(number: int, job: Job) -> bytes:
-    capability = compute_capability(job.cc)
-    given = vars(job) | {"cc": capability}
-    try:
-        return bytes(cloudpickle.dumps(Job(**given)))
-    except Exception as error:
-        raise TypeError(
-            f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
-            "  what to do: give the kernel's objects a __reduce__, or make them of what can be pickled"
-        ) from error
-
-
 def run_all(
     jobs: list[bytes], executor: Executor | None = None, progress: bool | None = None
 ) -> tuple[list[Any], dict[str, int]]:
@@ -131,49 +91,17 @@ def run_all(
     if not jobs:
         return [], {}
     with (
-        _workers(executor, len(jobs)) as workers,
+        Workers(executor, len(jobs)) as workers,
         CacheMark().left() as mark,
         progress_bar(len(jobs), progress) as show,
     ):
         return _Building(jobs, workers, mark).run(show)
 
 
-class _Workers:
-    """The executor, and how many workers it has, if that is known. One of ours is replaced when it breaks."""
-
-    def __init__(self, given: Executor | None, jobs: int):
-        self.is_own = given is None
-        self.count = min(jobs, most_jobs()) if given is None else getattr(given, "num_workers", None)
-        self.executor = self._started() if given is None else given
-
-    def _started(self) -> Executor:
-        count = self.count or 1
-        return worker_processes(count) if count > 1 else ThreadPoolExecutor(1, "build")
-
-    def replace(self) -> None:
-        """Replace an executor of ours that is broken."""
-        self.close()
-        self.executor = self._started()
-
-    def close(self) -> None:
-        """End the workers, after what they do now, unless their user ends them."""
-        if self.is_own:
-            self.executor.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _workers(given: Executor | None, jobs: int) -> Iterator[_Workers]:
-    workers = _Workers(given, jobs)
-    try:
-        yield workers
-    finally:
-        workers.close()
-
-
 class _Building:
     """The state of one call of `build_many`."""
 
-    def __init__(self, jobs: list[bytes], workers: _Workers, mark: CacheKey):
+    def __init__(self, jobs: list[bytes], workers: Workers, mark: CacheKey):
         self._jobs, self._workers, self._mark = jobs, workers, mark
         self._most_running = _ATTEMPTS_PER_WORKER * workers.count if workers.count else len(jobs)
         self._path = tuple(map(os.path.abspath, filter(None, sys.path)))

@@ -58,7 +58,7 @@ class RemoteEntries:
         self.patience = Patience()
         self._keep, self._clock = keep, clock
         self._transfers = Transfers(files or (lambda: StoreFiles(settings.address)), self._fail)
-        self._is_there: set[bytes] = set()  # what needs not be written
+        self._is_there: set[bytes] = set()  # what need not be written
         self._closed_until, self._pause = 0.0, _FIRST_PAUSE
         self._warned: set[str] = set()
         self._lock = threading.Lock()
