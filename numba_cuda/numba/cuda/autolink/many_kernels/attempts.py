@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An attempt at one job, in a worker. It never waits for another worker."""
+"""Attempts at jobs, in a worker. None of them waits for another worker."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import functools
 import os
 import pickle
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +27,20 @@ _MOST_KEPT = 64
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a worker gets: a pickled `Job`, the digests of what it builds itself if that is in no cache, entries for its
-    cache, the mark in the parent's cache directory, and the folders from which the parent imports."""
+class AssignedJob:
+    """A pickled `Job`, and the digests of what its attempt builds if that is in no cache."""
 
     job: bytes
     assigned: frozenset[bytes]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker gets: jobs, entries for its cache, the mark in the parent's cache directory, and the folders from
+    which the parent imports. The *number* is the task's own: a scheduler may take equal tasks for one."""
+
+    number: int
+    jobs: tuple[AssignedJob, ...]
     entries: tuple[PackedEntry, ...]
     mark: CacheKey
     path: tuple[str, ...]
@@ -52,7 +61,9 @@ class Attempt:
     entries:
         These entries, unless the parent has them in its cache directory.
     shares_cache:
-        Whether it has.
+        Whether the parent has them there.
+    seconds:
+        How long it took.
     """
 
     result: bytes | None
@@ -60,24 +71,32 @@ class Attempt:
     built: Mapping[str, int]
     entries: tuple[PackedEntry, ...]
     shares_cache: bool
+    seconds: float
 
 
-def attempt(task: Task) -> Attempt:
-    """Build the job of *task*, unless something that it needs is left to another worker."""
+def attempt_all(task: Task) -> list[Attempt]:
+    """Attempt the jobs of *task*, one after the other."""
     sys.path += [folder for folder in task.path if folder not in sys.path and os.path.isdir(folder)]
     shares = shares_cache(task.mark)
     keep(task.entries)
+    return [_attempt(job, shares) for job in task.jobs]
+
+
+def _attempt(job: AssignedJob, shares: bool) -> Attempt:
+    """Build *job*, unless something that it needs is left to another worker."""
+    start = time.perf_counter()
     result: bytes | None = None
     left: tuple[bytes, ...] = ()
-    with building_only(task.assigned) as built:
+    with building_only(job.assigned) as built:
         try:
-            result = pickled(_built(_unpickled(task.job)))
+            result = pickled(_built(_unpickled(job.job)))
         except LeftToAnotherError as stopped:
             left = tuple(key.digest for key in stopped.keys)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a hook may call sys.exit()
             result = pickled_error(error)
     counts = collections.Counter(each.key.kind for each in built)
-    return Attempt(result, left, dict(counts), () if shares else packed(built), shares)
+    entries = () if shares else packed(built)
+    return Attempt(result, left, dict(counts), entries, shares, time.perf_counter() - start)
 
 
 def _built(job: Job) -> Any:

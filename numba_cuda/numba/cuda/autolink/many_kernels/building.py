@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Literal
 
@@ -17,15 +19,13 @@ from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
 
 from .assignment import Assignment
-from .attempts import Attempt, Task, attempt
+from .attempts import AssignedJob, Attempt, Task, attempt_all
+from .chunks import ChunkSizes
 from .entries import CacheMark, Collected
 from .jobs import BuildManyError, Job
-from .pickling import pickled_error, pickled_jobs
+from .pickling import pickled_jobs
 from .progress_bar import progress_bar
 from .workers import Workers
-
-# Attempts in progress for each worker. The fewer there are, the fewer stop at a program that another one is building.
-_ATTEMPTS_PER_WORKER = 2
 
 Shown = Callable[[int, int], None]
 
@@ -98,20 +98,29 @@ def run_all(
         return _Building(jobs, workers, mark).run(show)
 
 
+@dataclass(frozen=True)
+class _Started:
+    """A task that runs, and the numbers of its jobs."""
+
+    jobs: list[int]
+    future: Future[list[Attempt]]
+
+
 class _Building:
     """The state of one call of `build_many`."""
 
     def __init__(self, jobs: list[bytes], workers: Workers, mark: CacheKey):
         self._jobs, self._workers, self._mark = jobs, workers, mark
-        self._most_running = _ATTEMPTS_PER_WORKER * workers.count if workers.count else len(jobs)
         self._path = tuple(map(os.path.abspath, filter(None, sys.path)))
         self._assignment = Assignment(len(jobs))
+        self._chunk_sizes = ChunkSizes()
         self._collected = Collected()
-        self._ended: SimpleQueue[tuple[int, Future[Attempt]]] = SimpleQueue()
-        self._running: dict[int, Future[Attempt]] = {}
+        self._ended: SimpleQueue[int] = SimpleQueue()
+        self._running: dict[int, _Started] = {}  # by the numbers of the tasks
+        self._numbers = itertools.count()
         self._results: dict[int, Any] = {}
         self._built: collections.Counter[str] = collections.Counter()
-        # The jobs that were attempted when a process ended abruptly. One of them alone shows whether it was that one.
+        # The jobs whose task was lost with the process that ran it. One of them alone shows whether it was that one.
         self._suspects: list[int] = []
         self._is_alone = self._is_broken = False
 
@@ -121,15 +130,15 @@ class _Building:
         try:
             while len(self._results) < len(self._jobs):
                 self._start_next()
-                job, future = self._ended.get()
-                del self._running[job]
-                self._take(job, future)
-                if job in self._results:
-                    failed += isinstance(self._results[job], BaseException)
+                started = self._running.pop(self._ended.get())
+                self._take_all(started)
+                done = [self._results[job] for job in started.jobs if job in self._results]
+                if done:
+                    failed += sum(isinstance(each, BaseException) for each in done)
                     show(len(self._results), failed)
         finally:
-            for future in self._running.values():
-                future.cancel()
+            for started in self._running.values():
+                started.future.cancel()
         return [self._results[job] for job in range(len(self._jobs))], dict(self._built)
 
     def _start_next(self) -> None:
@@ -139,40 +148,66 @@ class _Building:
             if self._is_broken:
                 self._workers.replace()
             self._is_broken = False
+        self._is_alone = bool(self._suspects)
         if self._suspects:
-            self._is_alone = True
-            self._start(self._suspects.pop())
+            self._start([self._suspects.pop()])
             return
-        self._is_alone = False
         while True:
-            while len(self._running) < self._most_running and (job := self._assignment.next()) is not None:
-                self._start(job)
+            while self._has_room() and (chunk := self._next_chunk()):
+                self._start(chunk)
             if self._running or not self._assignment.stop_waiting():
                 return
 
-    def _start(self, job: int) -> None:
-        entries = [self._collected.related_to(digest) for digest in self._assignment.to_fetch(job)]
-        sent = tuple(dict.fromkeys(entry for related in entries for entry in related))
-        task = Task(self._jobs[job], self._assignment.assigned(job), sent, self._mark, self._path)
+    def _has_room(self) -> bool:
+        """Whether to start a task now, and not first take what has ended."""
+        most = self._workers.most_tasks()
+        return not self._running or (self._ended.empty() and (most is None or len(self._running) < most))
+
+    def _next_chunk(self) -> list[int]:
+        """Return the jobs of the next task, none if none is ready."""
+        ready, first = self._assignment.ready, self._assignment.next()
+        if first is None:
+            return []
+        builds = bool(self._assignment.assigned(first))
+        chunk = [first]
+        size = self._chunk_sizes.next(ready, self._workers.count(), builds=builds)
+        while len(chunk) < size and (job := self._assignment.next_like(first)) is not None:
+            chunk.append(job)
+        return chunk
+
+    def _start(self, chunk: list[int]) -> None:
+        number = next(self._numbers)
+        digests = dict.fromkeys(digest for job in chunk for digest in self._assignment.to_fetch(job))
+        entries = dict.fromkeys(entry for digest in digests for entry in self._collected.related_to(digest))
+        jobs = tuple(AssignedJob(self._jobs[job], self._assignment.assigned(job)) for job in chunk)
+        task = Task(number, jobs, tuple(entries), self._mark, self._path)
         try:
-            future = self._workers.executor.submit(attempt, task)
+            future = self._workers.executor.submit(attempt_all, task)
         except Exception as error:  # the executor is broken, or shut down
             future = Future()
             future.set_exception(error)
-        self._running[job] = future
-        future.add_done_callback(lambda ended: self._ended.put((job, ended)))
+        self._running[number] = _Started(chunk, future)
+        future.add_done_callback(lambda _: self._ended.put(number))
 
-    def _take(self, job: int, future: Future[Attempt]) -> None:
+    def _take_all(self, started: _Started) -> None:
+        """Take what the attempts of a task returned, or what became of the task."""
+        lost = CancelledError() if started.future.cancelled() else started.future.exception()
+        if lost is None:
+            for job, ended in zip(started.jobs, started.future.result(), strict=True):
+                self._chunk_sizes.note(ended.seconds, builds=bool(self._assignment.assigned(job)))
+                self._take(job, ended)
+            return
+        # Of the executor: the task's process died, or the task could not be sent.
+        self._is_broken |= self._workers.is_own and isinstance(lost, BrokenExecutor)
+        if not self._is_alone:
+            self._suspects += started.jobs
+            return
+        for job in started.jobs:
+            self._results[job] = lost
+            self._assignment.finished(job)
+
+    def _take(self, job: int, ended: Attempt) -> None:
         """Take what an attempt returned: a result, or what it was stopped at."""
-        try:
-            ended = future.result()
-        except BaseException as error:  # of the executor: its process died, the task could not be sent
-            if isinstance(error, BrokenExecutor) and self._workers.is_own:
-                self._is_broken = True
-                if not self._is_alone:
-                    self._suspects.append(job)
-                    return
-            ended = Attempt(pickled_error(error), (), {}, (), False)
         self._built.update(ended.built)
         self._collected.add(ended.entries)
         if ended.result is None:
@@ -180,5 +215,8 @@ class _Building:
                 self._assignment.built_before(digest for digest in ended.left if self._collected.has(digest))
             self._assignment.stopped(job, ended.left, ended.shares_cache)
         else:
-            self._results[job] = pickle.loads(ended.result)
+            try:
+                self._results[job] = pickle.loads(ended.result)
+            except Exception as error:  # it names a module that is not here, for example
+                self._results[job] = error
             self._assignment.finished(job)
