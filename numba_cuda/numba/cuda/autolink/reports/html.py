@@ -4,6 +4,7 @@ the tables; where scripts do not run, all rows are there."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
@@ -41,10 +42,13 @@ div& {{ all: initial; display: block; box-sizing: border-box; background: var(--
 & details {{ margin-top: 8px; }}
 & summary {{ cursor: pointer; color: var(--nca-faint); }}
 & .end {{ margin-top: 12px; }}
+& .swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 7px;
+  background: var(--nca-swatch); }}
 @container (max-width: 560px) {{
 & .graph svg {{ width: max(100%, 560px); }}
 }}
 """
+_WITH_NUMBER = re.compile(r"(\D*)(\d*)")
 _PAGE = f"""
 body {{ margin: 0; padding: 24px; }}
 body.{CLASS}-page {{ background: Canvas; color-scheme: light dark; }}
@@ -132,7 +136,8 @@ def _call(call: CallReport) -> Iterator[Cell]:
 
 
 def _total(total: trace.Total) -> Iterator[Cell]:
-    yield Cell(escape(total.kind))
+    colour = f"--nca-swatch: var(--nca-{timeline_drawing.colour(total.kind)})"
+    yield Cell(f'<span class="swatch" style="{colour}"></span>{escape(total.kind)}')
     yield Cell(str(total.number), total.number)
     yield Cell(formatting.time(total.seconds), total.seconds)
     yield Cell(escape(formatting.origins(total.origins)))
@@ -152,10 +157,17 @@ def _input(code: CodeReport) -> Iterator[Cell]:
     yield _symbols(code.undefined)
 
 
+def _numerically(name: str) -> list[tuple[str, int]]:
+    """Return a key that sorts ``f_2`` before ``f_10``."""
+    return [(text, int(digits or 0)) for text, digits in _WITH_NUMBER.findall(name)]
+
+
 def _symbols(names: Iterable[str] | None) -> Cell:
     if names is None:
         return Cell(_faint("not readable"))
-    shown = [f'<code title="{escape(name)}">{escape(readable(name))}</code>' for name in names]
+    shown = [
+        f'<code title="{escape(name)}">{escape(readable(name))}</code>' for name in sorted(names, key=_numerically)
+    ]
     text = "<br>".join(shown[:4])
     if len(shown) > 4:
         text += f"<details><summary>and {len(shown) - 4} more</summary>{'<br>'.join(shown[4:])}</details>"

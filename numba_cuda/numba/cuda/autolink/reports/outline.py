@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
 from . import formatting
-from .occupancy import occupancy
+from .occupancy import Occupancy, occupancy
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
 
@@ -79,7 +79,8 @@ def _build(build: BuildReport) -> Iterator[Item]:
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
     if build.timeline:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
-    resources = (Item(label, value) for label, value in (*numbers(build.result), *occupancies(build)))
+    room = ((f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in occupancies(build))
+    resources = (Item(label, value) for label, value in (*numbers(build.result), *room))
     result = formatting.code(build.result)
     yield Item(f"result for {build.arch}", result, (*resources, *_entry(build.entry_name)))
 
@@ -150,13 +151,13 @@ def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
     return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
 
 
-def occupancies(build: BuildReport) -> list[tuple[str, str]]:
-    """Return the occupancy for blocks of several sizes: pairs of a label and an amount."""
+def occupancies(build: BuildReport) -> list[Occupancy]:
+    """Return the occupancy for blocks of several sizes, of those that can be launched."""
     registers, shared = build.result.registers, build.result.shared
     if registers is None or shared is None:
         return []
     sizes = (occupancy(build.arch, threads, registers, shared) for threads in (128, 256, 512, 1024))
-    return [(f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in sizes if o]
+    return [found for found in sizes if found]
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:
