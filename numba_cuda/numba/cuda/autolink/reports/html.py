@@ -11,6 +11,7 @@ from pathlib import Path
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
+from ..notebook_cells import cell_name, shown_file
 from . import formatting, html_listings, html_table, svg, timeline_drawing, trace
 from .html_table import Cell, table
 from .outline import numbers
@@ -70,7 +71,8 @@ def to_html(report: KernelReport) -> str:
 def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
     versions = escape(", ".join(map(" ".join, report.versions)))
-    place = _place(report.filename, report.line, f"{report.filename}:{report.line}") if report.filename else ""
+    file = report.filename
+    place = _place(file, report.line, f"{shown_file(file)}:{report.line}") if file else ""
     parts = [
         f'<div class="{CLASS}">',
         f"<style>{variables()}\n{style(svg.STYLE + _STYLE + html_table.STYLE + html_listings.STYLE)}</style>",
@@ -116,7 +118,7 @@ def _faint(text: str) -> str:
 
 def _place(filename: str | None, line: int | None, text: str) -> str:
     """Return *text* as a link to a line of a file, if the file's path is a full one."""
-    if filename is None or not Path(filename).is_absolute():
+    if filename is None or not Path(filename).is_absolute() or cell_name(filename):
         return escape(text)
     fragment = f"#L{line}" if line is not None else ""
     return f'<a href="{escape(Path(filename).as_uri())}{fragment}" title="{escape(filename)}">{escape(text)}</a>'

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
+from ..notebook_cells import shown_file
 from . import formatting
 from .occupancy import Occupancy, occupancy
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
@@ -63,7 +64,7 @@ def _tree(item: Item, depth: int) -> Tree:
 
 
 def _outline(report: KernelReport) -> Item:
-    place = f"{report.filename}:{report.line}" if report.filename else ""
+    place = f"{shown_file(report.filename)}:{report.line}" if report.filename else ""
     below = (item for build in report.builds for item in _build(build))
     made_with = Item("made with", ", ".join(map(" ".join, report.versions)))
     return Item(f"{formatting.function(report.kernel)}{report.signature}", place, (*below, made_with))
@@ -104,7 +105,7 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
         _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
         for code in call.returned
     )
-    place = Item("at", f"{call.filename}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    place = Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", "yes" if call.inlined else "no, it is called")]
     found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
     return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found, *became))

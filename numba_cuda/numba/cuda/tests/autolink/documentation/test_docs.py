@@ -133,7 +133,7 @@ def has_anchor(page, name):
 
 
 def test_sphinx_builds_it_without_a_warning(tmp_path):
-    for needed in "sphinx", "myst_parser", "furo", "sphinx_copybutton":
+    for needed in "sphinx", "myst_nb", "furo", "sphinx_copybutton":
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f'needs {needed}: pip install ".[docs]"')
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
