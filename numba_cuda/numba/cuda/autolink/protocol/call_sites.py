@@ -14,6 +14,7 @@ from numba.cuda.core import ir
 from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
+from ..notebook_cells import shown_file
 from ..vocabulary import NUMBA_CUDA, Vocabulary, vocabulary_of
 from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 
@@ -36,7 +37,7 @@ class CallSite:
     @property
     def place(self) -> str:
         """File, line and function of the call."""
-        return f"{self.filename}:{self.line} in {self.function}"
+        return f"{shown_file(self.filename)}:{self.line} in {self.function}"
 
     @property
     def site(self) -> CallSite:
