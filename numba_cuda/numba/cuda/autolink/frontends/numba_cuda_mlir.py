@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import recording
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
-from ..mlir import constants  # noqa: F401  (registers typing and lowering)
+from ..mlir.constants import refresh_typing
 from ..mlir.external_code import KEY, ExternalCode
 from ..mlir.linking import CallLinker, linker_for
 from ..mlir.lowering import llvm_prototype, lower_call
@@ -235,6 +235,7 @@ def activate() -> None:
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
         register(MLIR)
+        refresh_typing()
 
 
 def deactivate() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from numba.cuda.core.errors import NumbaError
+from numba_cuda_mlir.descriptor import mlir_target
 from numba_cuda_mlir.extending import lowering_registry, typing_registry
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core import ir
@@ -73,7 +74,7 @@ def _register(function: Callable[..., Any], count: int) -> None:
         assert found is not None
         builder.store_var(target, found[0])
 
-    typing_registry.register(Template)
+    typing_registry.register_global(function)(Template)
     others = [types.Any] * (count - 1)
     lowering_registry.lower(function, CalledObjectType, *others)(lower)
     if function in COMPARISONS:
@@ -83,3 +84,9 @@ def _register(function: Callable[..., Any], count: int) -> None:
 
 for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each in COMPARISONS)):
     _register(_function, _count)
+
+
+def refresh_typing() -> None:
+    """Let numba-cuda-mlir know what is registered here and in `object_types`, if it has begun to compile already."""
+    if mlir_target._typingctx_initialized:
+        mlir_target.refresh_registries()
