@@ -12,6 +12,7 @@
 ``external_code``    what a compiled function needs linked travels with it to the kernel
 ``kernel_module``    what is changed in the MLIR of a kernel: the alignment of arrays, and names
 ``linking``          the linker that the front end is given, which links by this project's own path
+``loaded_modules``   modules as callbacks are given them
 ``builds``           kernels that are built without a GPU, and reports
 ===================  ===============================================================================================
 """

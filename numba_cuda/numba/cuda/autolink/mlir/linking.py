@@ -18,6 +18,7 @@ from numba_cuda_mlir.tools import generate_mangled_name
 from ..compilation import is_for_launch
 from .external_code import KEY, ExternalCode
 from .kernel_module import prepare
+from .loaded_modules import SetUp, TearDown
 
 
 class CallLinker:
@@ -96,7 +97,7 @@ def linker_for(lower: Any) -> CallLinker:
     prepare(lower.mlir_module, lower.mlir_gpu_module)
     external.entry_name = generate_mangled_name(lower.fndesc.qualname, lower.fndesc.argtypes)
     plan = external.plan()
-    lower._setup_callbacks[:] = plan.setup_callbacks
-    lower._teardown_callbacks[:] = plan.teardown_callbacks
+    lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]
+    lower._teardown_callbacks[:] = [TearDown(callback) for callback in plan.teardown_callbacks]
     is_looked_into = lower._capi_sym_name or lower._function_needs_nrt() or plan.target.debug
     return CallLinker(external, plan, plan.comes_from_calls_alone and not is_looked_into and is_for_launch())
