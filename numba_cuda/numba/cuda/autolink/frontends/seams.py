@@ -62,10 +62,14 @@ class Seams:
             owner = functools.reduce(getattr, parents, importlib.import_module(module))
             getattr(owner, name)
         except (ImportError, AttributeError) as error:
-            from importlib.metadata import version
+            from importlib.metadata import PackageNotFoundError, version
 
+            try:
+                installed = f"{self.front_end} {version(self.front_end)}"
+            except PackageNotFoundError:  # it is on the path, without its metadata
+                installed = self.front_end
             raise MissingSeamError(
-                f"numba-cuda-autolink cannot attach to {self.front_end} {version(self.front_end)}: it has no {path}\n"
+                f"numba-cuda-autolink cannot attach to {installed}: it has no {path}\n"
                 f"  result: called objects are not asked for their code; everything else in {self.front_end} works as"
                 " before\n"
                 f"  what to do: install a {self.front_end} version that this numba-cuda-autolink supports, or set"
