@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from repository import ROOT
+from repository import BENCHMARKS
 
-SCRIPT = ROOT / "benchmarks" / "second_front_end.py"
+SCRIPT = BENCHMARKS / "second_front_end.py"
 
 
 @pytest.mark.gpu
