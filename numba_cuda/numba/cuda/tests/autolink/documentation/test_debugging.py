@@ -27,6 +27,20 @@ def test_the_program_builds_and_its_breakpoint_is_a_statement(monkeypatch):
     assert f"break scatter.cu:{line}" in (FOLDER.parent / "debugging.md").read_text()
 
 
+@pytest.mark.parametrize("mode, has_variables", [("", False), ("debug", True)])
+def test_code_for_a_debugger_has_the_variables_of_the_source(monkeypatch, mode, has_variables):
+    monkeypatch.setattr(sys, "argv", ["wild_write.py", mode])
+    names = runpy.run_path(str(FOLDER / "wild_write.py"))
+    code = autolink.build(names["kernel"], "void(float32[::1], int64)", cc=CC).code
+    assert (b".debug_info" in code) == has_variables
+
+
+def test_the_program_with_a_race_builds():
+    names = runpy.run_path(str(FOLDER / "race.py"))
+    linked = autolink.build(names["kernel"], "void(float32[::1])", cc=CC)
+    assert b"neighbour.cu" in linked.code
+
+
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 def test_the_script_is_valid():
     subprocess.run(["sh", "-n", str(FOLDER / "run_tools.sh")], check=True)
