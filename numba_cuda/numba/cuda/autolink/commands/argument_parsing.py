@@ -81,15 +81,12 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
 
 def check_signature(text: str) -> None:
     """Raise `CommandError` unless *text* is a signature."""
-    from numba.cuda.core import sigutils
+    from ..kernel_signatures import normalized
 
     try:
-        sigutils.normalize_signature(text)
-    except Exception as error:  # the text is evaluated as Python
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CommandError(
-            f"--sig {text!r} is not a signature: {why}\n  what to do: write the types, such as {SIGNATURE_EXAMPLE}", 2
-        ) from error
+        normalized(text)
+    except ValueError as error:
+        raise CommandError(f"--sig {error}", 2) from error
 
 
 @contextlib.contextmanager
