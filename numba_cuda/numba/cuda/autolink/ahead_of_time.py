@@ -201,8 +201,7 @@ def _build(
         except TypeError as error:
             if unknown := re.search(r"unexpected keyword argument (.*)", str(error)):
                 raise TypeError(
-                    f"build() and cuda.jit have no option {unknown[1]}\n"
-                    "  what to do: leave it out, or correct its name; options of the launch are given at the launch"
+                    f"build() and cuda.jit have no option {unknown[1]}\n  what to do: correct its name, or leave it out"
                 ) from error
             raise
         library = compiled._codelibrary
