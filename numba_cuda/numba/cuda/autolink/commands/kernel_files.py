@@ -154,6 +154,8 @@ def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) 
     """Return what FILE.py:KERNEL names, from the file as `load_file` imports it. Raise `CommandError` if there is no
     such file, or what is named in it is neither a kernel nor a Python function."""
     path, _, name = text.rpartition(":")
+    if text.endswith(".py") and not pathlib.Path(text).is_file():
+        raise CommandError(f"{text}: no such file")
     if not path or not name:
         raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
     module = load_file(path, capabilities)
