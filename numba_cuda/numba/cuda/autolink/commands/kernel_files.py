@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from cuda import pathfinder
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
@@ -126,7 +128,8 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
             "  what to do: move what the program runs below: if __name__ == '__main__':"
         ) from error
     except Exception as error:
-        raise CommandError(_why_not_run(path, file, error)) from error
+        missing = why_missing("NVRTC") if isinstance(error, pathfinder.DynamicLibNotFoundError) else None
+        raise CommandError(f"{path}: {missing[0]}" if missing else _why_not_run(path, file, error)) from error
     return module
 
 

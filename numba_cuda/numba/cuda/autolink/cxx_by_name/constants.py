@@ -36,7 +36,7 @@ _QUESTION = "&nca::tell<nca::all_t<nca::told<INSIDEnca_value>, nca::form_t<INSID
 
 
 def evaluated(library: CxxLibrary, text: str, cc: Any) -> bool | int | float:
-    """Return the value of the constant expression *text*. Raise `CxxError` if it has none that is a number."""
+    """Return the value of the constant expression *text*. Raise `CxxError` if that is not a number."""
     (answer,) = asked(library, text, _TEXT.replace("EXPRESSION", text), [_QUESTION], cc)
     bits, *numbers = numbers_in(answer)
     numba_type = numba_type_told(iter(numbers), ())
