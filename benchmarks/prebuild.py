@@ -28,7 +28,8 @@ from typing import Any
 
 from numba import types
 from numba.cuda import autolink
-from numba.cuda.autolink.many_kernels.building import pickled_jobs, run_all
+from numba.cuda.autolink.many_kernels.building import run_all
+from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 
 TYPES = (types.float32, types.float64, types.int32, types.int64)

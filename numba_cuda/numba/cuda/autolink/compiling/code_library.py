@@ -248,7 +248,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
             from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
 
-            before = plan.fingerprints()
+            before = plan.fingerprints(before_compiling=True)
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.comes_from_calls_alone and not plan.target.debug and is_for_launch()
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)

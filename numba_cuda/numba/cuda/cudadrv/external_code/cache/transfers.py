@@ -14,13 +14,20 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 LARGEST = 256 << 20  # bytes of one entry
 
 _READERS = 4
 _MOST_PENDING = 1024  # writes; further ones are dropped
 _MOST_PENDING_BYTES = 256 << 20
+
+
+class Read(NamedTuple):
+    """What was read: the content of a file, or ``None`` if there is none; and the seconds that the store took."""
+
+    content: bytes | None
+    seconds: float
 
 
 class StoreFiles:
@@ -67,7 +74,7 @@ class Transfers:
         self._open, self._failed = files, failed
         self._files: Any = None
         self._opening = threading.Lock()
-        self._reads: queue.SimpleQueue[tuple[str, Future[bytes | None]]] = queue.SimpleQueue()
+        self._reads: queue.SimpleQueue[tuple[str, Future[Read]]] = queue.SimpleQueue()
         self._free = threading.Semaphore(0)
         self._readers = 0
         self._writes: queue.SimpleQueue[tuple[str, bytes]] = queue.SimpleQueue()
@@ -80,17 +87,18 @@ class Transfers:
         _start(self._connect)
 
     def _connect(self) -> None:
-        with contextlib.suppress(Exception):  # the first read raises it again
+        with contextlib.suppress(Exception):  # the first question raises it again
             self._store()
 
-    def read(self, name: str) -> Future[bytes | None] | None:
+    def read(self, name: str) -> Future[Read] | None:
         """Start to read a file; ``None`` if all readers are busy."""
         if not self._free.acquire(blocking=False):
-            if self._readers == _READERS:
-                return None
-            self._readers += 1
+            with self._changed:
+                if self._readers == _READERS:
+                    return None
+                self._readers += 1
             _start(self._read_all)
-        future: Future[bytes | None] = Future()
+        future: Future[Read] = Future()
         self._reads.put((name, future))
         return future
 
@@ -124,20 +132,25 @@ class Transfers:
     def _store(self) -> Any:
         with self._opening:
             if self._files is None:
-                self._files = self._open()
+                files = self._open()
+                with contextlib.suppress(Exception):  # as above; it connects, which takes longer than a question
+                    files.read("connection")
+                self._files = files
             return self._files
 
     def _read_all(self) -> None:
         while True:
             name, future = self._reads.get()
             try:
-                content = self._store().read(name)
+                files = self._store()
+                start = time.monotonic()
+                read = Read(files.read(name), time.monotonic() - start)
             except BaseException as error:
                 self._free.release()
                 future.set_exception(error)
             else:
                 self._free.release()
-                future.set_result(content)
+                future.set_result(read)
 
     def _write_all(self) -> None:
         while True:

@@ -36,6 +36,11 @@ def state_of(file: str | int) -> FileState:
         status = os.stat(file)
     except (OSError, ValueError):
         return _GONE
+    return state_in(status)
+
+
+def state_in(status: os.stat_result) -> FileState:
+    """Return the state of a file with this *status*."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

@@ -59,11 +59,14 @@ class LinkPlan:
         """The inputs as they are compiled and linked: sources that share a translation unit are one."""
         return batched(self.inputs)
 
-    def fingerprints(self) -> tuple[bytes, ...]:
-        """Return the digests of all units, with the headers of CUDA C++ as they are now."""
+    def fingerprints(self, *, before_compiling: bool = False) -> tuple[bytes, ...]:
+        """Return the digests of all units, with the headers of CUDA C++ as they are now; *before_compiling*, without
+        finding headers that are not on record."""
         from ..compile.programs import fingerprint
 
-        return tuple(fingerprint(planned.input, self.target) for planned in self.units)
+        return tuple(
+            fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units
+        )
 
     @property
     def comes_from_calls_alone(self) -> bool:
