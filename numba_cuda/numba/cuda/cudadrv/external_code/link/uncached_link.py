@@ -82,8 +82,9 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
     """Return a symbol that a call in Python references and the linked *cubin* lacks, or ``None``. After ptxas has
     failed once in a process, nvJitLink (at least 12.9 to 13.5) can let that pass."""
-    found = symbols_of("cubin", cubin) if kernel_code.sites else None
-    return next((name for name in found.undefined if name in kernel_code.sites), None) if found is not None else None
+    named = [name for name in kernel_code.sites if name.encode() + b"\0" in cubin]  # what was inlined is not there
+    found = symbols_of("cubin", cubin) if named else None
+    return next((name for name in found.undefined if name in named), None) if found is not None else None
 
 
 def failure(job: LinkJob, log: str) -> LinkError:
