@@ -302,7 +302,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         ]
 
     def _undefined(self) -> tuple[str, ...]:
-        from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
+        from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 
         return undefined_functions(self.llvm_strs)
 
