@@ -327,6 +327,11 @@ def test_an_object_store_is_one(tmp_path, monkeypatch):
         first.fetch(key, lambda: b"code" * 1000)
     assert first.remote.flush(60) == 0
     assert [second.fetch(key, not_built).origin for key in keys] == ["remote"] * 50
+    for planted in b"", b"planted":
+        s3fs.S3FileSystem().pipe_file(f"bucket/cache/{keys[2].digest.hex()[:2]}/{keys[2].digest.hex()[2:]}", planted)
+        with cache_warnings():
+            assert third.get(keys[2]) is None
+    assert (third.remote.counts.untrusted, third.remote.counts.failed) == (2, 0)
     server.stop()
     third.remote.patience = Patience(60.0)
     with cache_warnings() as warned:
