@@ -249,11 +249,13 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 
 @_in_place_of("numba.cuda.target:CUDATargetContext.get_function")
 def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
-    """Attach the code of objects that only an intrinsic requests."""
+    """Attach the code of objects that only an intrinsic requests, and unroll loops over them quickly."""
     if compilation() is None:
         return original(context, func_type, signature, *args, **kwargs)
-    from ..compiling.passes import attach_requested, note_implementation
+    from ..compiling.passes import attach_requested, element_without_data, note_implementation
 
+    if func_type == "typed_getitem" and (element := element_without_data(context, signature)) is not None:
+        return element
     attach_requested(context, func_type, signature)
     implementation = original(context, func_type, signature, *args, **kwargs)
     note_implementation(context, implementation)
