@@ -51,7 +51,7 @@ def bind(kernel: Any, *what: Any) -> Kernel:
         raise TypeError(
             f"bind() expects a kernel of numba-cuda, got one of {vocabulary.name}\n"
             f"  got: {kernel!r:.60}\n"
-            "  what to do: launch it itself, since its parameters are others; or make it with the cuda.jit of numba.cuda"
+            "  what to do: launch it itself, or make it with the cuda.jit of numba.cuda"
         )
     if not isinstance(kernel, CUDADispatcher) or kernel.targetoptions.get("device"):
         raise TypeError(f"bind() expects a kernel made by cuda.jit, got {type(kernel).__name__} {kernel!r:.60}")
