@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress, timeline
+from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import recording
 from numba_cuda_mlir.numba_cuda.core.errors import TypingError
@@ -182,6 +183,7 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
     numba_type = lower.fndesc.typemap.get(name)
     if not isinstance(numba_type, CalledObjectType) or getattr(value, "op", None) == "call":
         return original(lower, assignment)
+    _external(lower)  # also of a kernel that only reads attributes, which no key of a cache knows
     lower.var_assign_count[name] = 1
     lower.varmap[name] = numba_type.called_object()
     return None
@@ -222,8 +224,12 @@ def _optimize(original: Any, cres: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.caching:MLIRCacheImpl.check_cachable")
 def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
-    """Keep kernels with external code out of numba-cuda-mlir's cache, whose keys do not know that code."""
-    return KEY not in cres.metadata and original(implementation, cres)
+    """Keep kernels that use called objects out of numba-cuda-mlir's cache, whose keys do not know these objects."""
+    if (external := cres.metadata.get(KEY)) is None:
+        return original(implementation, cres)
+    reason = "the cache of numba-cuda-mlir does not know what its called objects provide"
+    logger.info("kernel %r is not cached: %s", external.name, reason)
+    return False
 
 
 # Attributes of numba-cuda-mlir that are used and not replaced.

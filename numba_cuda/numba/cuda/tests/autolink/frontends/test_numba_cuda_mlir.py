@@ -209,18 +209,38 @@ class TestWhatItRefuses:
         with pytest.raises(ValueError, match="entry_name cannot be set for kernels of numba-cuda-mlir"):
             build(kernel_of(mlir.cuda, Scale(5)), FLOATS, entry_name="mine")
 
-    def test_its_cache_keeps_no_kernel_with_external_code(self, mlir, tmp_path, monkeypatch):
+    def test_its_cache_keeps_no_kernel_that_uses_called_objects(self, mlir, caplog):
         from numba_cuda_mlir.caching import MLIRCacheImpl
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with_code, without = kernel_of(mlir.cuda, Scale(6)), kernel_of(mlir.cuda, abs)
-            compiled = [metadata_of(kernel) for kernel in (with_code, without)]
-        answers = [MLIRCacheImpl.check_cachable(object.__new__(MLIRCacheImpl), each) for each in compiled]
-        assert answers == [False, True]
+        scale = Scale(6)
+
+        @mlir.cuda.jit(device=True, inline="never")
+        def factor():
+            return scale.factor
+
+        @mlir.cuda.jit
+        def reads(r, x):
+            r[0] = scale.factor
+
+        @mlir.cuda.jit
+        def reads_in_a_device_function(r, x):
+            r[0] = factor()
+
+        caplog.set_level("INFO", "numba_cuda_autolink.cache")
+        implementation = object.__new__(MLIRCacheImpl)
+        kernels = kernel_of(mlir.cuda, scale), reads, reads_in_a_device_function, kernel_of(mlir.cuda, abs)
+        answers = []
+        for kernel in kernels:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                answers.append(implementation.check_cachable(compiled(kernel)))
+        assert answers == [False, False, False, True]
+        logged = [message for message in caplog.messages if "is not cached" in message]
+        assert len(logged) == 3
+        assert "the cache of numba-cuda-mlir does not know what its called objects provide" in logged[0]
 
 
-def metadata_of(kernel):
+def compiled(kernel):
     """What numba-cuda-mlir compiles *kernel* to."""
     from numba.cuda.autolink.compilation import without_device
 
