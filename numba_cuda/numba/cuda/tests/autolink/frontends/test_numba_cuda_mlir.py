@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -92,7 +93,7 @@ import numba_cuda_mlir.mlir_compiler as compiler
 import sys
 print(compiler.compile_mlir.__code__.co_filename.endswith("seams.py"), "numba" in sys.modules)
 """
-        environment = {"NUMBA_CUDA_AUTOLINK": "0", "PATH": ""}
+        environment = {**os.environ, "NUMBA_CUDA_AUTOLINK": "0"}
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
         assert done.stdout.split() == ["False", "False"]
 

@@ -114,6 +114,12 @@ class TestResult:
     def test_versions_are_found_for_both_cudas(self, result):
         assert result.versions == {name: f"1.{i}" for i, name in enumerate(compatibility.LISTED)}
 
+    def test_that_of_the_second_front_end_is_found_however_pip_spells_it(self):
+        counted = Result(compatibility.SECOND_FRONT_END[0], commit="abc1234")
+        installed = [{"name": name, "version": "1"} for name in (*compatibility.LISTED, "numba_cuda_mlir")]
+        counted.add_versions(json.dumps(installed))
+        assert counted.versions["numba-cuda-mlir"] == "1"
+
 
 class TestPage:
     def test_shows_what_passed_what_failed_and_what_was_not_run(self, result):
@@ -135,7 +141,7 @@ class TestPage:
         page = compatibility.page([result, of_mlir])
         assert f"| 0.6.0 | 0.30.4 | {mlir.cuda} | 9 passed | 0 | def5678 |" in page
         assert page.count("9 passed") == 1
-        assert all(Path(each).exists() for each in compatibility.tests_of(mlir))
+        assert all(Path(each.partition("::")[0]).exists() for each in compatibility.tests_of(mlir))
         assert compatibility.tests_of(COMBINATIONS[0]) == []
 
     def test_says_that_nothing_failed(self, result):
