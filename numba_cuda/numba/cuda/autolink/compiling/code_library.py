@@ -24,10 +24,10 @@ from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
+from ..calling_code import CallingCode
 from ..compilation import cc_without_device, compilation, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
-from ..protocol.calling_code import CallingCode
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
 from .canonical_names import with_canonical_names

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..device_callable.array_views import mdspan
+from ..device_callable.conversions import state
 from .parameters import Parameter, mode_of
 from .placeholders import MADE, substituted
 from .prelude import PRELUDE, VIEWS
@@ -68,10 +69,11 @@ class Call:
 
     def ways(self, mode: int) -> list[Any]:
         """Return what the ``args`` of an `Extern` say of each parameter, for the *mode* that C++ chose for arrays."""
-        found = []
+        found: list[Any] = []
         for each in self.parameters:
             named = mode_of(each.way) if each.way else ("nca::by_pointer", *_VIEW_MODES)[mode]
-            found.append(mdspan if each.as_array and named in _VIEW_MODES else None)
+            view = mdspan if each.as_array and named in _VIEW_MODES else None
+            found.append(state if each.is_state else view)
         return found
 
 
