@@ -25,12 +25,12 @@ from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ..calling_code import CallingCode
-from ..compilation import cc_without_device, compilation, is_for_launch
+from ..compilation import cc_without_device, compilation, is_asking, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
-from .canonical_names import with_canonical_names
+from .canonical_names import with_canonical_names, with_names_by_content
 from .cxx_compatibility import compatible_with_cxx
 from .linking_files import Entry, LinkingFiles, OrderedSet
 
@@ -163,12 +163,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def llvm_strs(self) -> list[str]:
         """The text of the modules; with canonical names if external code is linked, so that equal links are
-        recognised."""
-        if self._llvm_strs is None and self._entries:
-            own = [self._entry_name] if self._entry_name is not None else []
-            canonical = with_canonical_names([*map(str, self.modules), *own])
-            if own:
-                self._entry_name = canonical.pop()
+        recognised. What hooks compile becomes external code, whose names must not meet those of the kernel."""
+        if self._llvm_strs is None and (self._entries or (self._entry_name is None and is_asking())):
+            modules = [*map(str, self.modules)]
+            if self._entry_name is None:
+                canonical = with_names_by_content(modules)
+            else:
+                *canonical, self._entry_name = with_canonical_names([*modules, self._entry_name])
             self._has_canonical_names = True
             self._llvm_strs = compatible_with_cxx(canonical)
         texts: list[str] = super().llvm_strs
