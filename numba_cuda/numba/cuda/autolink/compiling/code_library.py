@@ -27,7 +27,7 @@ from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from ..calling_code import CallingCode
 from ..compilation import cc_without_device, compilation, is_asking, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
-from ..protocol.call_sites import CallSite
+from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
 from .canonical_names import with_canonical_names, with_names_by_content
@@ -204,17 +204,18 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
-        provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target)]
+        origins: dict[Any, str] = {**dict.fromkeys(self._entries, NAMED_EXPLICITLY), **origins_of(self.call_sites)}
+        provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target, origins[entry])]
         yield from provided
         if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
             yield NRT, from_item(NRT_LIBRARY)
         if self.needs_cudadevrt:
             yield COOPERATIVE_LAUNCH, from_item(get_cudalib("cudadevrt", static=True))
 
-    def _inputs_of(self, entry: Entry, target: Target) -> list[tuple[str, LinkInput]]:
+    def _inputs_of(self, entry: Entry, target: Target, origin: str) -> list[tuple[str, LinkInput]]:
         if isinstance(entry, CallSite):
             try:
-                return list(with_answer(entry, target).answer.traced_inputs(str(entry)))
+                return list(with_answer(entry, target).answer.traced_inputs(origin))
             except HookError as error:
                 raise LinkError(error.describe(entry)) from error
             except LinkInputError as error:  # of a file that was there when the object was asked
@@ -229,7 +230,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             if (target.lineinfo or target.debug) and os.path.isfile(path):
                 code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
             link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
-        return [(NAMED_EXPLICITLY, link_input)]
+        return [(origin, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
@@ -308,7 +309,14 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         undefined = self._undefined() if self._symbols else ()
         if self._symbols and target is not None:
             undefined += tuple(itertools.chain.from_iterable(each.undefined for each in self._called_by_cxx(target)))
-        return {symbol: tuple(self._symbols[symbol]) for symbol in undefined if symbol in self._symbols}
+        alike: dict[str, list[str]] = {}  # the origins of calls by the text that symbols know them by
+        for call, origin in origins_of(self.call_sites).items():
+            alike.setdefault(str(call), []).append(origin)
+
+        def traced(site: SymbolSite) -> SymbolSite:
+            return site._replace(asked=tuple(origin for text in site.asked for origin in alike.get(text, [text])))
+
+        return {symbol: tuple(map(traced, self._symbols[symbol])) for symbol in undefined if symbol in self._symbols}
 
     def _called_by_cxx(self, target: Target) -> Iterator[CallingCode]:
         for site in self.call_sites:

@@ -69,7 +69,7 @@ class RestoredLibrary(PicklableLibrary):
         if cc not in self._cubin_cache:
             return super().get_cubin(cc)
         target = self.target_for(cc)
-        brought = [pair for entry in self._with_callbacks for pair in self._inputs_of(entry, target)]
+        brought = [pair for entry in self._with_callbacks for pair in self._inputs_of(entry, target, str(entry))]
         plan = LinkPlan.of(f"kernel {self.name!r}", target, brought)
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
