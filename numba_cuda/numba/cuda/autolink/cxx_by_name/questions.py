@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 
 from ..lowered_names import compiled, unit_of_sources
-from .refusals import refusal
+from .refusals import CxxError, refusal
 from .targets import targeting
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ def asked(library: CxxLibrary, label: str, text: str, questions: Sequence[str], 
     In the text, OPEN and CLOSE stand for the namespace in which names resolve, INSIDE for a path into it, and LABEL for
     *label*, which messages call it. Raise `CxxError` if it does not compile.
     """
+    if config.ENABLE_CUDASIM:
+        raise CxxError(
+            f"{label}: only the compiler knows it, which the simulator cannot ask\n  library: {library!r}\n"
+            "  what to do: in the simulator, use a NumPy dtype or a number in its place"
+        )
     namespace = library.head().namespace
     for name, value in {
         "OPEN": f"namespace {namespace} {{" if namespace else "",
