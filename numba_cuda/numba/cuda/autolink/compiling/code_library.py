@@ -186,6 +186,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     # The link
 
+    @property
+    def shown_name(self) -> str:
+        """The name for messages: without those of the functions that enclose it."""
+        return str(self.name).rpartition("<locals>.")[2]
+
     def plan(self, cc: Any = None) -> LinkPlan:
         """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code.
 
@@ -195,12 +200,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         for symbol, sites in self._symbols.items():
             if len({site.untyped for site in sites}) > 1:
                 raise LinkError(
-                    f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
+                    f"linking kernel {self.shown_name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )
         target = self.target_for(self._ensure_cc(cc))
-        return LinkPlan.of(f"kernel {self.name!r}", target, self.provided(target))
+        return LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
 
     def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
@@ -245,7 +250,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
             from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
 
-            before = plan.fingerprints()
+            before = plan.fingerprints(before_compiling=True)
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.comes_from_calls_alone and not plan.target.debug and is_for_launch()
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
@@ -299,7 +304,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         ]
 
     def _undefined(self) -> tuple[str, ...]:
-        from numba.cuda.cudadrv.external_code.formats.symbols import undefined_functions
+        from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 
         return undefined_functions(self.llvm_strs)
 

@@ -78,7 +78,8 @@ def numba_type_named(name: str) -> Any:
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
-        raise CABIError(f"{name!r} is not the name of a Numba type: {type(error).__name__}: {error}") from None
+        why = "" if isinstance(error, NameError) else f": {type(error).__name__}: {error}"
+        raise CABIError(f"{name!r} is not the name of a Numba type{why}") from None
     if not isinstance(found, types.Type):
         raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")
     return found
@@ -139,7 +140,7 @@ def ctype(numba_type: Any) -> CType:
 
 _ADVICE = {
     types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
-    types.UnicodeType: ": strings must be constants; they are not passed to the C function",
+    types.UnicodeType: ": strings must be constants",
 }
 
 

@@ -70,7 +70,7 @@ class RestoredLibrary(PicklableLibrary):
             return super().get_cubin(cc)
         target = self.target_for(cc)
         brought = [pair for entry in self._with_callbacks for pair in self._inputs_of(entry, target, str(entry))]
-        plan = LinkPlan.of(f"kernel {self.name!r}", target, brought)
+        plan = LinkPlan.of(f"kernel {self.shown_name!r}", target, brought)
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         return self._cubin_cache[cc]

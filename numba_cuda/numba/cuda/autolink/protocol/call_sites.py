@@ -16,6 +16,7 @@ from numba.cuda.typing.templates import Signature
 from numba.cuda.typing.typeof import typeof
 
 from ..compilation import compilation
+from ..notebook_cells import shown_file
 from .callee import HOOK, Callee, attribute_of, find_callee
 
 
@@ -42,7 +43,7 @@ class CallSite:
     @property
     def place(self) -> str:
         """File, line and function of the call."""
-        return f"{self.filename}:{self.line} in {self.function}"
+        return f"{shown_file(self.filename)}:{self.line} in {self.function}"
 
     @property
     def site(self) -> CallSite:

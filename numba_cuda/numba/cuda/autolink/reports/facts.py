@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
-from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, undefined_functions
+from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
