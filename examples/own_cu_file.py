@@ -10,8 +10,8 @@ takes and returns.
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run
-from numba import cuda
 from numba.cuda import autolink
 
 develop = autolink.cxx(Path(__file__).resolve().parent / "own_cu_file" / "develop.cu").develop

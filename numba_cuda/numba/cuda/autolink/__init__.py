@@ -30,7 +30,9 @@ Public names:
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
 =====================  ===============================================================================================
-``frontends``          every seam with numba-cuda
+``frontends``          every seam with numba-cuda and numba-cuda-mlir
+``mlir``               what numba-cuda-mlir needs besides its seams
+``vocabulary``         the Numba types and the IR of each front end
 ``compilation``        the compilation in progress and its target
 ``deferred_calls``     calls that are resolved together, with one run of a compiler
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names

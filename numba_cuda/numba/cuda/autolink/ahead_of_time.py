@@ -28,6 +28,7 @@ from .kernel_signatures import kernel_argument_types
 from .protocol.call_sites import CallSite
 from .reports import formatting
 from .reports.facts import BuildFacts, facts_of
+from .vocabulary import vocabulary_of_kernel
 
 if TYPE_CHECKING:
     from .reports.report_class import Report
@@ -131,7 +132,8 @@ def build(
     Parameters
     ----------
     kernel:
-        A Python function, or a kernel made of it by ``cuda.jit``, whose options then are the defaults.
+        A Python function, or a kernel made of it by ``cuda.jit``, whose options then are the defaults: numba-cuda's or
+        numba-cuda-mlir's. A function is compiled by numba-cuda.
     signature:
         As for ``cuda.jit``: ``"void(float32[::1])"``, ``(float32[::1],)`` or ``void(float32[::1])``.
     cc:
@@ -190,6 +192,11 @@ def _build(
     *,
     for_launch: bool = False,
 ) -> LinkedKernel:
+    if (builds := vocabulary_of_kernel(kernel).builds) is not None:
+        capability = ComputeCapability(*compute_capability(cc))
+        how = output, entry_name, jit_options, for_launch
+        linked: LinkedKernel = builds.build(kernel, signature, capability, how)
+        return linked
     py_func, options = _function_and_options(kernel, jit_options)
     argtypes = kernel_argument_types(signature)
     parts = compute_capability(cc)

@@ -20,6 +20,7 @@ from .kernel_signatures import normalized
 from .reports.collect import of_facts
 from .reports.facts import facts_of
 from .reports.report_class import Report
+from .vocabulary import vocabulary_of_kernel
 
 
 def report(
@@ -50,6 +51,9 @@ def report(
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
     """
     capabilities: list[Any] = cc if isinstance(cc, list) else [cc]
+    if signature is None and (builds := vocabulary_of_kernel(kernel).builds) is not None:
+        launched = builds.launched(kernel)
+        return _of_linked(launched) if listings else launched.report
     if signature is not None and isinstance(kernel, CUDADispatcher) and kernel.targetoptions.get("device"):
         reports = [_of_device_function(kernel, signature, compute_capability(each)) for each in capabilities]
     elif signature is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,10 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
-from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
+from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import Timeline, recording, span
 from numba.cuda.cudadrv.libs import get_cudalib
@@ -28,11 +27,10 @@ from ..calling_code import CallingCode
 from ..compilation import cc_without_device, compilation, is_asking, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, origins_of
-from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
 from .canonical_names import with_canonical_names, with_names_by_content
 from .cxx_compatibility import compatible_with_cxx
-from .linking_files import Entry, LinkingFiles, OrderedSet
+from .linking_files import Entry, LinkingFiles, OrderedSet, inputs_of
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
@@ -209,33 +207,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
-        origins: dict[Any, str] = {**dict.fromkeys(self._entries, NAMED_EXPLICITLY), **origins_of(self.call_sites)}
-        provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target, origins[entry])]
+        origins: dict[Any, str] = {**origins_of(self.call_sites)}
+        provided = [pair for entry in self._entries for pair in inputs_of(entry, target, origins.get(entry, ""))]
         yield from provided
         if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
             yield NRT, from_item(NRT_LIBRARY)
         if self.needs_cudadevrt:
             yield COOPERATIVE_LAUNCH, from_item(get_cudalib("cudadevrt", static=True))
-
-    def _inputs_of(self, entry: Entry, target: Target, origin: str) -> list[tuple[str, LinkInput]]:
-        if isinstance(entry, CallSite):
-            try:
-                return list(with_answer(entry, target).answer.traced_inputs(origin))
-            except HookError as error:
-                raise LinkError(error.describe(entry)) from error
-            except LinkInputError as error:  # of a file that was there when the object was asked
-                raise LinkError(f"{error}\n  returned by: {entry}") from error
-        try:
-            link_input = from_item(entry)
-        except LinkInputError as error:
-            raise LinkError(str(error)) from error
-        if link_input.kind is kinds.CUDA:
-            # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
-            path, code = link_input.name, link_input.code
-            if (target.lineinfo or target.debug) and os.path.isfile(path):
-                code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
-            link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
-        return [(origin, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
@@ -307,6 +285,19 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 
         return undefined_functions(self.llvm_strs)
+
+    def own_undefined(self) -> tuple[str, ...]:
+        """Return the functions that the kernel's own code calls and does not define."""
+        return self._undefined()
+
+    def linker_log(self, cc: Any) -> str:
+        """Return what the linker printed when it made the cubin for *cc*."""
+        return self._linkerinfo_cache.get(cc) or ""
+
+    @property
+    def entry_name(self) -> str | None:
+        """The kernel's name in the code."""
+        return self._entry_name
 
     def _undefined_sites(self, target: Target | None = None) -> dict[str, tuple[SymbolSite, ...]]:
         """Return the undefined functions that calls in Python reference, with the calls; for a *target*, also those of

@@ -17,6 +17,8 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
 
+from ..vocabulary import core_type
+
 
 class CABIError(TypeError):
     """A value cannot be passed to C or returned from it. The message says why and what to do."""
@@ -86,11 +88,11 @@ def numba_type_named(name: str) -> Any:
 
 
 def numba_type_of(given: Any) -> Any:
-    """Return the Numba type of a Numba type, its name, or a NumPy dtype or scalar class; None is void."""
+    """Return the Numba type of a Numba type of any front end, its name, or a NumPy dtype or scalar class; None is
+    void."""
     if given is None:
         return types.none
-    if isinstance(given, str):
-        given = numba_type_named(given)
+    given = numba_type_named(given) if isinstance(given, str) else core_type(given)
     if isinstance(given, types.Type):
         return types.unliteral(given)
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
