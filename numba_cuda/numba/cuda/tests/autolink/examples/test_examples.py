@@ -67,12 +67,15 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
-    def test_glm(self):
-        done = self.run("glm_vectors.py")
-        if done.returncode == 2 and "This example needs GLM. Get the headers from Debian's package" in done.stdout:
+    @pytest.mark.parametrize(
+        "name, library", [("glm_vectors.py", "GLM"), ("boost_math.py", "Boost.Math")], ids=["glm", "boost_math"]
+    )
+    def test_libraries_whose_headers_are_fetched(self, name, library):
+        done = self.run(name)
+        if done.returncode == 2 and f"This example needs {library}. Get the headers" in done.stdout:
             pytest.skip(done.stdout.strip())
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
+        assert "On the GPU" in done.stdout or "gives a cubin" in done.stdout
 
     @pytest.mark.parametrize("name", ["curand_monte_carlo.py", "curand_by_name.py"])
     def test_curand(self, name):
