@@ -5,6 +5,7 @@ nox                                               all tests with all of them, th
 nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      all tests with one of them; nox --list lists them
 nox -s corners                                    what .ci/run runs: parts of the tests in the corners of the matrix
 nox -s page                                       the page alone, from the results in build/compatibility
+nox -s mlir                                       the tests of numba-cuda-mlir, with CUDA 12 and 13
 nox -s engines                                    build_many on Dask, Ray and MPI, and the shared cache on S3
 
 ``tests`` runs the long trials too. Pythons that are not installed are skipped. Arguments after ``--`` go to pytest; the
@@ -73,6 +74,16 @@ def engines(session: nox.Session) -> None:
     session.install(".[cu13,test,engines]")
     folder = "numba_cuda/numba/cuda/tests/autolink"
     parts = [f"{folder}/{part}" for part in ("many_kernels", "external_code/cache/test_remote.py")]
+    session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
+
+
+@nox.session(python="3.12")
+@nox.parametrize("cuda", [12, 13])
+def mlir(session: nox.Session, cuda: int) -> None:
+    """Run the tests of the second front end."""
+    session.install(f".[mlir-cu{cuda},test]")
+    folder = "numba_cuda/numba/cuda/tests/autolink"
+    parts = [f"{folder}/{part}" for part in ("frontends", "documentation/test_docs.py")]
     session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
 
 

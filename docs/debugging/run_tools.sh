@@ -47,21 +47,15 @@ done
 try printf "$python" "$program"
 try assert "$python" "$program" assert
 try memcheck compute-sanitizer --tool memcheck --show-backtrace device --print-limit 2 "$python" "$program" wild
-try racecheck compute-sanitizer --tool racecheck --racecheck-report all --print-limit 2 "$python" "$here/race.py"
 
-try "cuda-gdb, debug" cuda-gdb --batch -ex "set pagination off" -ex "set breakpoint pending on" \
+try "cuda-gdb, debug" cuda-gdb --batch -ex "set print thread-events off" -ex "set breakpoint pending on" \
     -ex "break scatter.cu:7" -ex run -ex bt -ex "info locals" -ex "info args" -ex list -ex "info cuda kernels" \
     -ex "info cuda threads" --args "$python" "$program" debug
-try "cuda-gdb, lineinfo" cuda-gdb --batch -ex "set pagination off" -ex "set breakpoint pending on" \
+try "cuda-gdb, lineinfo" cuda-gdb --batch -ex "set print thread-events off" -ex "set breakpoint pending on" \
     -ex "break scatter.cu:7" -ex run -ex bt -ex list --args "$python" "$program"
-try "cuda-gdb, wild write" cuda-gdb --batch -ex "set pagination off" -ex run -ex bt -ex list \
-    --args "$python" "$program" wild
-
-try "ncu, profile" ncu --section SourceCounters --section SpeedOfLight --import-source yes --clock-control none \
+try "ncu, profile" ncu --section SourceCounters --import-source yes --clock-control none \
     --force-overwrite --export "$work/profile" "$python" "$program"
-try "ncu, details" ncu --import "$work/profile.ncu-rep" --page details
-try "ncu, source" ncu --import "$work/profile.ncu-rep" --page source --csv --print-source cuda
-try "ncu, machine code" ncu --import "$work/profile.ncu-rep" --page source --csv --print-source cuda,sass
+try "ncu, source" ncu --import "$work/profile.ncu-rep" --page source --csv --print-source cuda,sass
 
 try nsys nsys profile --trace cuda,nvtx --stats true --force-overwrite true --output "$work/timeline" \
     "$python" -c "import nvtx, runpy; runpy.run_path(\"$program\", run_name=\"__main__\")"

@@ -7,7 +7,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import autolink
 
-SOURCE = """
+SOURCE = """// Write a value into an array.
 extern "C" __device__ int scatter(float *data, long long at, double value)
 {
     if (at == 0)

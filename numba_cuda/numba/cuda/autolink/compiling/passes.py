@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -15,6 +15,7 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
+from numba.cuda.datamodel import models
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
@@ -150,6 +151,15 @@ def attach_requested(context: Any, func_type: types.Type, signature: Signature) 
     for callee in callees_of_type(func_type):
         site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
         library.add_call(_ask(site, loc))
+
+
+def element_without_data(context: Any, signature: Signature) -> Callable[[Any, Any], Any] | None:
+    """Return what lowers an element of a tuple in one body of an unrolled loop, if the element is a function or an
+    object whose type says all of it; else ``None``. numba-cuda's code chooses among all elements, in each body."""
+    element = signature.return_type
+    if isinstance(element, types.Callable) and isinstance(context.data_model_manager[element], models.OpaqueModel):
+        return lambda builder, args: context.get_dummy_value()
+    return None
 
 
 def note_implementation(context: Any, implementation: Any) -> None:

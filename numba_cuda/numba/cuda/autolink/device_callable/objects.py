@@ -77,6 +77,10 @@ class DeviceCallable:
     arrays, other objects) are constants, so that ``cuda.local.array(fft.storage_size, fft.value_type)`` and
     ``if fft.inverse:`` work and cost nothing. So are ``len(obj)``, ``obj[i]`` and comparisons with other constants, if
     the class defines them. It is asked once for each signature and must not change after that.
+
+    In a kernel of numba-cuda-mlir, the hooks are given that front end's types. They have the same names and attributes,
+    and `cxx_type`, `Extern` and the like take them too, but they are other classes. A class whose hooks compare types,
+    or ask for their classes, sets ``__numba_cuda_link_types__ = "numba-cuda"`` and is given numba-cuda's in any case.
     """
 
     def __numba_cuda_call__(self, *args: Any) -> Extern | Callable[..., Any]:

@@ -129,7 +129,7 @@ class RemoteEntries:
             self.counts.dropped += 1
 
     def connect(self) -> None:
-        """Start to connect, so that the first question need not wait for it."""
+        """Start connecting, so that the first lookup does not wait for it."""
         self._transfers.connect()
 
     def flush(self, timeout: float) -> int:

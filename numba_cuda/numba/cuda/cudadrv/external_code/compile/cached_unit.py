@@ -27,7 +27,7 @@ from ..headers.changes import HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_version
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
-from .unit_keys import UnitKeys, checked_key
+from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class CachedUnit:
         if known is None:
             return True
         store = current_store()
-        keys = [known.key, *(checked_key(known.key, each) for each in called)]
+        keys = [known.key, *checked_keys(known.key, called)]
         return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
@@ -131,7 +131,7 @@ class CachedUnit:
 
         try:
             fetched = store.fetch(key, compiled)
-            unchecked = [checked_key(program, each) for each in called]
+            unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
                 if unchecked:
@@ -205,8 +205,8 @@ class CachedUnit:
                 self._watch = HeaderWatch(result[1], fixed_include_paths(), time.monotonic())
                 key = self._current().key
             store.put(key, data, built_since=start)
-            for each in called:
-                store.put(checked_key(key, each), b"")
+            for checked in checked_keys(key, called):
+                store.put(checked, b"")
             self._note_source()
             self.found = key.digest
             return result[1].packed()
@@ -256,8 +256,8 @@ class CachedUnit:
         """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
         with contextlib.suppress(OSError):
             if (known := self.known()) is not None:
-                for each in called:
-                    current_store().put(checked_key(known.key, each), b"")
+                for checked in checked_keys(known.key, called):
+                    current_store().put(checked, b"")
 
     def _current(self) -> KnownHeaders:
         assert self._watch is not None
@@ -334,8 +334,8 @@ class CachedUnit:
             except _HeaderEditedError as edited:
                 return edited.data
         current_store().put(key, data)
-        for each in called:
-            current_store().put(checked_key(key, each), b"")
+        for checked in checked_keys(key, called):
+            current_store().put(checked, b"")
         self.found = key.digest
         return data
 

@@ -123,6 +123,8 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
 def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
     """Compile units, whose *numbers* are their indices, concurrently; return nothing where that is no faster. Once one
     fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
+    if len(numbers) < 2:
+        return {}
     from .jobs import compile_in_free_process, most_jobs
 
     if (jobs := min(len(numbers), most_jobs())) < 2:

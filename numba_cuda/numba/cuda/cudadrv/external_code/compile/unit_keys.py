@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import cuda.core
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # Goes up when the assertions of `prototype_check` change.
 _CHECK = "2"
+_MOST_NOTES = 16
 
 
 class UnitKeys:
@@ -59,10 +61,18 @@ class UnitKeys:
         )
 
 
-def checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
-    """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
-    parts = (
-        ("format", _CHECK),
-        *(("program", program.digest), ("function", called.symbol), ("types", called.types)),
-    )
-    return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)
+def checked_keys(program: CacheKey, called: Sequence[CalledFunction]) -> list[CacheKey]:
+    """Return the keys under which is noted that functions of *program*, if there, have the types of calls: one for each
+    function, or for so many that notes take longer than the check, one for all."""
+    if len(called) > _MOST_NOTES:
+        functions = sorted((each.symbol, each.types) for each in called)
+        parts = ("format", _CHECK), ("program", program.digest), ("functions", repr(functions))
+        return [CacheKey("prototype", f"{len(functions)} functions in {program.name}", parts)]
+    return [
+        CacheKey(
+            "prototype",
+            f"{each.symbol} in {program.name}",
+            (("format", _CHECK), ("program", program.digest), ("function", each.symbol), ("types", each.types)),
+        )
+        for each in called
+    ]

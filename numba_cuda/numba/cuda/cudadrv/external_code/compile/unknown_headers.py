@@ -31,15 +31,17 @@ def compiled_with_headers(
     if not scan.read_own():
         return None
     with ThreadPoolExecutor(1, "headers") as pool:
-        scanned = pool.submit(scan.run)
+        scanned = pool.submit(_manifest, scan, text, began)
         compiled = compile_()
     try:
-        found = scanned.result()
+        manifest = scanned.result()
     except OSError:  # a header of a package was removed meanwhile, for example
         return compiled, None
-    if found.unclear or found.computed:
-        return compiled, None
-    manifest = HeaderManifest.of(found, text, began)
     if manifest is None or not manifest.is_settled_below(text.packages):
         return compiled, None
     return compiled, manifest.refreshed()
+
+
+def _manifest(scan: Scan, text: SourceText, began: int) -> HeaderManifest | None:
+    found = scan.run()
+    return None if found.unclear or found.computed else HeaderManifest.of(found, text, began)

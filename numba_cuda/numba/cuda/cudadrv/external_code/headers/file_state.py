@@ -24,7 +24,7 @@ _TIME_MARGIN = 2_000_000_000
 def this_machine() -> str:
     """Return what tells this machine, since it was started, from others."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return file.read().strip()
     except OSError:  # it is not Linux
         return f"{platform.node()} {uuid.getnode()}"

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,8 @@ class LinkPlan:
         finding headers that are not on record."""
         from ..compile.programs import fingerprint
 
+        # With variables, other text is compiled (see `with_sizes_checked`): no compile finds the headers of the units.
+        before_compiling = before_compiling and not self.variables
         return tuple(
             fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units
         )
@@ -141,5 +144,9 @@ def joined(sources: Sequence[LinkInput]) -> LinkInput:
 def _unique_names(sources: Sequence[LinkInput]) -> list[str]:
     """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
     names = [source.name for source in sources]
-    before = [names[:number].count(name) for number, name in enumerate(names)]
-    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, before, strict=True)]
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return unique

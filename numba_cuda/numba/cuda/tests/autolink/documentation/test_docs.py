@@ -65,9 +65,9 @@ def test_every_block_says_what_it_is(page):
     for block in blocks_of(page.read_text()):
         where = f"{page.name}:{block.line}"
         assert block.mark in ("", *MARKS), where
-        assert bool(block.argument) == (block.mark in ("raises", "file", "replace")), where
+        assert bool(block.argument) == (block.mark in ("needs", "raises", "file", "replace")), where
         assert block.language in ("python", "text", "sh") or block.mark in ("file", "replace"), f"{where}: not run"
-        assert (block.language == "python") or block.mark not in ("gpu", "raises", "fresh"), where
+        assert (block.language == "python") or block.mark not in ("gpu", "needs", "raises", "fresh"), where
 
 
 class TestTheRunnerItself:

@@ -10,7 +10,9 @@ from numba.cuda import autolink
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import programs
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.compile.nvrtc import Compiled, CompileError
+from numba.cuda.cudadrv.external_code.compile.prototype_check import PrototypeError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import compile_unit
 from numba.cuda.cudadrv.external_code.compile.unknown_headers import compiled_with_headers
 from numba.cuda.cudadrv.external_code.headers.scan import Scan, SourceText
@@ -69,6 +71,7 @@ def test_a_header_of_a_package_that_changes_meanwhile(package, change):
     """It may have changed before NVRTC read it or after: nobody knows which text was compiled."""
 
     def compile_():
+        time.sleep(0.02)  # the file system's clock is coarser
         if change == "new":
             (package / "third.h").write_text("")
         elif change == "removed":
@@ -187,3 +190,17 @@ def test_a_new_source_that_does_not_compile(source):
     for _ in range(2):
         with pytest.raises(CompileError, match="expected"):
             unit_of(wrong).fetched(compile_unit)
+
+
+def test_many_checked_functions_are_noted_together(source):
+    number = 40
+    text = "".join(f'extern "C" __device__ int f{index}(int x) {{ return x; }}\n' for index in range(number))
+    many = from_item(autolink.CUDASource("#include <cuda/std/cstdint>\n" + text, name="f.cu"))
+    called = [CalledFunction(f"f{index}", prototype_of_llvm("i32 (i32)")) for index in range(number)]
+    for compile_, origin in (compile_unit, "built"), (pytest.fail, "disk"):
+        assert unit_of(many).fetched(compile_, called).origin == origin
+    assert [entry.kind for entry in current_store().disk.entries()].count("prototype") == 1
+    called[7] = CalledFunction("f7", prototype_of_llvm("i32 (double)"))
+    with pytest.raises(PrototypeError) as caught:
+        unit_of(many).fetched(compile_unit, called)
+    assert [each.called.symbol for each in caught.value.wrong] == ["f7"]
