@@ -20,7 +20,7 @@ from ..compilation import asking
 from ..compiling.code_library import LinkingCodeLibrary
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 from .bodies import Body, ReturnedBody, bodies_of
 from .reachable import Reached
 from .references import KernelPickler, KernelUnpickler, NotCacheableError, code_label, is_numba_cuda_global
@@ -135,7 +135,7 @@ def _link_key(site: CallSite, target: Target) -> bytes | None:
     with asking(target):
         value = link_key(*site.argtypes)
     try:
-        return None if value is None else fingerprint(value)
+        return None if value is None else fingerprint_of_link_key(value)
     except UnknownValueError:
         return None
 

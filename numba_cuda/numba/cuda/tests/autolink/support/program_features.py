@@ -412,6 +412,20 @@ class Hidden$n:
         return {}
 """,
     ),
+    _value(
+        "the state of a link key that pickling hides",
+        "1",
+        "2",
+        value="Hiding$n($v)",
+        amount="self.value.amount",
+        before="""
+class Hiding$n:
+    def __init__(self, amount):
+        self.amount = amount
+    def __getstate__(self):
+        return {}
+""",
+    ),
     _value("a class", "int", "float", amount="int(self.value is float)"),
     _value("a Numba type", "types.int32", "types.int64", amount="self.value.bitwidth"),
     _value(
