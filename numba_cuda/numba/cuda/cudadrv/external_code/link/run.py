@@ -21,6 +21,7 @@ from ..inputs.link_input import LinkInput, from_item
 from .duplicates import check_readable_duplicates, duplicate_error, find_duplicate
 from .errors import LinkError, link_error
 from .fit import misfit
+from .hidden_prototypes import all_prototypes
 from .kernel_code import KernelCode
 from .parts import LinkJob, listed
 from .plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan
@@ -35,7 +36,7 @@ _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "4"
+_FORMAT = "5"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _run(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     """Return the log of a link, a NUL, and the code: none if the device runtime is missing."""
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
-    check_signatures(job)
+    check_signatures(job, all_prototypes(job))
     check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
     doubts, arch = doubted(job), job.plan.target.arch
