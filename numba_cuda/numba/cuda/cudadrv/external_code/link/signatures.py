@@ -26,8 +26,8 @@ _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
 def check_signatures(job: LinkJob, read: Sequence[tuple[Part, Prototypes, Prototypes]]) -> None:
-    """Compare the prototype of each function that PTX or machine code defines with those that its callers use: *read* has
-    for each part the functions that it defines and those that it declares. Raises `LinkError` if two cannot be the same
+    """Compare the prototype of each function that a part defines with those that its callers use: *read* has for each
+    part the functions that it defines and those that it declares. Raises `LinkError` if two cannot be the same
     function's."""
     called = {name: prototype_of_llvm(text) for name, text in job.kernel_code.prototypes.items()}
     for part, defined, _ in read:

@@ -3,12 +3,14 @@
 
 import os
 import re
+import warnings
 
 import pytest
 from autolink_support import Linked, adder, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 
 
 def files_named(linked):
@@ -91,3 +93,20 @@ def test_without_line_information_nothing_is_written():
     linked_kernel(function)
     names = [name for _, _, files in os.walk(sources()) for name in files]
     assert "no_lines.cu" not in names
+
+
+@pytest.mark.parametrize(
+    "path", ["/proc/self/cache", "/proc", "/dev/null", "/dev/full/cache", "not UTF-8 \udc80", "x" * 300]
+)
+def test_where_the_cache_s_directory_is_strange_the_kernel_is_built(path, monkeypatch, tmp_path):
+    """With one warning where nothing can be written."""
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / path))
+    replaced = reset_store()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function = Linked("strange", autolink.CUDASource(adder("strange"), name="strange.cu")).function
+            assert linked_kernel(function, lineinfo=True).code
+        assert [each.category for each in caught] == ([] if path.startswith("not") else [CacheWarning])
+    finally:
+        reset_store(replaced)
