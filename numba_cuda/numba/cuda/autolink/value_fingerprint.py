@@ -58,7 +58,8 @@ def fingerprint(*values: Any) -> bytes:
 
 def fingerprint_of_link_key(value: Any) -> bytes:
     """Return the SHA-256 of a link key, in which attributes that ``__getstate__`` leaves out count too: nothing else
-    would show that they changed. Raise `UnknownValueError` if *value* leads to a value that has none."""
+    would show that they changed. Raise `UnknownValueError` if *value* leads to a value that has none, or to one that
+    reads files, such as a library of C++."""
     return _digest((value,), is_link_key=True)
 
 
@@ -121,6 +122,8 @@ class _Writer:
             self._written[id(value)] = len(self._written), value
         if number > _MOST_VALUES or len(self._inside) > _DEEPEST:
             raise UnknownValueError(f"it leads to more than {_MOST_VALUES} values, or is nested deeper than {_DEEPEST}")
+        if self._is_link_key and getattr(cls, "depends_on_files", False):
+            raise UnknownValueError(f"a link key with {value!r} does not show what the files are that it reads")
         self._inside.append(id(value))
         content = encode(value)
         if content is None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda import types
@@ -141,6 +141,16 @@ class CxxFunction(DeviceCallable):
         except CABIError:
             return None
         return self._library.resolver.why_refused(call)
+
+    @staticmethod
+    def ask_together(calls: Iterable[tuple[CxxFunction, Sequence[Any]]]) -> None:
+        """Find out the C functions of all calls of a kernel, in the order in which it links them: apart, each would
+        cost a run of the compiler."""
+        of_libraries: dict[CxxLibrary, list[Call]] = {}
+        for function, argtypes in calls:
+            of_libraries.setdefault(function.cxx_library, []).append(function.call(argtypes))
+        for library, each in of_libraries.items():
+            library.resolver.resolve_linked(each)
 
     def call(self, argtypes: Sequence[Any]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""

@@ -33,6 +33,8 @@ class CxxLibrary:
     expressions name. Each is a device callable, always the same object.
     """
 
+    depends_on_files = True  # headers, which may change between two kernels
+
     def __init__(self, source: Any, options: Mapping[str, Any], namespace: str):
         self._given = source, dict(options), namespace
         text, compiled = _text_of(source, options)
