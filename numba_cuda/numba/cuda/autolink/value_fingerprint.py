@@ -122,7 +122,7 @@ class _Writer:
             self._written[id(value)] = len(self._written), value
         if number > _MOST_VALUES or len(self._inside) > _DEEPEST:
             raise UnknownValueError(f"it leads to more than {_MOST_VALUES} values, or is nested deeper than {_DEEPEST}")
-        if self._is_link_key and getattr(cls, "depends_on_files", False):
+        if self._is_link_key and getattr(cls, "cxx_reads_files", False):
             raise UnknownValueError(f"a link key with {value!r} does not show what the files are that it reads")
         self._inside.append(id(value))
         content = encode(value)

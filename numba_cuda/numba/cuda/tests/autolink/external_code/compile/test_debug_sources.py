@@ -9,8 +9,10 @@ import pytest
 from autolink_support import Linked, adder, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
-from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store, reset_store
+from numba.cuda.cudadrv.external_code.compile import debug_sources
+from numba.cuda.cudadrv.external_code.compile.debug_sources import with_files, write_files
 
 
 def files_named(linked):
@@ -110,3 +112,23 @@ def test_where_the_cache_s_directory_is_strange_the_kernel_is_built(path, monkey
         assert [each.category for each in caught] == ([] if path.startswith("not") else [CacheWarning])
     finally:
         reset_store(replaced)
+
+
+def test_of_many_sources_those_that_were_used_last_are_kept(tmp_path, monkeypatch):
+    before = reset_store(CacheStore(CacheSettings(str(tmp_path / "cache"))))
+    try:
+        monkeypatch.setattr(debug_sources, "_MOST_BYTES", 3 * 4096)
+        texts = [with_files(f"int x{number};", f"{number}.cu") for number in range(6)]
+        for number, text in enumerate(texts):
+            write_files(text)
+            for used in texts[0], text:  # the first one is used all the time
+                write_files(used)
+                (path,) = re.findall(r'#line 1 "(.*)"', used)
+                os.utime(path, (number + 1, number + 1))
+        left = sorted(path.name for path in (tmp_path / "cache" / "sources").rglob("*.cu"))
+        assert left == ["0.cu", "4.cu", "5.cu"]
+        assert len(list((tmp_path / "cache" / "sources").iterdir())) == 3, "no empty folders are left"
+        write_files(texts[1])
+        assert list((tmp_path / "cache" / "sources").rglob("1.cu")), "it is written again when it is needed"
+    finally:
+        reset_store(before)
