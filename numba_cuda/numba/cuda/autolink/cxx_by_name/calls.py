@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.compile.header_prefix import with_room
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..device_callable.array_views import mdspan
@@ -43,7 +44,8 @@ class Head:
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
-        return f"{line_marker('source of autolink.cxx')}{self.source}\n{check}{line_marker('prelude')}{PRELUDE}"
+        source = with_room(self.source, "source of autolink.cxx")  # for a compile server
+        return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 
 
 @dataclass(frozen=True)

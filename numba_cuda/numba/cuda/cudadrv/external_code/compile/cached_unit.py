@@ -18,7 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import cuda.core
 
@@ -28,7 +28,7 @@ from ..cache.store import Fetched, current_store
 from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_build, nvrtc_version
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
+from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 
 # Goes up when the assertions of `prototype_check` change.
 _CHECK = "2"
@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
 
 # Bytes of headers from which on compiling takes longer than starting a process for it.
-_MANY_HEADERS = 1 << 20
+MANY_HEADERS = 1 << 20
 
 Compile = Callable[[TranslationUnit], Compiled]
+CompileNames = Callable[[TranslationUnit, Sequence[str]], Compiled]
 Called = Sequence["CalledFunction"]
 
 
@@ -88,6 +89,13 @@ class CachedUnit:
                 return None
             return self._current()
 
+    def _known_to_compile(self) -> KnownHeaders | None:
+        """Return what is `known`; raise `CompileError` for a header that cannot be read."""
+        try:
+            return self.known()
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+
     def is_slow(self, called: Called = ()) -> bool:
         """Whether it is to be compiled, and has many headers."""
         try:
@@ -98,7 +106,7 @@ class CachedUnit:
             return True
         store = current_store()
         keys = [known.key, *(_checked_key(known.key, each) for each in called)]
-        return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
+        return known.manifest.size > MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -112,10 +120,7 @@ class CachedUnit:
             If the code does not compile, or a function has other types (`PrototypeError`).
         """
         start = time.perf_counter()
-        try:
-            known = self.known()
-        except OSError as error:
-            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+        known = self._known_to_compile()
         if known is None:
             check_assigned([dataclasses.replace(self.base_key, kind="program")])
             return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
@@ -142,34 +147,32 @@ class CachedUnit:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
-    def lowered(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
-        """Return the lowered names of the name expressions *names*, and whether they are from a cache, not from a
-        compile, whose program is cached too. Raise `CompileError` if the code does not compile, or a name means
-        nothing in it."""
-        try:
-            known = self.known()
-        except OSError as error:
-            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
-        found: dict[str, str] = {}
-
-        def noted(compile_: Callable[..., Compiled], **how: Any) -> Compile:
-            def compile_and_note(unit: TranslationUnit) -> Compiled:
-                compiled = compile_(unit, names, **how)
-                found.update(compiled.names)
-                return compiled
-
-            return compile_and_note
-
+    def lowered(self, names: Sequence[str], compile_: CompileNames) -> tuple[dict[str, str], bool]:
+        """Return the lowered names of the name expressions *names*, and whether they are from a cache. If not, they are
+        from a compile by *compile_*, whose program is cached too. Raise `CompileError` if the code does not compile, or
+        a name means nothing in it."""
         from .jobs import compile_in_child
 
-        here = noted(compile_unit)
+        known = self._known_to_compile()
+        found: dict[str, str] = {}
+
+        def noted(compiled: Compiled) -> Compiled:
+            found.update(compiled.names)
+            return compiled
+
+        def compiled_here(unit: TranslationUnit) -> Compiled:
+            return noted(compile_(unit, names))
+
+        def compiled_in_child(unit: TranslationUnit) -> Compiled:
+            return noted(compile_in_child(unit, names, traces=True))
+
         if known is None:
-            self._compiled_and_recorded(here, (), noted(compile_in_child, traces=True))
+            self._compiled_and_recorded(compiled_here, (), compiled_in_child)
             return found, False
         program, manifest = known
 
         def build() -> bytes:
-            current_store().put(program, self._compiled(here, (), manifest))
+            current_store().put(program, self._compiled(compiled_here, (), manifest))
             return json.dumps(found).encode()
 
         key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
@@ -327,6 +330,8 @@ def _checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
     """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
     parts = (
         ("format", _CHECK),
-        *(("program", program.digest), ("function", called.symbol), ("types", called.types)),
+        ("program", program.digest),
+        ("function", called.symbol),
+        ("types", called.types),
     )
     return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)
