@@ -16,6 +16,8 @@ from .parameters import Parameter, mode_of
 from .prelude import PRELUDE, VIEWS
 
 _LONGEST_READABLE = 40
+# Stands for the text that is ours in the symbols of calls.
+_PRELUDE = hashlib.sha256((PRELUDE + VIEWS).encode()).hexdigest()
 _VIEW_MODES = ("nca::by_mdspan", "nca::by_span")
 
 
@@ -89,7 +91,8 @@ class Call:
         name = self.pattern.name.partition("(")[0]
         readable = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:_LONGEST_READABLE] or "expression"
         called = self.pattern.text, self.pattern.callee, self.pattern.written
-        content = repr((self.head, called, self.parameters, PRELUDE, VIEWS))
+        head = self.head.identity, self.head.namespace, self.head.records
+        content = repr((head, called, self.parameters, _PRELUDE))
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         object.__setattr__(self, "symbol", f"cxx_{readable}_{digest}")
 
