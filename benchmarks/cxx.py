@@ -2,9 +2,9 @@
 """Measure what C++ by name costs, next to NVRTC's own compile of a binding written by hand.
 
 Run it on any machine, with or without a GPU: ``python benchmarks/cxx.py``. Nothing is in the cache when a library is
-asked the first time. Times are medians, and each baseline is measured in turn with what it is compared with; of
-compiles in this process it is the CPU time, which other work on the machine hardly changes. Where there is a GPU, kernels
-are launched too: ``python benchmarks/cxx.py --only running`` measures these alone.
+asked the first time. Times are medians, and each baseline is measured in turn with what it is compared with. Those of
+compiles in this process are CPU time, which other work on the machine hardly changes. Where there is a GPU, kernels are
+launched too: ``python benchmarks/cxx.py --only running`` measures these alone.
 """
 
 from __future__ import annotations
