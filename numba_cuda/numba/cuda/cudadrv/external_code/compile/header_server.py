@@ -38,7 +38,7 @@ from .translation_unit import TranslationUnit, compile_unit
 _MOST_SERVERS = 2
 _HEAP = 768 << 20  # bytes that NVRTC may use for the headers of one server; with its default, CUB's do not fit
 _LIMIT = 300.0  # seconds for one request
-# Options with which the code has places in the source, or headers are read before the prefix.
+# With these, code contains places in the source, or headers are read before the prefix.
 _REFUSED = ("debug", "lineinfo", "pre_include")
 
 
@@ -53,14 +53,14 @@ def compile_with_server(unit: TranslationUnit, names: Sequence[str] = ()) -> Com
         server = _servers.pop(digest, None)
         if server is not None:
             _servers[digest] = server  # as the one used last
-    made = None if server is None else server.compiled(split.code, unit, names)
+    made = None if server is None else server.compiled(split.unit, names)
     if made is not None and _digest(split.prefix) != digest:  # a header was edited meanwhile
         made = None
     if made is not None and not current_store().settings.verify:
         return made
     plain = compile_unit(unit, names)
     if server is None:
-        _start(_Server(split, digest, unit, names, plain))
+        _start(_Server(split, digest, names, plain))
     elif made is not None and not _is_same(made, plain):
         message = f"{unit.name}: a compile server makes other code. Unset NUMBA_CUDA_AUTOLINK_COMPILE_SERVER"
         warnings.warn(f"{message}, and please report this.", CacheWarning, stacklevel=2)
@@ -87,15 +87,15 @@ def close_servers() -> None:
 
 @dataclass(frozen=True)
 class _Split:
-    """The prefix of a translation unit, and the unit's *code* with that prefix at its beginning."""
+    """The prefix of a translation unit, and the unit as it begins with that prefix."""
 
     prefix: CachedUnit
-    code: str
+    unit: TranslationUnit
 
 
 def _split(unit: TranslationUnit) -> _Split | None:
     """Return a unit's prefix; None if it has none that can be precompiled."""
-    if not unit.name or os.path.isfile(unit.name) or any(unit.option(option) for option in _REFUSED):
+    if os.path.isfile(unit.name) or any(unit.option(option) for option in _REFUSED):
         return None
     if (parts := prefixed(unit.code)) is None:
         return None
@@ -103,7 +103,7 @@ def _split(unit: TranslationUnit) -> _Split | None:
         prefix = _unit(weakref.ref(current_store()), replace(unit, code=parts.prefix, name="headers.cu"))
     except TypeError:  # an option may be any object, which has no hash
         return None
-    return _Split(prefix, parts.text)
+    return _Split(prefix, replace(unit, code=parts.text))
 
 
 @functools.lru_cache(32)
@@ -111,14 +111,14 @@ def _unit(store: weakref.ref[CacheStore], prefix: TranslationUnit) -> CachedUnit
     return CachedUnit(prefix)
 
 
-def _digest(prefix: CachedUnit) -> bytes | None:
-    """Return a digest of the options and of all headers that a prefix reads, as they are now; None if they are small or
-    not known."""
+def _digest(prefix: CachedUnit, *, look_again: bool = False) -> bytes | None:
+    """Return a digest of the options and of all headers that a prefix reads; None if they are small or not known, or
+    where one has just been edited, for which *look_again* looks at each."""
     try:
         known = prefix.known()
     except OSError:
         return None
-    if known is None or known.manifest.size < MANY_HEADERS:
+    if known is None or known.manifest.size < MANY_HEADERS or (look_again and known.manifest.refreshed() is None):
         return None
     return prefix.base_key.digest + known.key.digest
 
@@ -128,18 +128,16 @@ def _is_same(one: Compiled, other: Compiled) -> bool:
 
 
 class _Server:
-    """A child process for the units that begin with one prefix, whose headers have one content. *plain* is the result
-    for the first of them."""
+    """A child process for the units that begin with one prefix, whose headers have one content. The first of them was
+    compiled to *plain*."""
 
-    def __init__(
-        self, split: _Split, digest: bytes, unit: TranslationUnit, names: Sequence[str], plain: Compiled
-    ) -> None:
+    def __init__(self, first: _Split, digest: bytes, names: Sequence[str], plain: Compiled) -> None:
         self.digest = digest
         self._lock = threading.Lock()
         self._child: ChildProcess | None = None
         self.is_ready = False
-        first = split, unit, names, plain
-        self.preparation = threading.Thread(target=self._prepare, args=first, name="precompiling headers", daemon=True)
+        prepare = functools.partial(self._prepare, first, names, plain)
+        self.preparation = threading.Thread(target=prepare, name="precompiling headers", daemon=True)
 
     @property
     def is_busy(self) -> bool:
@@ -150,18 +148,18 @@ class _Server:
         if self._child is not None:
             self._child.close()
 
-    def compiled(self, code: str, unit: TranslationUnit, names: Sequence[str]) -> Compiled | None:
-        """Return *unit*, whose text is *code*, compiled; None if the server is busy or cannot."""
+    def compiled(self, unit: TranslationUnit, names: Sequence[str]) -> Compiled | None:
+        """Return *unit*, which begins with the prefix, compiled; None if the server is busy or cannot."""
         if not self.is_ready or not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._requested(code, unit, names)
+            return self._requested(unit, names)
         finally:
             self._lock.release()
 
-    def _requested(self, code: str, unit: TranslationUnit, names: Sequence[str]) -> Compiled | None:
+    def _requested(self, unit: TranslationUnit, names: Sequence[str]) -> Compiled | None:
         assert self._child is not None
-        asked = asdict(unit) | {"code": code, "options": dict(unit.options), "names": list(names)}
+        asked = asdict(unit) | {"options": dict(unit.options), "names": list(names)}
         try:
             reply = self._child.request({"compile": asked}, timeout=_LIMIT)
         except ChildError:
@@ -169,16 +167,17 @@ class _Server:
             return None
         return Compiled(reply.blobs[0], "", (), reply.content["names"]) if reply.blobs else None
 
-    def _prepare(self, split: _Split, unit: TranslationUnit, names: Sequence[str], plain: Compiled) -> None:
+    def _prepare(self, first: _Split, names: Sequence[str], plain: Compiled) -> None:
         """Have a child precompile the headers, and compare what it makes of the first unit."""
-        prefix = split.prefix.unit
+        prefix = first.prefix.unit
         folder = tempfile.mkdtemp(prefix="numba-cuda-autolink-")
         asked = {"code": prefix.code, "name": prefix.name, "options": dict(prefix.options)}
         try:
             self._child = ChildProcess(header_server_child.__file__)
             reply = self._child.request({"precompile": asked | {"folder": folder, "heap": _HEAP}}, timeout=_LIMIT)
-            made = self._requested(split.code, unit, names) if reply.content["is_ready"] else None
-            self.is_ready = made is not None and _is_same(made, plain) and _digest(split.prefix) == self.digest
+            made = self._requested(first.unit, names) if reply.content["is_ready"] else None
+            is_same = made is not None and _is_same(made, plain)
+            self.is_ready = is_same and _digest(first.prefix, look_again=True) == self.digest
         except (ChildError, TypeError):  # an option may be any object, which cannot be sent
             pass
         finally:

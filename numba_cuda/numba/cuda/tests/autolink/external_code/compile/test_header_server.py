@@ -16,6 +16,7 @@ from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+from numba.cuda.cudadrv.external_code.child_process import ChildProcess
 from numba.cuda.cudadrv.external_code.compile import header_server, programs
 from numba.cuda.cudadrv.external_code.compile.header_prefix import with_room
 from numba.cuda.cudadrv.external_code.compile.header_server import (
@@ -107,6 +108,18 @@ def test_a_changed_header_is_noticed(make, plain, tmp_path):
     unit = make(function(2))
     assert compile_with_server(unit) == compile_unit(unit)
     assert len(plain) == 2
+
+
+def test_a_header_that_is_edited_while_a_server_reads_it_leaves_no_server(make, tmp_path, monkeypatch):
+    def edit_and_start(script):
+        with (tmp_path / "large.cuh").open("a") as file:
+            file.write("// edited\n")
+        return ChildProcess(script)
+
+    monkeypatch.setattr(header_server, "ChildProcess", edit_and_start)
+    compile_with_server(make(function(1)))
+    wait_for_servers()
+    assert not ready_servers()
 
 
 def test_other_options_take_another_server_and_the_oldest_ends(make):
