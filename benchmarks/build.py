@@ -302,7 +302,7 @@ from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.compile.prototype_check import with_assertions
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.link import run, trial
+from numba.cuda.cudadrv.external_code.link import trial
 
 SMALL = 'extern "C" __device__ int block_sum(int x) { return x; }'
 CUB = (

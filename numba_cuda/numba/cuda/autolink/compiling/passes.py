@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir as llvm
@@ -15,10 +15,12 @@ from numba.cuda.core import ir
 from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
 from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
+from numba.cuda.datamodel import models
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
+from ..notebook_cells import shown_file
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from ..protocol.errors import CallError, HookError
@@ -95,7 +97,7 @@ class LinkingLower(CUDALower):
         added = len(self.module.globals) - known
         if added or prototypes:
             arguments = ", ".join(map(str, signature.args))
-            place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
+            place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
             described = f"the call with ({arguments}) at {place}"
             for symbol, prototype, c_prototype in self._symbols(added, prototypes):
                 self.library.note_symbol(symbol, SymbolSite(prototype, described, c_prototype), asked)
@@ -149,6 +151,15 @@ def attach_requested(context: Any, func_type: types.Type, signature: Signature) 
     for callee in callees_of_type(func_type):
         site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
         library.add_call(_ask(site, loc))
+
+
+def element_without_data(context: Any, signature: Signature) -> Callable[[Any, Any], Any] | None:
+    """Return what lowers an element of a tuple in one body of an unrolled loop, if the element is a function or an
+    object whose type says all of it; else ``None``. numba-cuda's code chooses among all elements, in each body."""
+    element = signature.return_type
+    if isinstance(element, types.Callable) and isinstance(context.data_model_manager[element], models.OpaqueModel):
+        return lambda builder, args: context.get_dummy_value()
+    return None
 
 
 def note_implementation(context: Any, implementation: Any) -> None:

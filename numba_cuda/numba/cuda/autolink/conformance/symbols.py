@@ -17,8 +17,8 @@ from numba.cuda.cudadrv.external_code.formats.ptx import Prototype
 from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.compile_errors import defined_among
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
-from numba.cuda.cudadrv.external_code.link.parts import defined_among
 from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.target import Target
 

@@ -35,7 +35,7 @@ _QUESTION = "&nca::tell<nca::all_t<nca::told<@inside@nca_value>, nca::form_t<@in
 
 
 def evaluated(library: CxxLibrary, text: str, cc: Any) -> bool | int | float:
-    """Return the value of the constant expression *text*. Raise `CxxError` if it has none that is a number."""
+    """Return the value of the constant expression *text*. Raise `CxxError` if that is not a number."""
     (answer,) = asked(library, Question(text, _TEXT, [_QUESTION]), cc)
     bits, *code = numbers_in(answer)
     numba_type = coded_type(iter(code), ())

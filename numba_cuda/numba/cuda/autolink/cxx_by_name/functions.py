@@ -33,6 +33,7 @@ class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
     depends_on_files = True  # headers, which may change between two kernels
+    __numba_cuda_link_types__ = "numba-cuda"
 
     def __init__(self, library: CxxLibrary, pattern: CallPattern):
         self._library = library

@@ -71,12 +71,14 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     """Return a message about a missing *library* (``"NVRTC"`` or ``"nvJitLink"``) and what loading it raised; ``None``
     if the library is there."""
     _, error = _loaded(library)
+    if error is None:
+        return None
     text = (
         f"{library}, which {_LIBRARIES[library][2]}, was not found\n"
         f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
         " CUDA toolkit and set CUDA_HOME to its directory"
     )
-    return None if error is None else (text, error)
+    return text, error
 
 
 @functools.cache

@@ -168,7 +168,7 @@ class DiskEntries:
         many; or in a new directory for temporary files. Return its path; raise `OSError` if neither can be written."""
         with contextlib.suppress(OSError):
             if (place := self.private_folder(folder)) is not None:
-                path = _write_file(place, name, data)
+                path = _write_file(os.path.join(place, name), data, place)
                 others = [file for file in self._files_in(folder) if file.path != path]
                 kept = 1
                 for file in sorted(others, key=_modified, reverse=True):
@@ -176,7 +176,8 @@ class DiskEntries:
                     if kept > _MOST_SAVED:
                         os.unlink(file.path)
                 return path
-        return _write_file(tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-"), name, data)
+        place = tempfile.mkdtemp(prefix=f"numba-cuda-autolink-{folder}-")
+        return _write_file(os.path.join(place, name), data, place)
 
     def _open(self) -> FileStreamProgramCache | None:
         if self._files is not None or self._unusable:
@@ -196,7 +197,11 @@ class DiskEntries:
         if self._prepared(*self._folders(path), os.path.join(self._root, _TEMPORARY)):
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
-            files[digest] = entry
+            if sys.platform == "win32":  # where another process may have the file open
+                files[digest] = entry
+            else:
+                # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
+                _write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
     def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
@@ -241,6 +246,8 @@ class DiskEntries:
 
     def _prepared(self, *folders: str) -> bool:
         """Create those of *folders* that are missing; return whether all are trusted."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._all_trusted(*folders)
         for folder in folders:
             _make_private(folder)
         return self._all_trusted(*folders)
@@ -262,9 +269,8 @@ class DiskEntries:
             warnings.warn(f"numba-cuda-autolink {message}", CacheWarning, stacklevel=2)
 
 
-def _write_file(folder: str, name: str, data: bytes) -> str:
-    """Write *data* to the file *name* in *folder* in one step, whatever is there; return its path."""
-    path = os.path.join(folder, name)
+def _write_file(path: str, data: bytes, folder: str) -> str:
+    """Write *data* to the file *path* in one step, whatever is there, by way of a file in *folder*; return *path*."""
     handle, temporary = tempfile.mkstemp(dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -140,10 +140,22 @@ class CacheStore:
         """Return whether there is an entry under *key*, which may be damaged."""
         return self._remembered(key.digest) is not None or os.path.isfile(self.disk.path(key.digest) or "")
 
-    def put(self, key: CacheKey, data: bytes, *, memory: bool = True, is_portable: bool = True) -> None:
-        """Cache *data* under *key*, replacing what is there. What a process loads once needs no room in *memory*."""
+    def put(
+        self,
+        key: CacheKey,
+        data: bytes,
+        *,
+        memory: bool = True,
+        is_portable: bool = True,
+        built_since: float | None = None,
+    ) -> None:
+        """Cache *data* under *key*, replacing what is there. What a process loads once needs no room in *memory*. It
+        counts as built if *built_since*, a time of `time.perf_counter`, says when that began."""
         self._keep(key, data, memory, is_portable)
-        if logger.isEnabledFor(logging.DEBUG):
+        if built_since is not None:
+            self._count(key, "built", time.perf_counter() - built_since)
+            self._log(key, "built", built_since)
+        elif logger.isEnabledFor(logging.DEBUG):
             self._seen[key.digest] = key
 
     def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> None:
@@ -220,8 +232,6 @@ class CacheStore:
             return data, "image"
         if self.remote is None or not remote:
             return None
-        if key.kind == "link":  # of which each kernel that is built has one
-            self.remote.patience.note_build()
         if (entry := self.remote.read(key.digest)) is None:
             return None
         self.adopt(key.digest, entry, memory=memory)

@@ -10,7 +10,9 @@
 ``header_server_child``  the script of these child processes
 ``c_prototypes``         the C types with which Python calls functions
 ``prototype_check``      assertions in a translation unit that its functions have these types
-``cached_unit``          a translation unit in the cache: its headers, its key and its program
+``cached_unit``          a translation unit in the cache: its headers and its program
+``unit_keys``            the keys under which it is cached
+``unknown_headers``      compile a source that is new while its headers are found
 ``programs``             the cache of programs: compile an input of either kind
 ``bitcode``              compile LLVM bitcode, and cache it
 ``bitcode_child``        the child process that reads and compiles bitcode

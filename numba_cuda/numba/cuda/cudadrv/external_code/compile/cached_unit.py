@@ -20,18 +20,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import cuda.core
-
 from ..cache.key import CacheKey
-from ..cache.shared_work import check_assigned
-from ..cache.store import Fetched, current_store
-from ..headers.changes import MANIFEST_FORMAT, HeaderManifest, HeaderWatch
-from ..toolkit import nvrtc_build, nvrtc_version
+from ..cache.shared_work import check_assigned, shares_work
+from ..cache.store import CacheStore, Fetched, current_store
+from ..headers.changes import HeaderManifest, HeaderWatch
+from ..toolkit import nvrtc_version
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
-
-# Goes up when the assertions of `prototype_check` change.
-_CHECK = "2"
+from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -59,18 +55,14 @@ class KnownHeaders(NamedTuple):
 class CachedUnit:
     """A translation unit, and what is known of its headers.
 
-    ``found`` is the digest of its key, if only the last compile could find its headers, and they were read as they are.
+    ``found`` is the digest of the key of the program that was last fetched, if its headers were read as they are.
     """
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
-        self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
         self._is_cacheable = not any(unit.option(option) for option in _NOT_CACHEABLE)
-        # What the program depends on besides its headers. NVRTC writes the working directory into LTO-IR, where only
-        # debuggers and profilers use it, to find sources.
-        folder = (("working directory", working_directory()),) if self._has_lines else ()
-        record = ("record of headers", MANIFEST_FORMAT)
-        self.base_key = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
+        self._keys = UnitKeys(unit)
+        self.base_key = self._keys.headers
         self._lock = threading.Lock()
         self._watch: HeaderWatch | None = None
         self._known: KnownHeaders | None = None
@@ -89,12 +81,10 @@ class CachedUnit:
                 return None
             return self._current()
 
-    def _known_to_compile(self) -> KnownHeaders | None:
-        """Return what is `known`; raise `CompileError` for a header that cannot be read."""
-        try:
-            return self.known()
-        except OSError as error:
-            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+    def recorded(self) -> KnownHeaders | None:
+        """Return what `known` does if the headers are on record; ``None`` if they would have to be found."""
+        with self._lock:
+            return self._current() if self._is_cacheable and self._recorded_headers_hold() else None
 
     def is_slow(self, called: Called = ()) -> bool:
         """Whether it is to be compiled, and has many headers."""
@@ -105,7 +95,7 @@ class CachedUnit:
         if known is None:
             return True
         store = current_store()
-        keys = [known.key, *(_checked_key(known.key, each) for each in called)]
+        keys = [known.key, *checked_keys(known.key, called)]
         return known.manifest.size > MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
@@ -120,7 +110,10 @@ class CachedUnit:
             If the code does not compile, or a function has other types (`PrototypeError`).
         """
         start = time.perf_counter()
-        known = self._known_to_compile()
+        self.found = None
+        known, data = self._recorded_or_compiled(compile_, called)
+        if data is not None:
+            return Fetched(data, "built", time.perf_counter() - start)
         if known is None:
             check_assigned([dataclasses.replace(self.base_key, kind="program")])
             return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
@@ -135,7 +128,7 @@ class CachedUnit:
 
         try:
             fetched = store.fetch(key, compiled)
-            unchecked = [_checked_key(program, each) for each in called]
+            unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
                 if unchecked:
@@ -143,6 +136,7 @@ class CachedUnit:
                     fetched = Fetched(compiled(), "built", 0)
             for key in unchecked:
                 store.put(key, b"")
+            self.found = program.digest
         except _HeaderEditedError as edited:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
@@ -153,40 +147,100 @@ class CachedUnit:
         a name means nothing in it."""
         from .jobs import compile_in_child
 
-        known = self._known_to_compile()
         found: dict[str, str] = {}
 
         def noted(compiled: Compiled) -> Compiled:
             found.update(compiled.names)
             return compiled
 
-        def compiled_here(unit: TranslationUnit) -> Compiled:
+        def here(unit: TranslationUnit) -> Compiled:
             return noted(compile_(unit, names))
 
-        def compiled_in_child(unit: TranslationUnit) -> Compiled:
+        def in_child(unit: TranslationUnit) -> Compiled:
             return noted(compile_in_child(unit, names, traces=True))
 
+        known, data = self._recorded_or_compiled(here, ())
         if known is None:
-            self._compiled_and_recorded(compiled_here, (), compiled_in_child)
+            self._compiled_and_recorded(here, (), in_child)
             return found, False
         program, manifest = known
 
         def build() -> bytes:
-            current_store().put(program, self._compiled(compiled_here, (), manifest))
+            if data is None:
+                current_store().put(program, self._compiled(here, (), manifest))
             return json.dumps(found).encode()
 
         key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
         try:
-            data = current_store().fetch(key, build).data
+            lowered = current_store().fetch(key, build).data
         except _HeaderEditedError:
             return found, False
-        return dict(json.loads(data)), not found
+        return dict(json.loads(lowered)), not found
+
+    def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
+        """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
+        was compiled now. Raise `CompileError` for a header that cannot be read."""
+        try:
+            known = self.recorded()
+            data = self._compiled_first(compile_, called) if known is None else None
+            return known or self.known(), data
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+
+    def _compiled_first(self, compile_: Compile, called: Called) -> bytes | None:
+        """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
+        that is not so or cannot be done, or another process has done it."""
+        store = current_store()
+        if not self._is_new(store):
+            return None
+        from .unknown_headers import compiled_with_headers
+
+        data: bytes | None = None
+        start = time.perf_counter()
+
+        def record() -> bytes:
+            nonlocal data
+            result = compiled_with_headers(self._text, lambda: self._checked(compile_, called))
+            if result is None or result[1] is None:
+                raise _NoRecordError
+            data = _packed(result[0])
+            with self._lock:
+                self._watch = HeaderWatch(result[1], fixed_include_paths(), time.monotonic())
+                key = self._current().key
+            store.put(key, data, built_since=start)
+            for checked in checked_keys(key, called):
+                store.put(checked, b"")
+            self._note_source()
+            self.found = key.digest
+            return result[1].packed()
+
+        with contextlib.suppress(_NoRecordError):
+            store.fetch(self.base_key, record, is_portable=lambda _: False)
+        return data
+
+    def _is_new(self, store: CacheStore) -> bool:
+        """Whether no program of this source is in a cache, and this thread builds it if it is missing."""
+        return (
+            self._is_cacheable
+            and not store.settings.verify
+            and not store.settings.read_only
+            and store.remote is None
+            and not shares_work()
+            and store.get(self.base_key) is None
+            and store.get(self._keys.source) is None
+        )
+
+    def _note_source(self) -> None:
+        """Note that there is a program of this source, if it is not compiled in less time than that takes."""
+        if self._watch is not None and self._watch.manifest.size > MANY_HEADERS:
+            current_store().put(self._keys.source, b"")
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
         data = _packed(self._checked(compile_, called))
         if manifest.refreshed() is None:
             raise _HeaderEditedError(data)
+        self._note_source()
         return data
 
     def _checked(self, compile_: Compile, called: Called) -> Compiled:
@@ -205,29 +259,14 @@ class CachedUnit:
         """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
         with contextlib.suppress(OSError):
             if (known := self.known()) is not None:
-                for each in called:
-                    current_store().put(_checked_key(known.key, each), b"")
-
-    def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
-        """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
-        unit = self.unit
-        return (
-            ("source", unit.code),
-            ("name", unit.name if with_paths else os.path.basename(unit.name)),
-            ("output", unit.output),
-            *((f"option {name}", repr(value)) for name, value in unit.options if with_paths or name != "include_path"),
-            ("NVRTC", nvrtc_build()),
-            ("cuda.core", cuda.core.__version__),
-        )
+                for checked in checked_keys(known.key, called):
+                    current_store().put(checked, b"")
 
     def _current(self) -> KnownHeaders:
         assert self._watch is not None
         manifest = self._watch.manifest
         if self._known is None or self._known.manifest is not manifest:
-            headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
-            parts = self.base_key.parts if manifest.has_path or self._has_lines else self._parts(with_paths=False)
-            key = CacheKey("program", self.unit.name, (*parts, ("headers", headers)))
-            self._known = KnownHeaders(key, manifest)
+            self._known = KnownHeaders(self._keys.program(manifest), manifest)
         return self._known
 
     def _recorded_headers_hold(self, remote: bool = False) -> bool:
@@ -248,7 +287,7 @@ class CachedUnit:
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
-        began = time.time_ns()
+        began, seen = time.time_ns(), time.monotonic()
         found = self._text.scan(traced)
         if found.unclear or (found.computed and not traced):
             self._is_unclear = found.unclear is not None
@@ -260,7 +299,7 @@ class CachedUnit:
         manifest = HeaderManifest.of(found, self._text, began)
         if manifest is None:
             return False
-        self._watch = HeaderWatch(manifest, fixed_include_paths())
+        self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
         # What takes a compile to find is worth telling other machines.
         current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
         return True
@@ -298,10 +337,14 @@ class CachedUnit:
             except _HeaderEditedError as edited:
                 return edited.data
         current_store().put(key, data)
-        for each in called:
-            current_store().put(_checked_key(key, each), b"")
+        for checked in checked_keys(key, called):
+            current_store().put(checked, b"")
         self.found = key.digest
         return data
+
+
+class _NoRecordError(Exception):
+    """A program was compiled, or was not, and its headers are not known."""
 
 
 class _HeaderEditedError(Exception):
@@ -324,14 +367,3 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
 
 def _reports_headers() -> bool:
     return (nvrtc_version() or (0, 0)) >= (13, 0)
-
-
-def _checked_key(program: CacheKey, called: CalledFunction) -> CacheKey:
-    """Return the key under which is noted that a function of *program*, if there, has the types of a call."""
-    parts = (
-        ("format", _CHECK),
-        ("program", program.digest),
-        ("function", called.symbol),
-        ("types", called.types),
-    )
-    return CacheKey("prototype", f"{called.symbol} in {program.name}", parts)

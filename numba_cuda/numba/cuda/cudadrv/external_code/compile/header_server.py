@@ -54,7 +54,7 @@ def compile_with_server(unit: TranslationUnit, names: Sequence[str] = ()) -> Com
         if server is not None:
             _servers[digest] = server  # as the one used last
     made = None if server is None else server.compiled(split.unit, names)
-    if made is not None and _digest(split.prefix) != digest:  # a header was edited meanwhile
+    if made is not None and _digest(split.prefix, look_again=True) != digest:  # a header was edited
         made = None
     if made is not None and not current_store().settings.verify:
         return made

@@ -137,6 +137,8 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
 def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
     """Compile units, whose *numbers* are their indices, concurrently; return nothing where that is no faster. Once one
     fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
+    if len(numbers) < 2:
+        return {}
     from .jobs import compile_in_free_process, most_jobs
 
     if (jobs := min(len(numbers), most_jobs())) < 2:
@@ -227,14 +229,15 @@ def _program(unit: CachedUnit, fetched: Fetched) -> Program:
     return Program(code, kind, fetched.origin, fetched.seconds)
 
 
-def fingerprint(link_input: LinkInput, target: Target) -> bytes:
+def fingerprint(link_input: LinkInput, target: Target, *, before_compiling: bool = False) -> bytes:
     """Return a digest of all that *link_input* in a link for *target* depends on, headers included; nothing is
-    compiled. It is random for what can be compiled but not cached."""
+    compiled. It is random for what can be compiled but not cached; *before_compiling*, also while headers are not on
+    record, for `fingerprint_after_compiling` to replace."""
     if link_input.kind is not kinds.CUDA:
         return bytes.fromhex(link_input.digest)
     unit = unit_of(link_input, target)
     try:
-        known = unit.known()
+        known = unit.recorded() if before_compiling else unit.known()
     except OSError:  # a header that cannot be read, for example; compiling it reports that
         known = None
     if known is not None:

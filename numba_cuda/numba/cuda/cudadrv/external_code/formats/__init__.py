@@ -9,7 +9,9 @@
 ``pieces``             fatbins, static libraries, objects: the pieces of device code that they hold
 ``lto_ir``             LTO-IR: its header
 ``ptx``                PTX: its header, functions with their prototypes, and variables
-``symbols``            the symbols that code defines and references, of every readable kind and of LLVM IR
+``symbols``            the symbols that code defines and references, of every readable kind
+``symbol_record``      their record
+``llvm_ir``            LLVM IR as text: the functions that it calls and does not define
 ``cxx_names``          mangled C++ names
 ``structure``          what is truncated, damaged or of another kind
 =====================  ==================================================================================

@@ -10,11 +10,8 @@ from __future__ import annotations
 import hashlib
 
 from .bounds import FormatError
-from .cubin import check_tables
-from .elf import ELF_MAGIC, ET_REL, elf_symbols, read_elf
-from .lto_ir import read_lto_ir
-from .pieces import pieces, read_archive
-from .ptx import read_ptx
+
+# The readers of each format are imported where they are needed: a kernel's own code needs one of them.
 
 _MOST_REMEMBERED = 1024
 _known: dict[bytes, str] = {}
@@ -38,8 +35,12 @@ def _fault(kind: str, code: bytes) -> str:
     try:
         match kind:
             case "PTX":
+                from .ptx import read_ptx
+
                 read_ptx(code)
             case "LTO-IR":
+                from .lto_ir import read_lto_ir
+
                 read_lto_ir(code)
             case "cubin":
                 return _cubin_fault(code)
@@ -57,6 +58,9 @@ def _fault(kind: str, code: bytes) -> str:
 
 
 def _cubin_fault(code: bytes) -> str:
+    from .cubin import check_tables
+    from .elf import ET_REL, read_elf
+
     file = read_elf(code)
     if not file.is_cuda:
         return "it is an ELF file for a CPU, not for a GPU: pass object files as cuda.Object, or with suffix .o"
@@ -71,6 +75,9 @@ def _cubin_fault(code: bytes) -> str:
 
 
 def _object_fault(code: bytes) -> str:
+    from .elf import elf_symbols, read_elf
+    from .pieces import pieces
+
     file = read_elf(code)
     if file.is_cuda:
         return "it is a cubin, which the linker ignores there: pass it as cuda.Cubin, or with suffix .cubin"
@@ -81,6 +88,9 @@ def _object_fault(code: bytes) -> str:
 
 
 def _archive_fault(code: bytes) -> str:
+    from .elf import ELF_MAGIC, read_elf
+    from .pieces import read_archive
+
     for name, member in read_archive(code):
         if member.startswith(ELF_MAGIC) and read_elf(member).is_cuda:
             return (
@@ -94,6 +104,10 @@ def _archive_fault(code: bytes) -> str:
 
 def _check_cubins(kind: str, code: bytes) -> bool:
     """Check the cubins in a fatbin or archive; return whether it holds any code."""
+    from .cubin import check_tables
+    from .elf import read_elf
+    from .pieces import pieces
+
     found = list(pieces(kind, code))
     for piece in found:
         if piece.kind == "cubin" and piece.code is not None:

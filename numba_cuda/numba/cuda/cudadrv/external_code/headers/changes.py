@@ -50,14 +50,26 @@ class Absence(NamedTuple):
     def of(cls, base: str, names: Iterable[str]) -> Absence | None:
         """Look for *names* below *base*; return ``None`` if one exists."""
         paths = {name: os.path.join(base, name) for name in names}
-        folders = dict.fromkeys(map(os.path.dirname, paths.values()))
+        folders: dict[str, list[str]] = {}
+        for path in paths.values():
+            folders.setdefault(os.path.dirname(path), []).append(path)
         nearest = {folder: _nearest_existing(folder) for folder in folders}
-        unwatched = tuple(path for path in paths.values() if nearest[os.path.dirname(path)][1] or os.path.islink(path))
         watched = tuple(dict.fromkeys(folder for folder, _ in nearest.values()))
         states = tuple(map(state_of, watched))  # first, so that a file that appears meanwhile shows later
-        if any(map(os.path.isfile, paths.values())):
-            return None
-        return cls(base, tuple(paths), watched, states, unwatched)
+        unwatched: list[str] = []
+        for folder, inside in folders.items():
+            if nearest[folder][1]:
+                unwatched += inside
+            # Nothing can be in a folder that is still missing: its nearest existing folder was looked at before.
+            if nearest[folder][0] != (folder or os.curdir) and not os.path.isdir(folder):
+                continue
+            for path in inside:
+                if os.path.lexists(path):
+                    if os.path.isfile(path):
+                        return None
+                    if os.path.islink(path) and not nearest[folder][1]:
+                        unwatched.append(path)
+        return cls(base, tuple(paths), watched, states, tuple(unwatched))
 
     def is_settled(self, recorded: int) -> bool:
         """Whether any change after *recorded* shows in the states."""
@@ -127,6 +139,15 @@ class HeaderManifest:
         recorded = self.recorded
         headers = all([is_settled(header.state, recorded) for header in self.headers])
         return headers and all(absence.is_settled(recorded) for absence in self.absences)
+
+    def is_settled_below(self, folders: Sequence[str]) -> bool:
+        """Whether any later change of a file below *folders* shows in a state."""
+        below = tuple(os.path.join(folder, "") for folder in folders)
+        headers = (header for header in self.headers if header.path.startswith(below))
+        absences = (absence for absence in self.absences if os.path.join(absence.base, "").startswith(below))
+        return all(is_settled(header.state, self.recorded) for header in headers) and all(
+            absence.is_settled(self.recorded) for absence in absences
+        )
 
     def links_unchanged(self) -> bool:
         """Whether each directory in `links` still is where it was."""
@@ -206,12 +227,13 @@ class HeaderWatch:
 
     Headers below *packages*, the include directories of the CUDA toolkit and of other installed packages, rarely change
     while a process runs: they are looked at again after `PACKAGES_INTERVAL` seconds. All other headers are looked at
-    each time.
+    each time. *seen* is when those of packages were looked at, in seconds of the clock `time.monotonic`.
     """
 
-    def __init__(self, manifest: HeaderManifest, packages: Sequence[str]):
+    def __init__(self, manifest: HeaderManifest, packages: Sequence[str], seen: float = -PACKAGES_INTERVAL):
         self._packages = tuple(os.path.join(folder, "") for folder in packages)
         self._set(manifest)
+        self._files.until = max(self._files.until, seen + PACKAGES_INTERVAL)
 
     def unchanged(self) -> bool:
         """Whether a compile would read the same as when `manifest` was recorded, which then has the current states.

@@ -24,7 +24,7 @@ _TIME_MARGIN = 2_000_000_000
 def this_machine() -> str:
     """Return what tells this machine, since it was started, from others."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return file.read().strip()
     except OSError:  # it is not Linux
         return f"{platform.node()} {uuid.getnode()}"
@@ -36,6 +36,11 @@ def state_of(file: str | int) -> FileState:
         status = os.stat(file)
     except (OSError, ValueError):
         return _GONE
+    return state_in(status)
+
+
+def state_in(status: os.stat_result) -> FileState:
+    """Return the state of a file with this *status*."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

@@ -16,6 +16,7 @@ from .directives import Definition, is_guarded
 _WORD = re.compile(rb"(?:[A-Za-z_$\x80-\xff]|\\[uU])[\w$\\\x80-\xff]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _PATH = re.compile(rb"[\w./+-]*")
+_CALL = re.compile(rb"([A-Za-z_]\w*)\s*\(\s*([\w./+-]+)\s*\)")
 _ARGUMENT = re.compile(rb'\s*\(\s*(?:"([^"\n]+)"|<([^<>\s]+)>|(\w+))\s*([,)])')
 _MOST = 1000
 _PROBES = frozenset((b"__has_include", b"__has_include_next", b"__has_embed"))
@@ -42,11 +43,19 @@ class Macros:
             self._known.setdefault(definition.name, {})[definition] = None
 
     def includes(self, name: bytes) -> set[bytes]:
-        """Return what ``#include name`` may include: names with their quotes or angle brackets. Raise
-        `UnknownTextError` if the definitions are not enough: there is none, or one calls another macro, for example."""
-        if not _NAME.fullmatch(name) or name not in self._known:
+        """Return what ``#include name`` may include, or ``#include name(argument)``: names with their quotes or angle
+        brackets. Raise `UnknownTextError` if the definitions are not enough: there is none, or one calls another macro,
+        for example."""
+        call = _CALL.fullmatch(name)
+        if (call[1] if call else name) not in self._known or not (call or _NAME.fullmatch(name)):
             raise UnknownTextError(name)
-        return set(itertools.islice(self._includes(name, ()), _MOST))
+        found = self._includes_of_call(call[1], call[2]) if call else self._includes(name, ())
+        return set(itertools.islice(found, _MOST))
+
+    def _includes_of_call(self, name: bytes, argument: bytes) -> Iterator[bytes]:
+        for definition in self._known[name]:
+            for path in self._expanded(_path_of_call(definition, argument), (name,)):
+                yield b"<" + path + b">"
 
     def _includes(self, name: bytes, outer: tuple[bytes, ...]) -> Iterator[bytes]:
         for body in self._bodies(name):
@@ -139,6 +148,16 @@ class Macros:
             bodies = [each.body for word in pending for each in self._known.get(word, ())]
             pending = {word for body in bodies for word in _WORD.findall(body)} - seen
         return False
+
+
+def _path_of_call(macro: Definition, argument: bytes) -> bytes:
+    """Return what a *macro* that puts its parameter into a name in angle brackets makes of *argument*. Raise
+    `UnknownTextError` if it does anything else."""
+    parameter, *others = macro.parameters or (b"",)
+    is_name = macro.body[:1] == b"<" and macro.body.find(b">") == len(macro.body) - 1 and b"#" not in macro.body
+    if not is_name or others or not _NAME.fullmatch(parameter):
+        raise UnknownTextError(macro.name)
+    return _NAME.sub(lambda found: argument if found[0] == parameter else found[0], macro.body[1:-1])
 
 
 def _mention(names: Iterable[bytes]) -> re.Pattern[bytes]:

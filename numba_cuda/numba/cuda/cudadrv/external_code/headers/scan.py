@@ -2,9 +2,9 @@
 """Find in the text of a CUDA C++ source which headers it includes.
 
 More is found than a compile reads, never less; where the texts do not show what is included or probed for, the result
-says so. Names are looked up where NVRTC looks. A quoted name is looked up in the directory of the file that includes it
-(for the source itself, the directory of its name, or the working directory if it has none), then in the include paths,
-like a name in angle brackets. Paths are spelled as in ``__FILE__``.
+is marked as incomplete. Names are looked up where NVRTC looks. A quoted name is looked up in the directory of the file
+that includes it (for the source itself, the directory of its name, or the working directory if it has none), then in
+the include paths, like a name in angle brackets. Paths are spelled as in ``__FILE__``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..regular_file import open_regular, refuse_special_file
+from ..regular_file import read_with_status, refuse_special_file
 from .directives import ANGLED, EVERY, Directives, without_comments
-from .file_state import Header, is_settled, state_of
+from .file_state import Header, is_settled, state_in, state_of
 from .macros import Macros, UnknownTextError
 
 
@@ -51,7 +51,7 @@ class SourceText:
 
     def scan(self, traced: Iterable[str] = ()) -> Found:
         """Find the headers; *traced* are paths that NVRTC is known to read, whatever the text says."""
-        return _Scan(self).run(traced)
+        return Scan(self).run(traced)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -59,7 +59,9 @@ class SourceText:
         return tuple(dict.fromkeys(self.search if self.folder is None else (self.folder, *self.search)))
 
 
-class _Scan:
+class Scan:
+    """A scan of *source*, which may read the user's own files before all others."""
+
     def __init__(self, source: SourceText):
         self.source = source
         self.found = Found()
@@ -69,20 +71,45 @@ class _Scan:
         self._looked_up: set[tuple[str, str, str | None]] = set()
         self._followed: dict[tuple[str, str], str] = {}
         self._is_file = functools.cache(os.path.isfile)
-        self._real_path = functools.cache(os.path.realpath)
+        self._is_folder = functools.cache(os.path.isdir)
+        self._real_path = functools.cache(self._real_path_of)
 
-    def run(self, traced: Iterable[str]) -> Found:
+    def read_own(self) -> bool:
+        """Read the user's own headers that the source includes. Return whether a compile is certain to read no other of
+        the user's files, whatever the headers of packages say."""
+        self._begin()
+        while own := [each for each in self._pending if not self._is_packaged(each[0])]:
+            self._pending = [each for each in self._pending if self._is_packaged(each[0])]
+            for path, directives in own:
+                self._take(path, directives, os.path.dirname(path))
+        texts = [directives for _, directives, _ in self._texts]
+        return not (
+            self.found.unclear
+            or any(directives.computed for directives in texts)
+            # Headers of packages may include what a macro names.
+            or any(each.body.startswith((b'"', b"<")) for directives in texts for each in directives.definitions)
+            or not set(self._folders).issubset(self.source.packages)
+        )
+
+    def run(self, traced: Iterable[str] = ()) -> Found:
+        """Find the headers; *traced* are paths that NVRTC is known to read."""
+        self._begin()
+        self._follow()
+        for path in traced:
+            if path not in self.found.headers:
+                self._take_traced(path)
+        return self.found
+
+    def _begin(self) -> None:
+        """Take the source itself, unless that was done."""
+        if self._texts:
+            return
         source = self.source
         options = b"".join(b"#define %s %s\n" % (name.encode(), value.encode()) for name, value in source.defined)
         self._take("", Directives.of(options), None)
         self._take("", Directives.of(source.code), source.folder)
         for name in source.preincluded:
             self._look_up(EVERY, name, source.folder)
-        self._follow()
-        for path in traced:
-            if path not in self.found.headers:
-                self._take_traced(path)
-        return self.found
 
     def _take(self, path: str, directives: Directives, folder: str | None) -> None:
         self._texts.append((path, directives, folder))
@@ -149,10 +176,11 @@ class _Scan:
     def _take_file(self, base: str, name: str) -> bool:
         """Read the header *name* below *base* if there is one, else note its absence; return whether there is."""
         path = os.path.join(base, name)
-        if self._is_file(path):
-            self._read(path)
-            return True
-        refuse_special_file(path)  # which NVRTC would wait for
+        if self._is_folder(os.path.dirname(path) or os.curdir):  # toolkits have few folders in common
+            if self._is_file(path):
+                self._read(path)
+                return True
+            refuse_special_file(path)  # which NVRTC would wait for
         self.found.absent.setdefault(base, {})[name] = None
         return False
 
@@ -168,6 +196,13 @@ class _Scan:
             self._pending.append((path, directives))
         else:
             self.found.links.update({folder: real, first: real})
+
+    def _real_path_of(self, folder: str) -> str:
+        """Return the real path of *folder*: that of the folder above it is known from others."""
+        above, name = os.path.split(folder)
+        if not os.path.isabs(folder) or name in ("", os.curdir, os.pardir) or os.path.islink(folder):
+            return os.path.realpath(folder)
+        return os.path.join(self._real_path(above), name)
 
     def _take_traced(self, path: str) -> None:
         """Read *path*, which a macro named relative to any directory above it, and look for files that would take its
@@ -222,10 +257,8 @@ def read_header(path: str) -> tuple[Header, Directives]:
     if known is not None and known[1].state == state_of(path) and is_settled(known[1].state, known[0]):
         return known[1:]
     now = time.time_ns()
-    with open(path, "rb", opener=open_regular) as file:
-        state = state_of(file.fileno())  # before reading, so that a change during it shows later
-        content = file.read()
-    header = Header(path, state, hashlib.sha256(content).hexdigest())
+    content, status = read_with_status(path)  # from before reading, so that a change during it shows later
+    header = Header(path, state_in(status), hashlib.sha256(content).hexdigest())
     directives = known[2] if known is not None and known[1].sha256 == header.sha256 else Directives.of(content)
     if len(_read_before) >= _MOST_REMEMBERED:
         _read_before.clear()

@@ -4,7 +4,9 @@
 ==================  ===============================================================================
 ``plan``            what is linked into a kernel, in which order; sources that share a unit
 ``kernel_code``     the kernel's own code, and the undefined symbols with the calls that use them
-``run``             runs a plan: checks, link, cache
+``run``             runs a plan: checks, compiled sources, cache, link
+``uncached_link``   a link that no cache has, with the checks of its parts and its result
+``linker_options``  the options of nvJitLink
 ``parts``           the inputs as the linker takes them, with sources and bitcode compiled
 ``fit``             whether an input fits the target
 ``duplicates``      symbols that two inputs define
@@ -13,6 +15,7 @@
 ``probes``          links made only to read LTO-IR, and what logs report of symbols
 ``ltoir_symbols``   which LTO-IR defines and references what
 ``errors``          the error of a link
+``compile_errors``  the errors of sources
 ``explain``         what nvJitLink's log means
 ``missing_symbol``  the error for a symbol that nothing defines
 ``unsupported``     the error for an instruction that the target's architecture does not have

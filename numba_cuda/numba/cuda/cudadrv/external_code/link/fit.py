@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
-from ..formats.bounds import FormatError
-from ..formats.elf import read_elf
-from ..formats.lto_ir import read_lto_ir
-from ..formats.pieces import Piece, pieces
-from ..formats.ptx import read_ptx
+from typing import TYPE_CHECKING
+
 from ..inputs.link_input import LinkInput
 from ..target import Target
+
+if TYPE_CHECKING:
+    from ..formats.pieces import Piece
 
 
 def misfit(link_input: LinkInput, target: Target) -> str:
     """Return why *link_input* does not fit *target*, and what to do; ``""`` if no header shows that it does not."""
     kind, code = link_input.kind.name, link_input.code
+    if link_input.kind.is_compiled:
+        return ""
+    from ..formats.bounds import FormatError
+    from ..formats.elf import read_elf
+    from ..formats.lto_ir import read_lto_ir
+    from ..formats.pieces import pieces
+    from ..formats.ptx import read_ptx
+
     major, minor = target.compute_capability
     sm = major * 10 + minor
     try:

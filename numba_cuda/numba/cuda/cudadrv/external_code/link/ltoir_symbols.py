@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..formats.ptx import ptx_references, ptx_symbols
-from ..formats.symbols import Symbols
+from ..formats.symbol_record import Symbols
 from .probes import PROBE_SYMBOLS, ptx_of_ltoir
 
 

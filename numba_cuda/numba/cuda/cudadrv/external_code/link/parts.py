@@ -8,22 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .. import progress
-from ..compile import diagnostics, programs
+from ..compile import programs
 from ..compile.c_prototypes import CalledFunction
 from ..compile.nvrtc import CompileError
 from ..compile.programs import Program, SourceError
-from ..compile.prototype_check import PrototypeError, WrongFunction
-from ..formats.symbols import defined_in
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
-from ..target import Target
-from .errors import LinkError, link_error
+from .errors import link_error
 from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
-from .unsupported import unsupported_in, unsupported_in_source
-from .variables import size_error, undeclared_variable, with_sizes_checked
+from .variables import with_sizes_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,31 +103,22 @@ def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: 
         try:
             return programs.all_compiled(inputs, plan.target, called)
         except SourceError as error:
+            from ..compile.prototype_check import PrototypeError
+            from .compile_errors import defined_among, does_not_compile, wrong_types
+
             planned = sources[error.number]
             if planned.origins == (NAMED_EXPLICITLY,) and error.error.__cause__ is not None:
                 raise error.error.__cause__ from None  # what numba-cuda raises for link=
             if not isinstance(error.error, PrototypeError):
                 others = [(sources[each.number], each.error) for each in error.others]
-                raise _does_not_compile(plan, planned, kernel_code, error.error, others) from error.error
+                raise does_not_compile(plan, planned, kernel_code, error.error, others) from error.error
             if defined := defined_among(planned.input, error.error.wrong, plan.target):
-                raise _wrong_types(plan, planned, error.error, defined) from error.error
+                raise wrong_types(plan, planned, error.error, defined) from error.error
             ignored = {each.called for each in error.error.wrong}
             called = [
                 tuple(each for each in of_it if number != error.number or each not in ignored)
                 for number, of_it in enumerate(called)
             ]
-
-
-def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
-    """Return those of the *wrong* functions that *source* defines: others it only declares, or they are C++ functions
-    that have the name of another input's C function."""
-    from .probes import defined_in_ltoir
-
-    program = programs.compiled(source, target)
-    if program.kind is kinds.LTO_IR:
-        return [each for each in wrong if defined_in_ltoir(program.code, [each.called.symbol], target.arch)]
-    names = defined_in(program.kind.name, program.code)
-    return [each for each in wrong if each.called.symbol in names]
 
 
 def _called_in(sources: Sequence[PlannedInput], kernel_code: KernelCode) -> list[tuple[CalledFunction, ...]]:
@@ -177,54 +164,3 @@ def _from_bitcode(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Program]:
                 " clang no newer than llvmlite's LLVM",
                 log=error.log,
             ) from error
-
-
-def _does_not_compile(
-    plan: LinkPlan,
-    planned: PlannedInput,
-    kernel_code: KernelCode,
-    error: CompileError,
-    others: Sequence[tuple[PlannedInput, CompileError]],
-) -> LinkError:
-    if (found := unsupported_in(error.log)) is not None:
-        return unsupported_in_source(plan, planned, kernel_code, found, error.log)
-    if (wrong_size := size_error(plan, planned, error.log)) is not None:
-        return wrong_size
-    path = diagnostics.saved(planned.input.text.encode(), planned.input.name)
-    options = planned.input.options
-    macros = [name for name, _ in options.defines]
-    todo = undeclared_variable(plan, error.log) or diagnostics.remedy(error.log, options.include_paths, macros)
-    return link_error(
-        plan,
-        f"{planned.input.kind} {planned.input.name!r} does not compile",
-        f"at fault: {planned}",
-        f"source: {path or 'could not be saved'}",
-        f"what to do: {todo}",
-        *(f"does not compile either: {each}" for each, _ in others),
-        log="\n".join([error.log, *(each.log for _, each in others)]),
-        source_path=path,
-        shown="\n".join(diagnostics.errors_in(each.log) for each in (error, *(each for _, each in others))),
-    )
-
-
-def _wrong_types(
-    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
-) -> LinkError:
-    functions = [
-        line
-        for each in wrong
-        for line in (
-            f"got: {each.called.declaration} for {each.called.call}",
-            f"expected: {each.declaration}, as it is defined",
-        )
-    ]
-    return link_error(
-        plan,
-        f"{wrong[0].called.symbol!r} is called with other types than it has",
-        f"defined by: {planned}",
-        *functions,
-        "what to do: give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or"
-        " let the call convert them (Extern's args and returns)",
-        log=error.log,
-        shown="",
-    )

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,11 +60,16 @@ class LinkPlan:
         """The inputs as they are compiled and linked: sources that share a translation unit are one."""
         return batched(self.inputs)
 
-    def fingerprints(self) -> tuple[bytes, ...]:
-        """Return the digests of all units, with the headers of CUDA C++ as they are now."""
+    def fingerprints(self, *, before_compiling: bool = False) -> tuple[bytes, ...]:
+        """Return the digests of all units, with the headers of CUDA C++ as they are now; *before_compiling*, without
+        finding headers that are not on record."""
         from ..compile.programs import fingerprint
 
-        return tuple(fingerprint(planned.input, self.target) for planned in self.units)
+        # With variables, other text is compiled (see `with_sizes_checked`): no compile finds the headers of the units.
+        before_compiling = before_compiling and not self.variables
+        return tuple(
+            fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units
+        )
 
     @property
     def comes_from_calls_alone(self) -> bool:
@@ -138,5 +144,9 @@ def joined(sources: Sequence[LinkInput]) -> LinkInput:
 def _unique_names(sources: Sequence[LinkInput]) -> list[str]:
     """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
     names = [source.name for source in sources]
-    before = [names[:number].count(name) for number, name in enumerate(names)]
-    return [f"{name} ({count + 1})" if count else name for name, count in zip(names, before, strict=True)]
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return unique

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
-from .trial import Linkable, Outcome, TrialError, link_here, link_in_helper, options_for, run_trials
+from .linker_options import Linkable, options_for
+from .trial import Outcome, TrialError, link_here, link_in_helper, run_trials
 
 _MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 _SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses

@@ -50,8 +50,9 @@ def check_signatures(job: LinkJob) -> None:
 def check_no_kernel_is_called(job: LinkJob, *kernels: Collection[str]) -> None:
     """Raise `LinkError` if a call in Python calls one of the *kernels*, whose parameters are elsewhere. nvJitLink links
     it, or crashes."""
+    names = set().union(*kernels)
     for symbol in job.kernel_code.sites:
-        if any(symbol in names for names in kernels):
+        if symbol in names:
             raise link_error(
                 job.plan,
                 f"{symbol!r} is called as a function, but it is a kernel",

@@ -15,24 +15,18 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from cuda.core import LinkerOptions
+from typing import TypeAlias
 
 from .. import timeline
 from ..child_process import ChildEndedError, ChildError, ChildProcess
 from ..compile.programs import compiled
-from ..inputs.kinds import LTO_IR
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from . import trial_child
-
-if TYPE_CHECKING:
-    from .parts import Part
+from .linker_options import Linkable, options_for
 
 TIMEOUT = 60.0  # seconds for a link that is only tried
 LINK_TIMEOUT = 120.0  # seconds for a link whose result is used
-Linkable: TypeAlias = "LinkInput | Part"
 _Link: TypeAlias = tuple[list[int], Sequence[str], str]  # the indices of inputs, nvJitLink's options, the output
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
@@ -111,13 +105,6 @@ def worst(alone: Sequence[Outcome]) -> int | None:
     """Return which of the inputs linked alone crashed, or else failed for more than missing the others."""
     faulty = [index for index, outcome in enumerate(alone) if outcome.is_faulty]
     return min(faulty, key=lambda index: not alone[index].crash, default=None)
-
-
-def options_for(inputs: Iterable[Linkable], arch: str, **options: Any) -> tuple[str, ...]:
-    """Return nvJitLink's options for a link of *inputs*; *options* are more of `cuda.core.LinkerOptions`."""
-    lto = any(item.kind is LTO_IR for item in inputs)
-    as_bytes = LinkerOptions(arch=arch, link_time_optimization=lto or None, **options).as_bytes()
-    return tuple(map(os.fsdecode, as_bytes))
 
 
 def run_trials(

@@ -18,8 +18,9 @@ from ..inputs.link_input import LinkInput, LinkInputError
 from . import probes
 from .errors import LinkError, link_error
 from .kernel_code import KernelCode
+from .linker_options import Linkable, options_for
 from .plan import LinkPlan, PlannedInput
-from .trial import Linkable, TrialError, link_in_helper, options_for
+from .trial import TrialError, link_in_helper
 
 if TYPE_CHECKING:
     from .parts import LinkJob, Part

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 from autolink_support import build
 from numba import cuda
-from numba.cuda import autolink, literal_unroll, types
+from numba.cuda import autolink, dispatcher, literal_unroll, types
+from numba.cuda.autolink.compilation import without_device
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.extending import intrinsic
 from numba.cuda.typing.typeof import Purpose, typeof
@@ -310,6 +311,19 @@ class TestReachedThrough:
                 x[0] = scale(x[0]) * scale.factor
 
         self.check(kernel, *scales)
+
+    def test_each_body_of_a_loop_over_a_tuple_has_one_element(self):
+        """numba-cuda's code chooses among all in each: the kernel grows with the square of their number."""
+        scales = tuple(map(Scale, range(1, 9)))
+
+        def kernel(x):
+            for scale in literal_unroll(scales):
+                x[0] = scale(x[0])
+
+        with without_device((9, 0, "")):
+            library = dispatcher._Kernel(kernel, FLOATS, lto=True)._codelibrary
+        text = "".join(library.llvm_strs)
+        assert "typed_switch" not in text and text.count("call") < 8 * len(scales)
 
     def test_an_argument_of_a_device_function(self):
         double, triple = Scale(2), Scale(3)
@@ -742,9 +756,11 @@ class TestObjects:
             def __init__(self):
                 self.size = 8
                 self.dtype = np.dtype("f4")
+                self.shape = 8, (2, types.int32)
                 self.buffer = [0] * 8
+                self.buffers = 0, [0] * 8
 
-        assert repr(Transform()).endswith("Transform(size=8, dtype=dtype('float32'))")
+        assert repr(Transform()).endswith("Transform(size=8, dtype=dtype('float32'), shape=(8, (2, int32)))")
 
 
 pickled_generator = TestMethods.Generator(5)

@@ -837,17 +837,41 @@ def test_a_file_that_is_edited_while_the_kernel_is_built_is_not_cached_as_it_is_
     (program.folder / "amount.h").write_text("#define AMOUNT 1\n")
     program.write(f"FILE = {str(file)!r}\nadd = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)")
     edit = f"""
-original = link_run.link
-def link(*args, **kwargs):
+from numba.cuda.cudadrv.external_code.compile import programs
+original = programs.compile_unit
+def compile_unit(*args, **kwargs):
+    compiled = original(*args, **kwargs)
     with open({str(program.folder / edited)!r}, "a") as file:
         file.write("// edited")
-    return original(*args, **kwargs)
-link_run.link = link
+    return compiled
+programs.compile_unit = compile_unit
 """
     run = program.run(before=edit)
     assert "is not cached: a file that it links was edited while it was built" in run.log
     assert program.run().status == "built"
     assert program.run().status == "loaded"
+
+
+def test_a_header_that_is_edited_before_it_is_compiled_is_cached_as_it_was_compiled(program):
+    (program.folder / "add.cu").write_text('#include "amount.h"\n' + ADD_ONE.replace("1", "AMOUNT"))
+    header = program.folder / "amount.h"
+    header.write_text("#define AMOUNT 1\n")
+    file = str(program.folder / "add.cu")
+    program.write(f"FILE = {file!r}\nadd = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)")
+    edit = f"""
+original = link_run.link
+def link(*args, **kwargs):
+    with open({str(header)!r}, "w") as file:
+        file.write("#define AMOUNT 2")
+    return original(*args, **kwargs)
+link_run.link = link
+"""
+    edited = program.run(before=edit)
+    assert program.run().status == "loaded"
+    header.write_text("#define AMOUNT 1\n")
+    assert (first := program.run()).status == "built" and first.cubin != edited.cubin
+    header.write_text("#define AMOUNT 2\n")
+    assert (again := program.run()).status == "built" and again.cubin == edited.cubin
 
 
 def test_the_cache_can_be_turned_off(program):
@@ -1002,7 +1026,7 @@ LAUNCH = """
     import sys
     sys.path.insert(0, sys.argv[1])
     from numba.cuda.cudadrv import nvvm
-    from numba.cuda.cudadrv.external_code.link import run as link_run
+    from numba.cuda.cudadrv.external_code.link import uncached_link
     from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
     ran = []
     def spy(module, name):
@@ -1010,7 +1034,7 @@ LAUNCH = """
         setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
     spy(nvrtc_call, "Program")
     spy(nvvm, "compile_ir")
-    spy(link_run, "link_here")
+    spy(uncached_link, "link_here")
     import kernels, parts
     for name in sys.argv[2:]:
         x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))

@@ -19,7 +19,8 @@ from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
-from numba.cuda.cudadrv.external_code.formats.symbols import Symbols, symbols_of, symbols_of_ptx
+from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
+from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 
 SVG = "{http://www.w3.org/2000/svg}"

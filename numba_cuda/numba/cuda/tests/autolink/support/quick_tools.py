@@ -18,8 +18,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile import jobs, translation_unit
 from numba.cuda.cudadrv.external_code.compile.nvrtc import run_nvrtc
-from numba.cuda.cudadrv.external_code.link import run as link_run
-from numba.cuda.cudadrv.external_code.link import trial
+from numba.cuda.cudadrv.external_code.link import trial, uncached_link
 
 # A text without any of these reads no header.
 _DIRECTIVES = ("#", "%:", "??=")
@@ -65,8 +64,8 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
 
     translation_unit.run_nvrtc = run
     jobs.compile_in_child = child
-    link_run.link_here = link_here
-    link_run.doubted = lambda job: []  # linked in no helper process
+    uncached_link.link_here = link_here
+    uncached_link.doubted = lambda job: []  # linked in no helper process
     os.fsync = lambda file: None
 
 

@@ -264,7 +264,7 @@ def test_removed_again_and_again_while_running(tmp_path):
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO], ids=errno.errorcode.get)
-@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "tempfile.mkstemp"])
+@pytest.mark.parametrize("call", ["os.replace", "tempfile.mkstemp"])
 def test_a_full_or_failing_disk(tmp_path, monkeypatch, call, code):
     fresh(tmp_path).put(OTHER, b"other code")
 
@@ -316,8 +316,6 @@ STAGES = [
     ("tempfile.mkstemp", "before", 1),
     ("tempfile.mkstemp", "after", 1),
     ("os.fdopen", "half written", 1),
-    ("os.fsync", "before", 1),
-    ("os.fsync", "after", 1),
     ("os.replace", "before", 1),
     ("os.replace", "after", 1),
     ("os.unlink", "before", 1),  # of the lock file

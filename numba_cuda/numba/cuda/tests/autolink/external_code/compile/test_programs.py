@@ -20,7 +20,7 @@ from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import cached_unit, jobs, nvrtc, programs
+from numba.cuda.cudadrv.external_code.compile import cached_unit, jobs, nvrtc, programs, unit_keys
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
@@ -243,7 +243,7 @@ CHANGES = {
     "the register cap": (MISS, retarget(max_registers=32)),
     "fastmath, which is for the kernel's own code": (HIT, retarget(fastmath=True)),
     # Versions
-    "NVRTC": (MISS, patch(cached_unit, "nvrtc_build", lambda: "99.0")),
+    "NVRTC": (MISS, patch(unit_keys, "nvrtc_build", lambda: "99.0")),
     "cuda.core": (MISS, patch(cuda.core, "__version__", "99.0")),
 }
 
@@ -423,7 +423,14 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
         "cuda_fp16.h",
         *(
             pytest.param(header, marks=pytest.mark.thorough)
-            for header in ("cuda/std/complex", "cub/block/block_radix_sort.cuh", "cooperative_groups.h", "cuda/barrier")
+            for header in (
+                "cuda/std/complex",
+                "cub/block/block_radix_sort.cuh",
+                "cooperative_groups.h",
+                "cuda/barrier",
+                "thrust/complex.h",
+                "cub/cub.cuh",
+            )
         ),
     ],
 )

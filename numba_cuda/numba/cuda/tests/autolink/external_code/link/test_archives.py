@@ -8,7 +8,7 @@ from cuda import pathfinder
 from numba import cuda, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
-from numba.cuda.cudadrv.external_code.link import run
+from numba.cuda.cudadrv.external_code.link import run, uncached_link
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 CHILD = """
@@ -95,7 +95,7 @@ class TestDeviceRuntime:
     def test_a_second_build_links_nothing_again(self, lto, monkeypatch):
         kernel = cuda.jit(filled, lto=lto)
         first = build(kernel, "void(int32[::1], int32)")
-        monkeypatch.setattr(run, "link_here", None)
+        monkeypatch.setattr(uncached_link, "link_here", None)
         assert build(kernel, "void(int32[::1], int32)").code == first.code
 
     def test_without_one_the_error_names_the_missing_function(self, lto, monkeypatch):

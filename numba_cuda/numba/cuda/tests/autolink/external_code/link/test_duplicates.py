@@ -10,7 +10,7 @@ from autolink_support import Linked, adder, build, compiled
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link import probes, run, trial
+from numba.cuda.cudadrv.external_code.link import probes, trial, uncached_link
 from numba.cuda.cudadrv.external_code.link.duplicates import duplicate_of, find_duplicate
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.parts import Part
@@ -90,7 +90,7 @@ def test_the_modules_that_define_a_symbol_are_found_by_one_process_and_a_link_ea
 @pytest.mark.parametrize("kind", ["ptx", "cubin"])
 def test_names_that_can_be_read_are_compared_before_anything_is_linked(kind, monkeypatch):
     for name in ("link_in_helper", "link_here"):
-        monkeypatch.setattr(run, name, lambda *_: pytest.fail("it was linked"))
+        monkeypatch.setattr(uncached_link, name, lambda *_: pytest.fail("it was linked"))
     made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin}[kind]
     codes = [compiled(adder("f" if number in (0, 9) else f"g{number}", number), kind) for number in range(10)]
     function = Linked("f", [made(code) for code in codes]).function

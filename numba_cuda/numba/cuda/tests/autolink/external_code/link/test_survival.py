@@ -10,7 +10,7 @@ from autolink_support import Linked, adder, build, compiled
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-from numba.cuda.cudadrv.external_code.link import run, trial, trial_child
+from numba.cuda.cudadrv.external_code.link import trial, trial_child, uncached_link
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 MADE = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
@@ -28,8 +28,8 @@ def links(monkeypatch):
 
         return count
 
-    monkeypatch.setattr(run, "link_in_helper", noted("helper", run.link_in_helper))
-    monkeypatch.setattr(run, "link_here", noted("here", run.link_here))
+    monkeypatch.setattr(uncached_link, "link_in_helper", noted("helper", uncached_link.link_in_helper))
+    monkeypatch.setattr(uncached_link, "link_here", noted("here", uncached_link.link_here))
     return places
 
 
@@ -70,13 +70,13 @@ def test_what_is_compiled_here_is_not_doubted(links):
 def test_the_helper_links_the_same_cubin_as_this_process(monkeypatch):
     code = compiled(adder("f", 34), "ltoir")
     job = {}
-    link_here, tried = run.link_here, run.link_in_helper
+    link_here, tried = uncached_link.link_here, uncached_link.link_in_helper
 
     def both(*arguments):
         job["helper"], job["here"] = tried(*arguments).code, link_here(*arguments).code
         return tried(*arguments)
 
-    monkeypatch.setattr(run, "link_in_helper", both)
+    monkeypatch.setattr(uncached_link, "link_in_helper", both)
     build_with(cuda.LTOIR(code))
     assert job["helper"] and job["helper"] == job["here"]
 
@@ -145,7 +145,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
 
 
 def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
-    monkeypatch.setattr(run, "check_signatures", lambda job: None)
+    monkeypatch.setattr(uncached_link, "check_signatures", lambda job: None)
     trial._helper.close()  # where code was linked with LTO before, nvJitLink crashes on it instead
     wrong = 'extern "C" __device__ int f(int *out, double x, float y) { *out = x + y; return 0; }'
     with pytest.raises(LinkError, match="Prototype doesn't match"):

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The keys under which a translation unit is cached: its program, the record of its headers, its checked functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cuda.core
+
+from ..cache.key import CacheKey
+from ..headers.changes import MANIFEST_FORMAT, HeaderManifest
+from ..toolkit import nvrtc_build
+from .translation_unit import TranslationUnit, working_directory
+
+if TYPE_CHECKING:
+    from .c_prototypes import CalledFunction
+
+# Goes up when the assertions of `prototype_check` change.
+_CHECK = "2"
+_MOST_NOTES = 16
+
+
+class UnitKeys:
+    """The keys of *unit*.
+
+    Attributes
+    ----------
+    headers:
+        That of the record of its headers: all that its program depends on, without them.
+    source:
+        That of a note that there is a program of this source, with whatever headers, and wherever they are.
+    """
+
+    def __init__(self, unit: TranslationUnit):
+        self._unit = unit
+        self._has_lines = bool(unit.option("lineinfo") or unit.option("debug"))
+        # NVRTC writes the working directory into LTO-IR, where only debuggers and profilers use it, to find sources.
+        folder = (("working directory", working_directory()),) if self._has_lines else ()
+        record = ("record of headers", MANIFEST_FORMAT)
+        self.headers = CacheKey("headers", unit.name, (*self._parts(with_paths=True), *folder, record))
+        self.source = CacheKey("source", unit.name, self._parts(with_paths=False))
+
+    def program(self, manifest: HeaderManifest) -> CacheKey:
+        """Return the key of the program with the headers of *manifest*."""
+        headers = f"{len(manifest.headers)} files, sha256 {manifest.digest}"
+        parts = self.headers.parts if manifest.has_path or self._has_lines else self._parts(with_paths=False)
+        return CacheKey("program", self._unit.name, (*parts, ("headers", headers)))
+
+    def _parts(self, *, with_paths: bool) -> tuple[tuple[str, str | bytes], ...]:
+        """Return what NVRTC gets; without paths, only the name of the file: the rest is in the headers' digest."""
+        unit = self._unit
+        return (
+            ("source", unit.code),
+            ("name", unit.name if with_paths else os.path.basename(unit.name)),
+            ("output", unit.output),
+            *((f"option {name}", repr(value)) for name, value in unit.options if with_paths or name != "include_path"),
+            ("NVRTC", nvrtc_build()),
+            ("cuda.core", cuda.core.__version__),
+        )
+
+
+def checked_keys(program: CacheKey, called: Sequence[CalledFunction]) -> list[CacheKey]:
+    """Return the keys under which is noted that functions of *program*, if there, have the types of calls: one for each
+    function, or for so many that notes take longer than the check, one for all."""
+    if len(called) > _MOST_NOTES:
+        functions = sorted((each.symbol, each.types) for each in called)
+        parts = ("format", _CHECK), ("program", program.digest), ("functions", repr(functions))
+        return [CacheKey("prototype", f"{len(functions)} functions in {program.name}", parts)]
+    return [
+        CacheKey(
+            "prototype",
+            f"{each.symbol} in {program.name}",
+            (("format", _CHECK), ("program", program.digest), ("function", each.symbol), ("types", each.types)),
+        )
+        for each in called
+    ]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The errors of sources: they do not compile, or a function has other types than a call passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..compile import diagnostics, programs
+from ..compile.nvrtc import CompileError
+from ..compile.prototype_check import PrototypeError, WrongFunction
+from ..formats.symbols import defined_in
+from ..inputs import kinds
+from ..inputs.link_input import LinkInput
+from ..target import Target
+from .errors import LinkError, link_error
+from .kernel_code import KernelCode
+from .plan import LinkPlan, PlannedInput
+from .probes import defined_in_ltoir
+from .unsupported import unsupported_in, unsupported_in_source
+from .variables import size_error, undeclared_variable
+
+
+def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
+    """Return those of the *wrong* functions that *source* defines: others it only declares, or they are C++ functions
+    that have the name of another input's C function."""
+    program = programs.compiled(source, target)
+    if program.kind is kinds.LTO_IR:
+        return [each for each in wrong if defined_in_ltoir(program.code, [each.called.symbol], target.arch)]
+    names = defined_in(program.kind.name, program.code)
+    return [each for each in wrong if each.called.symbol in names]
+
+
+def does_not_compile(
+    plan: LinkPlan,
+    planned: PlannedInput,
+    kernel_code: KernelCode,
+    error: CompileError,
+    others: Sequence[tuple[PlannedInput, CompileError]],
+) -> LinkError:
+    if (found := unsupported_in(error.log)) is not None:
+        return unsupported_in_source(plan, planned, kernel_code, found, error.log)
+    if (wrong_size := size_error(plan, planned, error.log)) is not None:
+        return wrong_size
+    path = diagnostics.saved(planned.input.text.encode(), planned.input.name)
+    options = planned.input.options
+    macros = [name for name, _ in options.defines]
+    todo = undeclared_variable(plan, error.log) or diagnostics.remedy(error.log, options.include_paths, macros)
+    return link_error(
+        plan,
+        f"{planned.input.kind} {planned.input.name!r} does not compile",
+        f"at fault: {planned}",
+        f"source: {path or 'could not be saved'}",
+        f"what to do: {todo}",
+        *(f"does not compile either: {each}" for each, _ in others),
+        log="\n".join([error.log, *(each.log for _, each in others)]),
+        source_path=path,
+        shown="\n".join(diagnostics.errors_in(each.log) for each in (error, *(each for _, each in others))),
+    )
+
+
+def wrong_types(
+    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
+) -> LinkError:
+    functions = [
+        line
+        for each in wrong
+        for line in (
+            f"got: {each.called.declaration} for {each.called.call}",
+            f"expected: {each.declaration}, as it is defined",
+        )
+    ]
+    return link_error(
+        plan,
+        f"{wrong[0].called.symbol!r} is called with other types than it has",
+        f"defined by: {planned}",
+        *functions,
+        "what to do: give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or"
+        " let the call convert them (Extern's args and returns)",
+        log=error.log,
+        shown="",
+    )
