@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda import types
@@ -33,7 +33,7 @@ _LONGEST_NAME = 50
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
-    depends_on_files = True  # headers, which may change between two kernels
+    cxx_reads_files = True  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
 
     def __init__(self, library: CxxLibrary, pattern: CallPattern):
@@ -131,6 +131,16 @@ class CxxFunction(DeviceCallable):
         except CABIError:
             return None
         return self._library.cxx_resolver.why_refused(call)
+
+    @staticmethod
+    def ask_together(calls: Iterable[tuple[CxxFunction, Sequence[Any]]]) -> None:
+        """Find out the C functions of all calls of a kernel, in the order in which it links them: apart, each would
+        cost a run of the compiler."""
+        of_libraries: dict[CxxLibrary, list[Call]] = {}
+        for function, argtypes in calls:
+            of_libraries.setdefault(function.cxx_library, []).append(function.call(argtypes))
+        for library, each in of_libraries.items():
+            library.cxx_resolver.resolve_linked(each)
 
     def call(self, argtypes: Sequence[Any]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""

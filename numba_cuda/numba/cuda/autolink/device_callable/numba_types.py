@@ -153,7 +153,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
         call depends on files."""
         in_progress = compilation()
-        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "depends_on_files", False):
+        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "cxx_reads_files", False):
             return always
         found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
         return found

@@ -51,8 +51,8 @@ class DeviceFunction(CallingCode, DeviceCallable):
     declaration : str
         C++ that declares it and ``functor``, to be put at namespace scope, as often as needed.
     functor : str
-        A class in C++ whose objects are called as the function is. It is made of the ``const void*`` of each state. If
-        the function has no state, it is made of nothing, or of a ``const void*`` that it ignores.
+        A C++ class whose objects are called like the function. It is constructed from the ``const void*`` of each
+        state; if there is none, from nothing, or from a ``const void*`` that it ignores.
     returns : Numba type
         What it returns.
     """
@@ -179,8 +179,9 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
         in C++ are of the types that `cxx_type` returns; for a struct, of any class of its size and layout.
     state : Numba type, or iterable of these, optional
         The types of the function's last parameters, which C++ passes on without knowing them: arrays, records, tuples,
-        numbers. It gets them by ``args={"table": autolink.state}`` of an `Extern`, and makes the functor of them. If
-        the type is ``none``, as for an argument ``table=None`` that a call leaves out, the function has no state.
+        numbers. C++ gets them with ``args={"table": autolink.state}`` of an `Extern`, and constructs the functor from
+        them. If the type is ``none``, as for an argument ``table=None`` that a call leaves out, the function has no
+        state.
 
     Raises
     ------

@@ -91,6 +91,13 @@ class KernelPickler(NumbaPickler):
                 raise NotCacheableError(_not_reached(label))
             self._globals[identity(owner)] = ("global", *name)
 
+    def reducer_override(self, obj: Any) -> Any:
+        """Pickle the type of a function that is written in a kernel so that it holds the function: nothing else does
+        in another process."""
+        if isinstance(obj, types.Dispatcher):
+            return _type_of_function, (type(obj), obj.dispatcher)
+        return super().reducer_override(obj)
+
     def persistent_id(self, obj: Any) -> Any:
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
@@ -120,6 +127,12 @@ class KernelUnpickler(pickle.Unpickler):
         for part in name.split("."):
             found = getattr(found, part)
         return found
+
+
+def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
+    found = cls(dispatcher)
+    found.numba_cuda_autolink_held = dispatcher
+    return found
 
 
 def _not_reached(label: str) -> str:

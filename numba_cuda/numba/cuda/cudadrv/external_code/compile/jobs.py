@@ -44,11 +44,11 @@ def compile_in_free_process(unit: TranslationUnit) -> Compiled:
 def compile_in_child(unit: TranslationUnit, names: Sequence[str] = (), *, traces: bool = False) -> Compiled:
     """Compile *unit* in a child process, and lower the name expressions *names*; with *traces*, NVRTC reports which
     headers it reads. Raises `CompileError` if the code does not compile, or NVRTC crashes."""
-    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces, "names": list(names)}
+    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "names": list(names)}
     try:
         with ChildProcess(nvrtc.__file__) as child:
             timeline.in_process(child.pid)
-            reply = child.request(content)
+            reply = child.request(content | ({"traces": child.folder()} if traces else {}))
     except TypeError:  # an option may be any object, which cannot be sent
         return compile_unit(unit, names)
     except ChildError as error:
