@@ -5,6 +5,8 @@ nox                                               all tests with all of them, th
 nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      all tests with one of them; nox --list lists them
 nox -s corners                                    what .ci/run runs: parts of the tests in the corners of the matrix
 nox -s page                                       the page alone, from the results in build/compatibility
+nox -s mlir                                       the tests of numba-cuda-mlir, with CUDA 12 and 13
+nox -s engines                                    build_many on Dask, Ray and MPI, and the shared cache on S3
 
 ``tests`` runs the long trials too. Pythons that are not installed are skipped. Arguments after ``--`` go to pytest; the
 page does not count such a run.
@@ -64,6 +66,25 @@ def corners(session: nox.Session, combination: Combination) -> None:
     """Run the part of the tests that a change can break with one combination, in their short form."""
     _install(session, combination)
     session.run("python", "-m", "pytest", "-q", *compatibility.part_of(combination), *session.posargs)
+
+
+@nox.session
+def engines(session: nox.Session) -> None:
+    """Run all tests of many kernels and of the shared cache, with the engines and the server that they need."""
+    session.install(".[cu13,test,engines]")
+    folder = "numba_cuda/numba/cuda/tests/autolink"
+    parts = [f"{folder}/{part}" for part in ("many_kernels", "external_code/cache/test_remote.py")]
+    session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
+
+
+@nox.session(python="3.12")
+@nox.parametrize("cuda", [12, 13])
+def mlir(session: nox.Session, cuda: int) -> None:
+    """Run the tests of the second front end."""
+    session.install(f".[mlir-cu{cuda},test]")
+    folder = "numba_cuda/numba/cuda/tests/autolink"
+    parts = [f"{folder}/{part}" for part in ("frontends", "documentation/test_docs.py")]
+    session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
 
 
 @nox.session(venv_backend="none")

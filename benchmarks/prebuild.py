@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Measure how sets of kernels are built: by one process, by several, by Dask, Ray and MPI, and with a shared cache.
 
-``python benchmarks/prebuild.py`` builds 200 kernels (10 objects, half of which use CUB, 4 types, 5 architectures) with
-each engine that is installed (``pip install "numba-cuda-autolink[engines]"``), each time with an empty cache, and
-compares the code. Each object has one program for each type and architecture. Then two machines share a cache on a
-server of S3's protocol: the second has other folders and an empty cache of its own. No GPU is needed.
+    python benchmarks/prebuild.py                       all parts
+    python benchmarks/prebuild.py serial processes      these parts; --help lists them
+    python benchmarks/prebuild.py --objects=2 --types=1 a smaller set
 
-``--objects``, ``--types`` and ``--architectures`` make the set smaller.
+The set has 200 kernels: 10 objects, half of which use CUB, 4 types, 5 architectures. Each object has one program for
+each type and architecture. ``serial`` builds them one by one, ``processes`` by two processes, ``dask``, ``ray`` and
+``mpi`` by ``--workers`` of these engines, where they are installed (``pip install "numba-cuda-autolink[engines]"``);
+each begins with an empty cache. The code of all must be the same bytes, and each program compiled once. In ``s3`` two
+machines share a cache on a server of S3's protocol: the second, with other folders and an empty cache of its own, must
+find everything. In ``forged`` a shared cache has 10,000 entries that are forged, truncated, swapped or another site's,
+none of which may be used. The exit code is 1 if one of these fails. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -14,22 +19,34 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import hashlib
 import importlib.util
 import json
+import logging
 import os
+import random
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numba import types
 from numba.cuda import autolink
-from numba.cuda.autolink.many_kernels.building import pickled_jobs, run_all
-from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.autolink.many_kernels.building import run_all
+from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
+from numba.cuda.cudadrv.external_code.cache.entry import pack
+from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
+from numba.cuda.cudadrv.external_code.cache.seals import sealed
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store
 
 TYPES = (types.float32, types.float64, types.int32, types.int64)
 ARCHITECTURES = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0))
@@ -124,7 +141,7 @@ def executor(engine: str, workers: int) -> Iterator[Any]:
 
 
 def build(options: argparse.Namespace) -> None:
-    """Build the set with one engine, and print what came of it as JSON."""
+    """Build the set with one engine, and leave what came of it as JSON."""
     many = jobs(options)
     store = current_store()
     with executor(options.engine, options.workers) as used:
@@ -145,85 +162,174 @@ def build(options: argparse.Namespace) -> None:
         if kind in ("program", "link"):
             found[level] += count
     remote = vars(store.remote.counts) if store.remote is not None else {}
-    codes = [each.code.hex() for each in linked]
+    digest = hashlib.sha256(b"".join(hashlib.sha256(each.code).digest() for each in linked)).hexdigest()
     result = {"seconds": seconds, "built": built, "found": found, "remote": remote, "unwritten": unwritten}
-    Path(options.out).write_text(json.dumps({**result, "codes": codes}))
+    Path(options.out).write_text(json.dumps({**result, "code": digest}))
 
 
-def run(folder: Path, options: argparse.Namespace, engine: str, machine: str, **environment: str) -> dict[str, Any]:
-    """Build the set in a process of its own; return what it printed. Each *machine* has its own folders."""
-    out = folder / "out.json"
-    sizes = [f"--{name}={getattr(options, name)}" for name in ("objects", "types", "architectures", "workers")]
-    arguments = [__file__, f"--engine={engine}", f"--out={out}", f"--folder={folder / machine / 'include'}", *sizes]
-    command = [sys.executable, *arguments]
-    if engine == "mpi":
-        mpiexec = str(Path(sys.executable).with_name("mpiexec"))
-        command = [mpiexec, "-n", str(options.workers + 1), sys.executable, "-m", "mpi4py.futures", *arguments]
-    own = {
-        "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(folder / machine / "cache"),
-        "NUMBA_CUDA_AUTOLINK_JOBS": str(options.workers),
-    }
-    subprocess.run(command, check=True, env={**os.environ, **own, **environment})
-    result: dict[str, Any] = json.loads(out.read_text())
-    return result
+class Benchmark:
+    """The parts, which share the folder for all caches, and what was found out so far."""
+
+    def __init__(self, folder: Path, options: argparse.Namespace):
+        self.folder, self.options = folder, options
+        self.kernels = options.objects * options.types * options.architectures
+        self.serial_seconds: float | None = None
+        self.code = ""  # the digest of the code, as the first part built it
+        self.failed: list[str] = []
+
+    def run(self, engine: str, machine: str, workers: int, **environment: str) -> dict[str, Any]:
+        """Build the set in a process of its own; return what it left. Each *machine* has its own folders."""
+        out = self.folder / "out.json"
+        sizes = [f"--{name}={getattr(self.options, name)}" for name in ("objects", "types", "architectures")]
+        folder = f"--folder={self.folder / machine / 'include'}"
+        arguments = [__file__, f"--engine={engine}", f"--out={out}", folder, f"--workers={workers}", *sizes]
+        command = [sys.executable, *arguments]
+        if engine == "mpi":
+            mpiexec = str(Path(sys.executable).with_name("mpiexec"))
+            command = [mpiexec, "-n", str(workers + 1), sys.executable, "-m", "mpi4py.futures", *arguments]
+        own = {
+            "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(self.folder / machine / "cache"),
+            "NUMBA_CUDA_AUTOLINK_JOBS": str(workers),
+        }
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True, env={**os.environ, **own, **environment})
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found: dict[str, Any] = json.loads(out.read_text())
+        found["cpu"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.code = self.code or found["code"]
+        return found
+
+    def check(self, what: str, holds: bool) -> str:
+        """Return *what*, in capitals if it does not hold, and remember that."""
+        if not holds:
+            self.failed.append(what)
+        return what if holds else f"NOT {what.upper()}"
+
+    def engine(self, name: str) -> None:
+        """Build the set with an engine, and print a line."""
+        if (module := ENGINES[name]) and importlib.util.find_spec(module) is None:
+            print(f"{name:10}  {module} is not installed")
+            return
+        workers = {"serial": 1, "processes": 2}.get(name, self.options.workers)
+        found = self.run(name, name, workers)
+        if name == "serial":
+            self.serial_seconds = found["seconds"]
+        ratio = f"{self.serial_seconds / found['seconds']:9.2f}x" if self.serial_seconds else f"{'-':>10}"
+        programs = found["built"].get("program", 0)
+        times = f"{found['seconds']:9.1f}{found['cpu']:9.1f}{ratio}"
+        same = self.check("the same bytes", found["code"] == self.code)
+        once = self.check("each once", programs == self.kernels)
+        print(f"{name:10}{workers:8}{times}{programs:10}  {once}, {same}", flush=True)
+        shutil.rmtree(self.folder / name)
+
+    def s3(self) -> None:
+        """Share a cache between two machines, on a server of S3's protocol, and print a table."""
+        if missing := [name for name in ("moto", "s3fs") if importlib.util.find_spec(name) is None]:
+            print(f"{'s3':10}  {' and '.join(missing)} are not installed")
+            return
+        with s3_server() as shared:
+            first = self.run("processes", "first", self.options.workers, **shared)
+            # In turns, so that what else the machine does meanwhile counts for both.
+            runs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+            for number in range(self.options.repeats):
+                machine = f"second{number}"
+                runs.append((self.run("serial", machine, 1, **shared), self.run("serial", machine, 1)))
+        second, local = (min(each, key=lambda run: run["seconds"]) for each in zip(*runs, strict=True))
+        print(f"\n{'shared cache':16}{'seconds':>9}{'CPU':>9}  found and built")
+        for name, found in ("first", first), ("second", second), ("second, warm", local):
+            same = self.check("the same bytes", found["code"] == self.code)
+            print(f"{name:16}{found['seconds']:9.1f}{found['cpu']:9.1f}  {found['built']} {found['found']}, {same}")
+        built = sum(found["built"].get(kind, 0) for found, _ in runs for kind in ("program", "link"))
+        print(
+            f"{self.check('all found by the second', built == 0)}, {first['unwritten']} entries not written;"
+            f" the second needs {second['seconds'] / local['seconds']:.2f}x a warm build (goal: 1.15x)\n"
+            f"  questions of the second: {second['remote']}",
+            flush=True,
+        )
+
+    def forged(self) -> None:
+        """Ask a shared cache that an attacker can write to, and print how many of the entries were used."""
+        used, kept = ask_forged(self.folder / "forged", self.options.entries)
+        none = self.check("none of them used", used == 0)
+        all_kept = self.check("all good ones used", kept == self.options.entries // 10)
+        print(f"\n{self.options.entries} forged, truncated, swapped and foreign entries: {none}; {all_kept}")
 
 
-def engines(folder: Path, options: argparse.Namespace) -> None:
-    """Compare the engines."""
-    number = len(jobs(options))
-    print(f"{number} kernels, {number} distinct programs, {options.workers} workers")
-    print(f"{'engine':12}{'seconds':>9}{'to serial':>11}{'programs':>10}  code")
-    serial: dict[str, Any] = {}
-    for engine, module in ENGINES.items():
-        if module and importlib.util.find_spec(module) is None:
-            print(f"{engine:12}  {module} is not installed")
-            continue
-        found = run(folder, options, engine, engine)
-        serial = serial or found
-        same = "the same bytes" if found["codes"] == serial["codes"] else "DIFFERENT BYTES"
-        ratio = serial["seconds"] / found["seconds"]
-        print(f"{engine:12}{found['seconds']:9.1f}{ratio:10.2f}x{found['built'].get('program', 0):10}  {same}")
-        shutil.rmtree(folder / engine)
-
-
-def shared_cache(folder: Path, options: argparse.Namespace) -> None:
-    """Share a cache between two machines, on a server of S3's protocol."""
-    if any(importlib.util.find_spec(name) is None for name in ("moto", "s3fs")):
-        print("shared cache: moto or s3fs is not installed")
-        return
+@contextlib.contextmanager
+def s3_server() -> Iterator[dict[str, str]]:
+    """Run a server of S3's protocol; give the settings of a cache on it."""
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
-    host, port = server.get_host_and_port()
-    credentials = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
-    os.environ.update(credentials, AWS_ENDPOINT_URL=f"http://{host}:{port}")
-    import s3fs
+    try:
+        host, port = server.get_host_and_port()
+        credentials = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
+        os.environ.update(credentials, AWS_ENDPOINT_URL=f"http://{host}:{port}")
+        import s3fs
 
-    s3fs.S3FileSystem().mkdir("bucket")
-    shared = {
-        "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE": "s3://bucket/cache",
-        "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY": KEY,
-        "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE": "rw",
-    }
-    first = run(folder, options, "serial", "first", **shared)
-    second = run(folder, options, "serial", "second", **shared)
-    local = run(folder, options, "serial", "second")
-    print("two machines that share a cache through S3")
-    for name, found in ("first", first), ("second", second), ("second, local", local):
-        same = "the same bytes" if found["codes"] == first["codes"] else "DIFFERENT BYTES"
-        print(f"{name:14}{found['seconds']:9.1f} s  {found['found']}  {same}, {found['unwritten']} not written")
-    print(f"second to a warm local build: {second['seconds'] / local['seconds']:.2f}x; {second['remote']}")
-    server.stop()
+        s3fs.S3FileSystem().mkdir("bucket")
+        yield {
+            "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE": "s3://bucket/cache",
+            "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY": KEY,
+            "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE": "rw",
+        }
+    finally:
+        server.stop()
+
+
+def ask_forged(folder: Path, number: int) -> tuple[int, int]:
+    """Fill a shared cache with so many entries that are not the site's own, and a tenth as many that are; ask for all.
+    Return how many of either were used."""
+    draw = random.Random(1)
+    ours = RemoteSettings(f"file://{folder}/shared", key=KEY.encode())
+    foreign = replace(ours, key=b"the key of another site")
+    store = CacheStore(CacheSettings(str(folder / "cache"), remote=replace(ours, wait=60.0)))
+    used = kept = 0
+    warnings.simplefilter("ignore", CacheWarning)  # it tells once that entries are not used
+    for each in range(number + number // 10):
+        key, other = (CacheKey("program", f"{name}{each}.cu", (("source", f"{name}{each}"),)) for name in "fg")
+        entry = pack(key, draw.randbytes(draw.randint(1, 2000)))
+        blob = sealed(ours, key.digest, entry)
+        position = draw.randrange(len(blob))
+        flipped = bytes([blob[position] ^ 1 << draw.randrange(8)])
+        kinds = {
+            "truncated": blob[:position],
+            "one bit changed": blob[:position] + flipped + blob[position + 1 :],
+            "longer": blob + b"\0",
+            "without a seal": entry,
+            "an empty seal": bytes(32) + entry,
+            "another site's": sealed(foreign, key.digest, entry),
+            "another entry, sealed for its own key": sealed(ours, other.digest, pack(other, b"code")),
+            "another entry, sealed for this key": sealed(ours, key.digest, pack(other, b"code")),
+            "this entry, sealed for another key": sealed(ours, other.digest, entry),
+            "random": draw.randbytes(len(blob)),
+        }
+        is_good = each >= number
+        content = blob if is_good else list(kinds.values())[each % len(kinds)]
+        path = folder / "shared" / key.digest.hex()[:2] / key.digest.hex()[2:]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        is_used = store.get(key) is not None
+        used += is_used and not is_good
+        kept += is_used and is_good
+    return used, kept
+
+
+PARTS = (*ENGINES, "s3", "forged")
 
 
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to run: {', '.join(PARTS)} (default: all)")
     parser.add_argument("--objects", type=int, default=10)
     parser.add_argument("--types", type=int, default=len(TYPES))
     parser.add_argument("--architectures", type=int, default=len(ARCHITECTURES))
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--entries", type=int, default=10_000, help="forged ones")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="of Dask, Ray and MPI")
+    parser.add_argument("--repeats", type=int, default=2, help="of the second machine of s3")
     parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
@@ -231,10 +337,21 @@ def main() -> None:
     if options.engine:
         build(options)
         return
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"unknown parts {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    chosen = [part for part in PARTS if part in (options.parts or PARTS)]
     with tempfile.TemporaryDirectory() as folder:
-        options.folder = str(Path(folder) / "include")
-        engines(Path(folder), options)
-        shared_cache(Path(folder), options)
+        benchmark = Benchmark(Path(folder), options)
+        if any(part in ENGINES for part in chosen):
+            print(f"{benchmark.kernels} kernels, each with a program of its own")
+            print(f"{'engine':10}{'workers':>8}{'seconds':>9}{'CPU':>9}{'to serial':>10}{'programs':>10}")
+        for part in chosen:
+            if part in ENGINES:
+                benchmark.engine(part)
+            else:
+                getattr(benchmark, part)()
+    print(f"failed: {', '.join(benchmark.failed)}" if benchmark.failed else "all as it must be")
+    sys.exit(bool(benchmark.failed))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ release = version_of("numba-cuda-autolink")
 version = release
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
@@ -20,6 +20,8 @@ exclude_patterns = ["build", "_build"]
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # docs/notebooks.py stores the outputs
+nb_render_error_lexer = "text"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

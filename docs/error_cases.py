@@ -363,7 +363,7 @@ CASES = (
         "Return the full path, such as `pathlib.Path(__file__).with_name('scale.ltoir')`: a relative path is relative"
         " to the directory in which Python runs.",
     ),
-    Case(
+    _returning(
         _ASKING,
         "The hook compiles a call to itself",
         "A hook may compile kernels and device functions. If these call the object itself with the same types, the"

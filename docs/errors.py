@@ -114,6 +114,8 @@ def _raised_by(case: Case) -> str:
     names: dict[str, Any] = {"__name__": "example", "__file__": file}
     try:
         exec(compile(source, file, "exec"), names)
+    except NameError:
+        raise  # a case that is written wrongly
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     finally:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
+from _frontend import chosen
 from numba import cuda
 
 
@@ -26,6 +27,9 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
     for title, kernel in link():
         show(title, kernel)
     sys.stdout.flush()
+    if chosen() != "numba-cuda":
+        print(f"{chosen()} has no simulator.")
+        sys.exit(0)
     sys.exit(subprocess.call([sys.executable, *sys.argv], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}))
 
 

@@ -10,8 +10,8 @@ the call, the block size from the object. The package ``cub`` in this folder has
 from __future__ import annotations
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run
-from numba import cuda
 from numba.cuda import autolink
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _memory import memory
 from _run import relative_error, run, simulated
-from numba import cuda
 from numba.cuda import autolink
 
 HERE = Path(__file__).resolve().parent

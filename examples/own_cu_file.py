@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run
-from numba import cuda
 from numba.cuda import autolink
 
 file = Path(__file__).resolve().parent / "own_cu_file" / "develop.cu"

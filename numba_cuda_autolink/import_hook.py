@@ -5,6 +5,8 @@
   another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
+- It activates the project in numba-cuda-mlir after that imports its compiler, which it does when it first compiles a
+  kernel. Only then are Numba and numba-cuda imported, which the rest of the project needs.
 """
 
 import os
@@ -13,6 +15,7 @@ import warnings
 
 AUTOLINK = "numba.cuda.autolink"
 _DOTTED = (f"{AUTOLINK}.", "numba.cuda.cudadrv.external_code.")  # the packages that this project adds
+_MLIR_COMPILER = "numba_cuda_mlir.mlir_compiler"
 
 
 class Finder:
@@ -21,7 +24,9 @@ class Finder:
     @classmethod
     def find_spec(cls, name, path=None, target=None):
         if name == "numba.cuda":
-            return cls._find_numba_cuda(name, path, target)
+            return cls._find(name, path, target, Activator)
+        if name == _MLIR_COMPILER and os.environ.get("NUMBA_CUDA_AUTOLINK") != "0":
+            return cls._find(name, path, target, MLIRActivator)
         if not f"{name}.".startswith(_DOTTED):
             return None
         from importlib.machinery import PathFinder
@@ -39,7 +44,7 @@ class Finder:
         return spec
 
     @classmethod
-    def _find_numba_cuda(cls, name, path, target):
+    def _find(cls, name, path, target, activator):
         if sys.meta_path[0] is not cls:
             sys.meta_path.remove(cls)
             sys.meta_path.insert(0, cls)
@@ -48,7 +53,7 @@ class Finder:
             if spec is None:
                 continue
             if spec.loader is not None and not isinstance(spec.loader, Activator):
-                spec.loader = Activator(spec.loader)  # type: ignore[assignment]
+                spec.loader = activator(spec.loader)
             return spec
         return None
 
@@ -73,12 +78,30 @@ class Activator:
         try:
             import numba.cuda.autolink  # noqa: F401
         except Exception as error:
-            warnings.warn(
-                f"numba-cuda-autolink is not active: {type(error).__name__}: {error}\n"
-                "numba.cuda works without it; NUMBA_CUDA_AUTOLINK=0 turns this warning off.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            _warn(error, "numba.cuda")
+
+
+class MLIRActivator(Activator):
+    """Loads the compiler of numba-cuda-mlir, and activates the project there."""
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        try:
+            from numba.cuda.autolink.frontends import numba_cuda_mlir
+
+            numba_cuda_mlir.activate()
+        except Exception as error:
+            _warn(error, "numba_cuda_mlir")
+
+
+def _warn(error, front_end):
+    warnings.warn(
+        f"numba-cuda-autolink is not active: {type(error).__name__}: {error}\n"
+        f"{front_end} works without it; NUMBA_CUDA_AUTOLINK=0 turns this warning off.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 sys.meta_path.insert(0, Finder)

@@ -31,7 +31,7 @@ _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
 _VERSION = 1  # raised when a reader of the previous version would misread
 _HEADER = struct.Struct("<16sIIQ32s")  # magic, version, number of blocks, size of the index, SHA-256
 _PLACE = struct.Struct("<QQ32s")
-# In bytes. What is larger is no kernel, and is neither written nor read.
+# In bytes. Anything larger is not a kernel, and is neither written nor read.
 _LARGEST_INDEX = 64 << 20
 _LARGEST_CODE = 512 << 20
 _LARGEST_DESCRIPTION = 64 << 20  # and report

@@ -83,7 +83,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
         "refused": lambda code: refused(api, f"the launch of {kernel}", code),
         "wrong_count": lambda count: _wrong_count(kernel, parameters, count),
         "ref": weakref.ref,
-        "nobody": object,  # a call returns what is no argument
+        "nobody": object,  # a call returns what is not an argument
         "library_of": library_of,
     }
     exec(_compiled(source(parameters, leaves, device_count() > 1)), names)

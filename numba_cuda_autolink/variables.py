@@ -243,7 +243,8 @@ class Variable:
             converted = self._converted(found) if is_plain else None
             if converted is None:
                 raise TypeError(
-                    f"{self.name!r} holds {type_name(self.type.element)}, which the value is not\n  got: {found.dtype}"
+                    f"{self.name!r} holds {type_name(self.type.element)}, and the value is not of that type"
+                    f"\n  got: {found.dtype}"
                     "\n  what to do: convert it: array.astype(variable.dtype)"
                 )
             found = converted

@@ -1,4 +1,5 @@
-"""A kernel that calls C++: with the argument "wild", the C++ writes past the end of an array."""
+"""A kernel that calls C++. Arguments: "wild" writes past the end of an array, "assert" fails an assertion, and "debug"
+compiles for a debugger."""
 
 import sys
 
@@ -6,7 +7,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import autolink
 
-SOURCE = """
+SOURCE = """// Write a value into an array.
 extern "C" __device__ int scatter(float *data, long long at, double value)
 {
     if (at == 0)
@@ -27,10 +28,12 @@ class Scatter(autolink.DeviceCallable):
 
 
 scatter = Scatter()
-OFFSET = {"wild": 1 << 28, "assert": -1000}.get(sys.argv[1] if len(sys.argv) > 1 else "", 0)
+MODE = sys.argv[1] if len(sys.argv) > 1 else ""
+OFFSET = {"wild": 1 << 28, "assert": -1000}.get(MODE, 0)
+OPTIONS = {"debug": True, "opt": False} if MODE == "debug" else {"lineinfo": True}
 
 
-@cuda.jit(lineinfo=True)
+@cuda.jit(**OPTIONS)
 def kernel(data, offset):
     i = cuda.grid(1)
     if i < data.size:

@@ -63,6 +63,7 @@ class Primitive(autolink.DeviceCallable):
         The number of threads in a block.
     """
 
+    __numba_cuda_link_types__ = "numba-cuda"  # the checks of arguments compare types
     header: str
 
     def __init__(self, block):

@@ -46,6 +46,7 @@ class Generator(autolink.DeviceCallable):
         The record type of the C++ state.
     """
 
+    __numba_cuda_link_types__ = "numba-cuda"  # the checks of arguments compare types
     cxx_state: str
     layout: str  # static assertions
 

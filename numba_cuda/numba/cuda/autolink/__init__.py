@@ -30,7 +30,9 @@ Public names:
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
 =====================  ===============================================================================================
-``frontends``          every seam with numba-cuda
+``frontends``          every seam with numba-cuda and numba-cuda-mlir
+``mlir``               what numba-cuda-mlir needs besides its seams
+``vocabulary``         the Numba types and the IR of each front end
 ``compilation``        the compilation in progress and its target
 ``deferred_calls``     calls that are resolved together, with one run of a compiler
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
@@ -53,8 +55,10 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
 ``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
+``kernel_signatures``  signatures of kernels, and what is wrong with them
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
+``notebook_cells``     the names of notebook cells
 ``python_code``        names that Python code uses, and what identifies the code of a module
 ``patched``            what programs set on the modules, classes and Numba types that versions identify
 ``object_state``       the attributes and slots of objects, or what their classes pickle
@@ -70,6 +74,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import warnings
 from typing import Any
 
@@ -122,7 +127,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("numba_cuda_autolink").__version__
     if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = sys.modules[__name__]  # with which Python suggests names
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
     try:
         value = getattr(importlib.import_module(f"numba.cuda.{_WHERE[name]}"), name)
     except ImportError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from numba import cuda
 from numba.cuda import dispatcher
-from numba.cuda.core import config, sigutils
+from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
@@ -24,9 +24,11 @@ from numba.cuda.cudadrv.external_code.toolkit import why_missing
 from .compilation import without_device
 from .finished_kernels import LaunchFacts, save
 from .kernel_events import KernelEvent, announce
+from .kernel_signatures import kernel_argument_types
 from .protocol.call_sites import CallSite
 from .reports import formatting
 from .reports.facts import BuildFacts, facts_of
+from .vocabulary import vocabulary_of_kernel
 
 if TYPE_CHECKING:
     from .reports.report_class import Report
@@ -130,7 +132,8 @@ def build(
     Parameters
     ----------
     kernel:
-        A Python function, or a kernel made of it by ``cuda.jit``, whose options then are the defaults.
+        A Python function, or a kernel made of it by ``cuda.jit``, whose options then are the defaults: numba-cuda's or
+        numba-cuda-mlir's. A function is compiled by numba-cuda.
     signature:
         As for ``cuda.jit``: ``"void(float32[::1])"``, ``(float32[::1],)`` or ``void(float32[::1])``.
     cc:
@@ -189,10 +192,13 @@ def _build(
     *,
     for_launch: bool = False,
 ) -> LinkedKernel:
+    if (builds := vocabulary_of_kernel(kernel).builds) is not None:
+        capability = ComputeCapability(*compute_capability(cc))
+        how = output, entry_name, jit_options, for_launch
+        linked: LinkedKernel = builds.build(kernel, signature, capability, how)
+        return linked
     py_func, options = _function_and_options(kernel, jit_options)
-    argtypes, return_type = sigutils.normalize_signature(signature)
-    if return_type not in (None, cuda.types.void):
-        raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
+    argtypes = kernel_argument_types(signature)
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
@@ -200,8 +206,10 @@ def _build(
         try:
             compiled = dispatcher._Kernel(py_func, argtypes, **options)
         except TypeError as error:
-            if "unexpected keyword argument" in str(error):
-                raise TypeError(f"build() accepts the options of cuda.jit: {error}") from error
+            if unknown := re.search(r"unexpected keyword argument (.*)", str(error)):
+                raise TypeError(
+                    f"build() and cuda.jit have no option {unknown[1]}\n  what to do: correct its name, or leave it out"
+                ) from error
             raise
         library = compiled._codelibrary
         if entry_name is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core import config, sigutils
+from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.typing.templates import Signature
@@ -20,6 +20,7 @@ from numba_cuda_autolink.parameters import placed
 
 from .finished_kernels import check_launchable, parameter_names
 from .kernel_parameters import kernel_parameters
+from .kernel_signatures import normalized
 
 
 def bind(kernel: Any, *what: Any) -> Kernel:
@@ -57,7 +58,7 @@ def _argtypes(what: tuple[Any, ...]) -> tuple[Any, ...]:
         (one,) = what
         is_types = isinstance(one, tuple) and one != () and all(isinstance(each, types.Type) for each in one)
         if isinstance(one, (str, Signature)) or is_types or one == ():
-            return tuple(sigutils.normalize_signature(one)[0])
+            return normalized(one)[0]
     return tuple(typeof(value, Purpose.argument) for value in what)
 
 

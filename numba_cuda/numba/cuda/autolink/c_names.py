@@ -36,7 +36,7 @@ _USED = re.compile(
 
 def members(names: Iterable[str]) -> Iterator[str]:
     """Yield a name in C for each of the *names* of parameters or items: the same where C and C++ accept it in a header
-    of this project, with ``_`` after it where it means something else, ``item0`` where it is no name."""
+    of this project, with ``_`` after it where it means something else, ``item0`` where it is not a name."""
     taken: set[str] = set()
     for number, name in enumerate(names):
         # Compilers have names of their own that begin with two underscores, or with one and a capital letter.

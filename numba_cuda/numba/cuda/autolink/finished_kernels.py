@@ -45,6 +45,7 @@ class LaunchFacts:
     teardown: tuple[Callable[[Any], None], ...]
     needs_nrt: bool
     variables: tuple[VariableSource, ...] = ()
+    front_end: str = "numba-cuda"
 
     @classmethod
     def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
@@ -137,11 +138,17 @@ def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> lis
     """Return *kernels*, one or any number, as a list. Raise `TypeError`, which names *caller*, if `build` did not
     return them."""
     if _is_built(kernels):
-        return [kernels]  # type: ignore[list-item]
+        kernels = [kernels]  # type: ignore[list-item]
     is_text = isinstance(kernels, (str, bytes, os.PathLike))
     built = list(kernels) if isinstance(kernels, Iterable) and not is_text else None
     wrong = next(((n, each) for n, each in enumerate(built or (), 1) if not _is_built(each)), None)
     if built is not None and wrong is None:
+        for linked in built:
+            if (facts := linked.launch_facts).front_end != "numba-cuda":
+                raise FinishedKernelError(
+                    f"kernel {facts.name!r} was built by {facts.front_end}, whose kernels take other parameters\n"
+                    "  what to do: build it from a kernel made by numba.cuda.jit"
+                )
         return built
     number, value = wrong or (0, kernels)
     got = f"{type(value).__name__} {value!r:.60}{f', item {number} of a list' if number else ''}"

@@ -8,7 +8,6 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from numba.cuda.core import sigutils
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
@@ -17,9 +16,11 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from .ahead_of_time import LinkedKernel, build, compute_capability
 from .compilation import without_device
+from .kernel_signatures import normalized
 from .reports.collect import of_facts
 from .reports.facts import facts_of
 from .reports.report_class import Report
+from .vocabulary import vocabulary_of_kernel
 
 
 def report(
@@ -50,6 +51,9 @@ def report(
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.
     """
     capabilities: list[Any] = cc if isinstance(cc, list) else [cc]
+    if signature is None and (builds := vocabulary_of_kernel(kernel).builds) is not None:
+        launched = builds.launched(kernel)
+        return _of_linked(launched) if listings else launched.report
     if signature is not None and isinstance(kernel, CUDADispatcher) and kernel.targetoptions.get("device"):
         reports = [_of_device_function(kernel, signature, compute_capability(each)) for each in capabilities]
     elif signature is not None:
@@ -94,7 +98,7 @@ def _only_overload(kernel: Any) -> Any:
 @global_compiler_lock
 def _of_device_function(dispatcher: Any, signature: Any, cc: tuple[int, int, str]) -> Report:
     """Return the report of a device function compiled for *signature*: it is not linked on its own."""
-    argtypes, return_type = sigutils.normalize_signature(signature)
+    argtypes, return_type = normalized(signature)
     with without_device(cc):
         compiled = dispatcher.compile_device(argtypes)
         library, returned = compiled.library, compiled.signature.return_type

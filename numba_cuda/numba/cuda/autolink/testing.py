@@ -17,7 +17,6 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
-    from numba.cuda.core import sigutils
     from numba.cuda.core.caching import NullCache
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
     from numba.cuda.cudadrv.external_code.link import trial
@@ -29,6 +28,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .device_callable.arguments import CallArguments
     from .device_callable.c_abi import numba_type_named, numba_type_of
     from .device_callable.objects import BoundDeviceMethod, DeviceCallable
+    from .kernel_signatures import kernel_argument_types
     from .protocol import asking
     from .protocol.callee import find_callee
     from .protocol.hooks import LinkItem
@@ -156,9 +156,7 @@ def compile_cached(
         raise TypeError(
             f"compile_cached() takes a @cuda.jit(cache=True) kernel, not {type(kernel).__name__} {kernel!r}"
         )
-    argtypes, return_type = sigutils.normalize_signature(signature)
-    if return_type not in (None, types.void):
-        raise TypeError(f"a kernel returns nothing, but the signature says {return_type}")
+    argtypes = kernel_argument_types(signature)
     target = Target(cc)
     # As a new process has it: nothing compiled yet.
     options = {**kernel.targetoptions, "link": list(kernel.targetoptions.get("link") or ())}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
@@ -19,6 +19,14 @@ class CommandError(Exception):
     def __init__(self, message: str, code: int = 1):
         self.code = code
         super().__init__(message)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors begin with what is wrong, not with the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print *message* and where the arguments are explained, and exit with 2."""
+        self.exit(2, f"{self.prog}: {message}\n  what to do: {self.prog} --help lists the arguments\n")
 
 
 def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None:
@@ -81,15 +89,12 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
 
 def check_signature(text: str) -> None:
     """Raise `CommandError` unless *text* is a signature."""
-    from numba.cuda.core import sigutils
+    from ..kernel_signatures import normalized
 
     try:
-        sigutils.normalize_signature(text)
-    except Exception as error:  # the text is evaluated as Python
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CommandError(
-            f"--sig {text!r} is not a signature: {why}\n  what to do: write the types, such as {SIGNATURE_EXAMPLE}", 2
-        ) from error
+        normalized(text)
+    except ValueError as error:
+        raise CommandError(f"--sig {error}", 2) from error
 
 
 @contextlib.contextmanager

@@ -115,7 +115,7 @@ def _output(options: argparse.Namespace) -> str:
     _check_files(options, output)
     if output not in _OUTPUTS:
         raise CommandError(
-            f"{options.out}: the suffix {suffix} tells no kind of output\n"
+            f"{options.out}: no kind of output has the suffix {suffix}\n"
             f"  what to do: use {', '.join(f'.{each}' for each in _OUTPUTS)}, or pass --output",
             2,
         )

@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
         metavar="OUT",
         type=pathlib.Path,
         default=STANDARD_OUTPUT,
-        help="a file: its suffix, .txt, .json, .html, .dot or .svg, tells the form (default: -, standard output)",
+        help="a file; its suffix sets the form: .txt, .json, .html, .dot or .svg (default: -, standard output)",
     )
     form = parser.add_mutually_exclusive_group()
     for name, what in _FORMS.items():
@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
     else:
         write(options.out, f"{text}\n".encode())
     if options.out != STANDARD_OUTPUT:
-        print(f"{options.out}: {'list' if lists else 'report'} as {form}")
+        print(f"{options.out}: {'list' if lists else 'report'} as {form if form == 'text' else form.upper()}")
     return 0
 
 
@@ -97,7 +97,9 @@ def _earlier(path: pathlib.Path) -> Report:
 
     try:
         return autolink.Report.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}\n  what to do: write a report with --json", 2) from error
+    except ValueError as error:
         raise CommandError(f"{path} is not a report: {error}\n  what to do: write one with --json", 2) from error
 
 
@@ -106,7 +108,7 @@ def _form(given: str | None, out: pathlib.Path) -> str:
         return given or "text"
     if out.suffix not in _SUFFIXES:
         raise CommandError(
-            f"{out}: the suffix {out.suffix or '(none)'} tells no form of a report\n  what to do: use"
+            f"{out}: no form of a report has the suffix {out.suffix or '(none)'}\n  what to do: use"
             f" {', '.join(_SUFFIXES)}, or pass --json, --html, --dot or --svg",
             2,
         )

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from cuda import pathfinder
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
@@ -126,7 +128,8 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
             "  what to do: move what the program runs below: if __name__ == '__main__':"
         ) from error
     except Exception as error:
-        raise CommandError(_why_not_run(path, file, error)) from error
+        missing = why_missing("NVRTC") if isinstance(error, pathfinder.DynamicLibNotFoundError) else None
+        raise CommandError(f"{path}: {missing[0]}" if missing else _why_not_run(path, file, error)) from error
     return module
 
 
@@ -154,6 +157,8 @@ def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) 
     """Return what FILE.py:KERNEL names, from the file as `load_file` imports it. Raise `CommandError` if there is no
     such file, or what is named in it is neither a kernel nor a Python function."""
     path, _, name = text.rpartition(":")
+    if text.endswith(".py") and not pathlib.Path(text).is_file():
+        raise CommandError(f"{text}: no such file")
     if not path or not name:
         raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
     module = load_file(path, capabilities)

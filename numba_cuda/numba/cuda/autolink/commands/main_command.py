@@ -19,7 +19,7 @@ from . import (
     explain_command,
     prebuild_command,
 )
-from .argument_parsing import CommandError
+from .argument_parsing import CommandError, Parser
 
 _COMMANDS = (
     explain_command,
@@ -34,7 +34,7 @@ _COMMANDS = (
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="numba-cuda-autolink",
         description="Explain and build what Numba-CUDA kernels link, manage the cache, and diagnose the installation.",
     )
@@ -48,6 +48,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     used = parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        used.print_help(sys.stderr)
+        return 2
     options = used.parse_args(arguments)
     options.parser = used
     try:

@@ -54,8 +54,9 @@ def add_to(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
 
-    from ..many_kernels.building import pickled_jobs, run_all
+    from ..many_kernels.building import run_all
     from ..many_kernels.job_list import JobList, JobListError
+    from ..many_kernels.pickling import pickled_jobs
 
     start = time.monotonic()
     try:

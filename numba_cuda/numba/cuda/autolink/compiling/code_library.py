@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,10 @@ from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
-from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NAMED_EXPLICITLY, NRT, LinkPlan
+from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import Timeline, recording, span
 from numba.cuda.cudadrv.libs import get_cudalib
@@ -28,11 +27,10 @@ from ..compilation import cc_without_device, compilation, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
-from ..protocol.errors import HookError
 from .call_graph import Calls, callees_first
 from .canonical_names import with_canonical_names
 from .cxx_compatibility import compatible_with_cxx
-from .linking_files import Entry, LinkingFiles, OrderedSet
+from .linking_files import Entry, LinkingFiles, OrderedSet, inputs_of
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
@@ -185,6 +183,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     # The link
 
+    @property
+    def shown_name(self) -> str:
+        """The name for messages: without those of the functions that enclose it."""
+        return str(self.name).rpartition("<locals>.")[2]
+
     def plan(self, cc: Any = None) -> LinkPlan:
         """Return what is linked into this kernel for *cc* (default: the current GPU), besides its own code.
 
@@ -194,41 +197,21 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         for symbol, sites in self._symbols.items():
             if len({site.untyped for site in sites}) > 1:
                 raise LinkError(
-                    f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
+                    f"linking kernel {self.shown_name!r}: {symbol!r} is called with different prototypes\n"
                     + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
                     + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
                 )
         target = self.target_for(self._ensure_cc(cc))
-        return LinkPlan.of(f"kernel {self.name!r}", target, self.provided(target))
+        return LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
 
     def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
-        provided = [pair for entry in self._entries for pair in self._inputs_of(entry, target)]
+        provided = [pair for entry in self._entries for pair in inputs_of(entry, target)]
         yield from provided
         if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
             yield NRT, from_item(NRT_LIBRARY)
         if self.needs_cudadevrt:
             yield COOPERATIVE_LAUNCH, from_item(get_cudalib("cudadevrt", static=True))
-
-    def _inputs_of(self, entry: Entry, target: Target) -> list[tuple[str, LinkInput]]:
-        if isinstance(entry, CallSite):
-            try:
-                return list(with_answer(entry, target).answer.traced_inputs(str(entry)))
-            except HookError as error:
-                raise LinkError(error.describe(entry)) from error
-            except LinkInputError as error:  # of a file that was there when the object was asked
-                raise LinkError(f"{error}\n  returned by: {entry}") from error
-        try:
-            link_input = from_item(entry)
-        except LinkInputError as error:
-            raise LinkError(str(error)) from error
-        if link_input.kind is kinds.CUDA:
-            # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
-            path, code = link_input.name, link_input.code
-            if (target.lineinfo or target.debug) and os.path.isfile(path):
-                code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
-            link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
-        return [(NAMED_EXPLICITLY, link_input)]
 
     def get_cubin(self, cc: Any = None) -> Any:
         """Return the linked cubin (a `cuda.core.ObjectCode`) for *cc*, and set the callbacks of its module."""
@@ -300,6 +283,19 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 
         return undefined_functions(self.llvm_strs)
+
+    def own_undefined(self) -> tuple[str, ...]:
+        """Return the functions that the kernel's own code calls and does not define."""
+        return self._undefined()
+
+    def linker_log(self, cc: Any) -> str:
+        """Return what the linker printed when it made the cubin for *cc*."""
+        return self._linkerinfo_cache.get(cc) or ""
+
+    @property
+    def entry_name(self) -> str | None:
+        """The kernel's name in the code."""
+        return self._entry_name
 
     def _undefined_sites(self, target: Target | None = None) -> dict[str, tuple[SymbolSite, ...]]:
         """Return the undefined functions that calls in Python reference, with the calls; for a *target*, also those of

@@ -83,8 +83,8 @@ def frozen_values(lowering: Any) -> Iterator[FrozenValue]:
 def _frozen(function: str, name: str, owner: Any, value: Any) -> FrozenValue:
     """Return the record of *value*. What was inlined from another function has another owner, which is not known."""
     try:
-        meant = _snapshot(value)
-        if not _equal(_snapshot(_read(owner, name)), meant):
+        meant, found = _snapshot(value), _read(owner, name)
+        if found is not value and not _equal(_snapshot(found), meant):
             owner = None
     except UnknownValueError:
         owner = meant = None

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from numba.cuda.cudadrv.external_code.link.plan import NAMED_EXPLICITLY
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
+from ..protocol.errors import HookError
 
 # What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.
 Entry: TypeAlias = str | os.PathLike[str] | LinkableCode | CallSite
@@ -67,3 +73,26 @@ class LinkingFiles(OrderedSet):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def inputs_of(entry: Entry | LinkInput, target: Target) -> list[tuple[str, LinkInput]]:
+    """Return the link inputs that *entry* stands for when it is linked for *target*, with their origins. Raise
+    `LinkError` if there are none: a file is missing, or an object refuses."""
+    if isinstance(entry, CallSite):
+        try:
+            return list(with_answer(entry, target).answer.traced_inputs(str(entry)))
+        except HookError as error:
+            raise LinkError(error.describe(entry)) from error
+        except LinkInputError as error:  # of a file that was there when the object was asked
+            raise LinkError(f"{error}\n  returned by: {entry}") from error
+    try:
+        link_input = entry if isinstance(entry, LinkInput) else from_item(entry)
+    except LinkInputError as error:
+        raise LinkError(str(error)) from error
+    if link_input.kind is kinds.CUDA:
+        # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
+        path, code = link_input.name, link_input.code
+        if (target.lineinfo or target.debug) and os.path.isfile(path):
+            code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
+        link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
+    return [(NAMED_EXPLICITLY, link_input)]

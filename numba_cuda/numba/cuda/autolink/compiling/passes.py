@@ -20,6 +20,7 @@ from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
+from ..notebook_cells import shown_file
 from ..protocol.asking import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from ..protocol.errors import CallError, HookError
@@ -96,7 +97,7 @@ class LinkingLower(CUDALower):
         added = len(self.module.globals) - known
         if added or prototypes:
             arguments = ", ".join(map(str, signature.args))
-            place = f"{expr.loc.filename}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
+            place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
             described = f"the call with ({arguments}) at {place}"
             for symbol, prototype, c_prototype in self._symbols(added, prototypes):
                 self.library.note_symbol(symbol, SymbolSite(prototype, described, c_prototype), asked)

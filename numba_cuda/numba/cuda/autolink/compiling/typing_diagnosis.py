@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from numba.core.errors import NumbaError
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import get_definition, guard
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from ..compilation import compilation
 from ..protocol.call_sites import constant_of
@@ -26,6 +28,9 @@ from ..protocol.errors import typing_error
 _STEP = re.compile(r"(?:(?:\x1b\[[0-9;]*m)*Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
 _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
+_OPERATORS = ("binop", "inplace_binop", "unary")
+_NO_OVERLOAD = "No implementation of function"
+_NONE_GIVEN = re.compile(r"^ *>>> .*[(, ]none[,)]", re.MULTILINE)
 _MOST_ELEMENTS = 1000  # of a container that are looked at
 
 
@@ -63,6 +68,8 @@ def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
                 yield from _misused_constant(value.name, value.value, loc, text)
             elif isinstance(value, ir.Expr):
                 yield from _misused_expression(func_ir, value, loc, text)
+    if _NO_OVERLOAD in text:
+        yield from _misused_operands(func_ir, text)
     if "Cannot unify" in text:
         for name, definitions in func_ir._definitions.items():
             called = [constant_of(func_ir, each) for each in definitions if isinstance(each, (ir.Var, ir.Global))]
@@ -87,6 +94,43 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
                 "loop over the tuple with `for f in literal_unroll(functions)` (from numba.cuda import literal_unroll),"
                 " or call each element in a branch of its own",
             )
+
+
+def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
+    """Yield what is wrong with a value that an operator takes, or that is assigned to an element."""
+    nothing: dict[str, ir.Loc] = {}
+    for loc, operand in _operands(func_ir, text):
+        definition = guard(get_definition, func_ir, operand)
+        if isinstance(definition, (ir.Global, ir.FreeVar)):
+            if find_callee(definition.value) is not None and safe_repr(definition.value) in text:
+                yield _Misuse(
+                    loc,
+                    f"kernels can call the object {definition.name!r}, and cannot store it or calculate with it",
+                    f"call it: {definition.name}(...)",
+                )
+            continue
+        called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
+        if called is not None and _NONE_GIVEN.search(text) and find_callee(constant_of(func_ir, called)) is not None:
+            function = guard(get_definition, func_ir, called)
+            nothing[repr(getattr(function, "name", None) or getattr(function, "attr", "the object"))] = loc
+    if nothing:
+        yield _Misuse(
+            next(iter(nothing.values())),
+            f"{' or '.join(nothing)} returns nothing, and its result is used",
+            "call it as a statement of its own, or declare what it returns",
+        )
+
+
+def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var]]:
+    """Yield the values that the operators take, and those that are assigned to elements, of what *text* is about."""
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, (ir.SetItem, ir.StaticSetItem)) and "setitem" in text:
+                yield statement.loc, statement.value
+                continue
+            value: Any = statement.value if isinstance(statement, ir.Assign) else None
+            if getattr(value, "op", "") in _OPERATORS and f"function {value.fn.__name__}>" in text:
+                yield from ((statement.loc, operand) for operand in value.list_vars())
 
 
 def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[_Misuse]:

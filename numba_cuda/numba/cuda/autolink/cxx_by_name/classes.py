@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .calls import CallPattern
 from .functions import CxxFunction, function_of
 from .placeholders import FIRST, REST
-from .questions import asked
+from .questions import Question, asked
 from .results import numbers_in
 
 if TYPE_CHECKING:
     from .library import CxxLibrary
 
 _TEXT = """
-OPEN
-#line 1 "LABEL"
-enum : unsigned long long { nca_size = sizeof(NAME), nca_align = alignof(NAME) };
-CLOSE
+@open@
+@line@enum : unsigned long long { nca_size = sizeof(@subject@), nca_align = alignof(@subject@) };
+@close@
 """
-_QUESTION = "&nca::tell_numbers<INSIDEnca_size, INSIDEnca_align>"
+_QUESTION = "&nca::tell_numbers<@inside@nca_size, @inside@nca_align>"
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -31,7 +31,7 @@ class CxxType(CxxFunction):
     """A class of C++: ``lib.type("cub::BlockReduce<float, 128>")``.
 
     Kernels keep its objects in arrays of ``dtype``, which are records to Numba and the objects to functions of the
-    library. Called with such a record and other arguments, it constructs an object there::
+    library. Called with such a record and the constructor's arguments, it constructs an object there::
 
         Rng = lib.type("my::Rng")
 
@@ -50,9 +50,10 @@ class CxxType(CxxFunction):
     """
 
     def __init__(self, library: CxxLibrary, name: str, cc: Any):
-        super().__init__(library, name, f"(void)(new (nca::here{{&{FIRST}}}) {name}({REST}))")
-        (answer,) = asked(library, name, _TEXT.replace("NAME", name), [_QUESTION], cc)
+        super().__init__(library, CallPattern(name, f"(void)(new (nca::here{{&{FIRST}}}) {name}({REST}))"))
+        (answer,) = asked(library, Question(name, _TEXT, [_QUESTION]), cc)
         self.size, self.align = numbers_in(answer)
+        self._name = name
         self._cc = cc
         unit = np.dtype(_UNITS.get(self.align, np.uint64))
         # A field name of its own, so that no two classes have one dtype.
@@ -63,15 +64,15 @@ class CxxType(CxxFunction):
         library.cxx_records[numpy_support.from_dtype(self.dtype)] = name
 
     def __reduce__(self) -> Any:
-        return _type_of, (self.cxx_library, self._name, self._cc)
+        return _type_of, (self._library, self._name, self._cc)
 
     def method(self, name: str) -> CxxFunction:
         """Return the member function *name* as a device callable, whose first argument is the object."""
-        return function_of(self.cxx_library, f"{self._name}::{name}", f"{FIRST}.{name}({REST})")
+        return function_of(self._library, CallPattern(f"{self._name}::{name}", f"{FIRST}.{name}({REST})"))
 
     def nested(self, name: str) -> CxxType:
         """Return the class *name* inside this one, such as ``"TempStorage"``."""
-        return self.cxx_library.type(f"{self._name}::{name}", self._cc)
+        return self._library.type(f"{self._name}::{name}", self._cc)
 
     @functools.cached_property
     def alignment(self) -> int:

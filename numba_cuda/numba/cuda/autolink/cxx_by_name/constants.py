@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda import types
 
-from .questions import asked
+from .questions import Question, asked
 from .refusals import CxxError
-from .results import CxxObject, numba_type_told, numbers_in
+from .results import CxxObject, coded_type, numbers_in
 
 if TYPE_CHECKING:
     from .library import CxxLibrary
@@ -23,23 +23,22 @@ template <class T> constexpr __device__ unsigned long long bits(T v) {
 }
 template <class T> constexpr __device__ bool is_number() { return plain_code<under_t<plain<T>>>::value >= 0; }
 }
-OPEN
-#line 1 "LABEL"
-using nca_type = decltype(EXPRESSION);
+@open@
+@line@using nca_type = decltype(@subject@);
 template <bool B> constexpr __device__ unsigned long long nca_bits() {
-    if constexpr (B) return nca::bits(static_cast<nca::plain<nca_type>>(EXPRESSION)); else return 0;
+    if constexpr (B) return nca::bits(static_cast<nca::plain<nca_type>>(@subject@)); else return 0;
 }
 enum : unsigned long long { nca_value = nca_bits<nca::is_number<nca_type>()>() };
-CLOSE
+@close@
 """
-_QUESTION = "&nca::tell<nca::all_t<nca::told<INSIDEnca_value>, nca::form_t<INSIDEnca_type>::code>>"
+_QUESTION = "&nca::tell<nca::all_t<nca::told<@inside@nca_value>, nca::form_t<@inside@nca_type>::code>>"
 
 
 def evaluated(library: CxxLibrary, text: str, cc: Any) -> bool | int | float:
-    """Return the value of the constant expression *text*. Raise `CxxError` if it has none that is a number."""
-    (answer,) = asked(library, text, _TEXT.replace("EXPRESSION", text), [_QUESTION], cc)
-    bits, *numbers = numbers_in(answer)
-    numba_type = numba_type_told(iter(numbers), ())
+    """Return the value of the constant expression *text*. Raise `CxxError` if that is not a number."""
+    (answer,) = asked(library, Question(text, _TEXT, [_QUESTION]), cc)
+    bits, *code = numbers_in(answer)
+    numba_type = coded_type(iter(code), ())
     if isinstance(numba_type, types.Float):
         return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
     if numba_type == types.boolean:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda import types
@@ -13,16 +15,16 @@ from ..compilation import current_target
 from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable, simulated
-from .calls import Call, known_record
-from .parameters import WAYS, parameter_of
-from .placeholders import MADE
+from .call_text import record_alias
+from .calls import Call, CallPattern
+from .parameters import WAYS, Parameter, parameter_of
+from .placeholders import CALLEE
 from .refusals import CxxError
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 
     from .library import CxxLibrary
-
 
 _LONGEST_NAME = 50
 
@@ -31,23 +33,11 @@ class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
     depends_on_files = True  # headers, which may change between two kernels
+    __numba_cuda_link_types__ = "numba-cuda"
 
-    def __init__(
-        self,
-        library: CxxLibrary,
-        name: str,
-        text: str,
-        *,
-        made: str = "",
-        passing: tuple[str | None, ...] = (),
-        written: int = 0,
-    ):
+    def __init__(self, library: CxxLibrary, pattern: CallPattern):
         self._library = library
-        self._name = name
-        self._text = text
-        self._made_of = made
-        self._passing = passing
-        self._written = written  # the arguments whose new values are returned too, as bits
+        self._pattern = pattern
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
 
@@ -55,23 +45,17 @@ class CxxFunction(DeviceCallable):
         return f"{self._library!r}[{self.__name__!r}]"
 
     def __reduce__(self) -> Any:
-        return function_of, (
-            self._library,
-            self._name,
-            self._text,
-            self._made_of,
-            self._passing,
-            self._written,
-        )
+        return function_of, (self._library, self._pattern)
 
     @property
     def __name__(self) -> str:
-        return self._name if len(self._name) <= _LONGEST_NAME else f"{self._name[: _LONGEST_NAME - 3]}..."
+        name = self._pattern.name
+        return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
     @property
     def cxx_text(self) -> str:
-        """The C++ text of a call, with `ALL` in place of the arguments."""
-        return self._text.replace(MADE, f"({self._made_of})")
+        """The C++ text of a call, with placeholders for the arguments."""
+        return self._pattern.text.replace(CALLEE, f"({self._pattern.callee})")
 
     @property
     def cxx_library(self) -> CxxLibrary:
@@ -94,7 +78,7 @@ class CxxFunction(DeviceCallable):
         for way in ways:
             if way is not None and way not in WAYS:
                 raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {way!r}")
-        return function_of(self._library, self._name, self._text, self._made_of, ways)
+        return function_of(self._library, dataclasses.replace(self._pattern, passing=ways))
 
     def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Any:
         """Return the Numba signature of a call with arguments of these types, as C++ resolves it.
@@ -124,15 +108,15 @@ class CxxFunction(DeviceCallable):
         """Do what C++ does, in Python: kernels in the simulator call this."""
         if self._python is None:
             raise NotImplementedError(
-                f"the C++ function {self._name} is device code, which the simulator cannot run\n"
+                f"the C++ function {self._pattern.name} is device code, which the simulator cannot run\n"
                 f"  object: {self!r}\n"
                 "  what to do: decorate a Python function that does the same with its .python"
             )
         return self._python(*args)
 
-    def writing(self, written: int) -> CxxFunction:
+    def writing(self, written: tuple[int, ...]) -> CxxFunction:
         """Return the function that returns a tuple: its result, and the new values of the arguments *written*."""
-        return function_of(self._library, self._name, self._text, self._made_of, self._passing, written)
+        return function_of(self._library, dataclasses.replace(self._pattern, written=written))
 
     def why_refused(self, argtypes: Sequence[Any]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
@@ -140,43 +124,43 @@ class CxxFunction(DeviceCallable):
             call = self.call([types.unliteral(each) for each in argtypes])
         except CABIError:
             return None
-        return self._library.resolver.why_refused(call)
+        return self._library.cxx_resolver.why_refused(call)
 
     def call(self, argtypes: Sequence[Any]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
-        ways = (*self._passing, *[None] * (len(argtypes) - len(self._passing)))
-        if len(ways) > len(argtypes):
-            raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
-        names = self._library.cxx_records
-        records = {numba_type: known_record(name) for numba_type, name in names.items()}
+        records = self._library.cxx_records
         key = tuple(argtypes), tuple(records.items())
         if key not in self._calls:
-            parameters = []
-            for number, (numba_type, way) in enumerate(zip(argtypes, ways, strict=True), 1):
-                callee = getattr(numba_type, "numba_cuda_link_object", None)
-                if isinstance(callee, CxxFunction) and callee.cxx_library is not self._library:
-                    raise CABIError(f"argument {number}: {callee!r} is a function of another library")
-                try:
-                    parameters.append(parameter_of(numba_type, way, records))
-                except CABIError as error:
-                    raise CABIError(f"argument {number}: {error}") from None
-            label = f"{self._name}({', '.join(_shown(each, names) for each in argtypes)})"
-            head = self._library.head()
-            given = tuple(parameters), label, self._made_of, tuple(argtypes), self._written
-            self._calls[key] = Call(head, self._text, *given)
+            parameters = tuple(self._parameters(argtypes))
+            label = f"{self._pattern.name}({', '.join(_shown(each, records) for each in argtypes)})"
+            self._calls[key] = Call(self._library.cxx_head(), self._pattern, parameters, label, tuple(argtypes))
         return self._calls[key]
+
+    def _parameters(self, argtypes: Sequence[Any]) -> Iterator[Parameter]:
+        ways = self._pattern.passing
+        if len(ways) > len(argtypes):
+            raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
+        records = {numba_type: record_alias(name) for numba_type, name in self._library.cxx_records.items()}
+        for number, (numba_type, way) in enumerate(itertools.zip_longest(argtypes, ways), 1):
+            callee = getattr(numba_type, "numba_cuda_link_object", None)
+            if isinstance(callee, CxxFunction) and callee.cxx_library is not self._library:
+                raise CABIError(f"argument {number}: {callee!r} is a function of another library")
+            try:
+                yield parameter_of(numba_type, way, records)
+            except CABIError as error:
+                raise CABIError(f"argument {number}: {error}") from None
 
     def __numba_cuda_call__(self, *args: Any) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
-        return self._library.resolver.resolve(self.call(args), current_target())
+        return self._library.cxx_resolver.resolve(self.call(args), current_target())
 
     def __numba_cuda_link__(self, *args: Any) -> list[CUDASource]:
         """Return the source of the call, with those of the calls that were declared together with it."""
-        return self._library.resolver.sources(self.call(args), current_target())
+        return self._library.cxx_resolver.sources(self.call(args), current_target())
 
     def __numba_cuda_link_key__(self, *args: Any) -> Any:
         """Return what distinguishes the function from others."""
-        return self._library.resolver.symbols(self.call(args), current_target())
+        return self._library.cxx_resolver.symbols(self.call(args), current_target())
 
 
 def _shown(numba_type: Any, names: Mapping[Any, str]) -> str:
@@ -189,11 +173,6 @@ def _shown(numba_type: Any, names: Mapping[Any, str]) -> str:
     return str(numba_type) if callee is None else getattr(callee, "__name__", str(numba_type))
 
 
-def function_of(
-    library: CxxLibrary, name: str, text: str, made: str = "", passing: tuple[str | None, ...] = (), written: int = 0
-) -> CxxFunction:
-    """Return the function of *library* with this text, always the same object."""
-    return library.cxx_object(
-        ("function", name, text, made, passing, written),
-        lambda: CxxFunction(library, name, text, made=made, passing=passing, written=written),
-    )
+def function_of(library: CxxLibrary, pattern: CallPattern) -> CxxFunction:
+    """Return the function of *library* that is called so, always the same object."""
+    return library.cxx_object(pattern, lambda: CxxFunction(library, pattern))

@@ -13,11 +13,12 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 
 from ..device_callable.c_abi import numba_type_of
-from .calls import Call, Head
+from .call_text import call_text
+from .calls import Call, CallPattern, Head
 from .classes import CxxType
 from .constants import evaluated
-from .functions import CxxFunction
-from .placeholders import ALL, MADE
+from .functions import CxxFunction, function_of
+from .placeholders import ALL, CALLEE
 from .records import record_dtype
 from .resolving import Resolver
 from .targets import targeting
@@ -33,17 +34,15 @@ class CxxLibrary:
     expressions name. Each is a device callable, always the same object.
     """
 
-    def __init__(self, source: Any, options: Mapping[str, Any], namespace: str):
-        self._given = source, dict(options), namespace
-        text, compiled = _text_of(source, options)
-        self._options = compiled
-        made = CUDASource(text, **compiled).compile_options
+    def __init__(self, source: Any, arguments: Mapping[str, Any], namespace: str):
+        # Each name without the prefix "_" or "cxx_" hides a function of that name in C++.
+        self._given = source, dict(arguments), namespace
         self._namespace = namespace
-        self._source = text
-        self._identity = _identity(text, made, namespace)
-        self._made: dict[Any, Any] = {}
-        self.cxx_records: dict[Any, str] = {}
-        self.resolver = Resolver(self.cxx_source, lambda: list(self.cxx_records))
+        self._source, self._arguments = _text_of(source, arguments)
+        self._identity = _identity(self._source, CUDASource(self._source, **self._arguments).compile_options, namespace)
+        self._objects: dict[Any, Any] = {}
+        self.cxx_records: dict[Any, str] = {}  # the C++ names of structs by their Numba types
+        self.cxx_resolver = Resolver(self.cxx_source, lambda: list(self.cxx_records))
 
     def __repr__(self) -> str:
         source = self._given[0]
@@ -60,7 +59,7 @@ class CxxLibrary:
 
     def __getitem__(self, name: str) -> CxxFunction:
         _check_text("a name", name)
-        return self.cxx_object(("name", name), lambda: CxxFunction(self, name, f"{name}({ALL})"))
+        return function_of(self, CallPattern(name, f"{name}({ALL})"))
 
     def expr(self, text: str) -> CxxFunction:
         """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.
@@ -71,7 +70,7 @@ class CxxLibrary:
         if isinstance(text, str):
             text = " ".join(re.sub(r"//[^\n]*", "", text).split()) if "\n" in text else text
         _check_text("an expression", text)
-        return self.cxx_object(("expr", text), lambda: CxxFunction(self, text, f"{MADE}({ALL})", made=text))
+        return function_of(self, CallPattern(text, f"{CALLEE}({ALL})", callee=text))
 
     def eval(self, text: str, cc: ComputeCapabilityLike | None = None) -> bool | int | float:
         """Return the value of a constant expression of C++, such as ``sizeof(T)`` or an enumerator, as a number.
@@ -125,29 +124,29 @@ class CxxLibrary:
             If C++ refuses one of the calls.
         """
         with targeting(cc) as target:
-            pairs = [(self[each] if isinstance(each, str) else each, types) for each, types in calls]
-            self.resolver.declare([f.call([numba_type_of(t) for t in types]) for f, types in pairs], target)
+            given = [(self[each] if isinstance(each, str) else each, argtypes) for each, argtypes in calls]
+            made = [function.call([numba_type_of(each) for each in argtypes]) for function, argtypes in given]
+            self.cxx_resolver.declare(made, target)
 
-    def head(self, namespace: str | None = None) -> Head:
-        """Return what the text of each call begins with."""
-        where = self._namespace if namespace is None else namespace
-        return Head(self._source, self._identity, where, tuple(dict.fromkeys(self.cxx_records.values())))
+    def cxx_head(self) -> Head:
+        """Return what its calls share."""
+        return Head(self._source, self._identity, self._namespace, tuple(dict.fromkeys(self.cxx_records.values())))
 
     def cxx_source(self, call: Call) -> CUDASource:
         """Return the source of one call, which shares its translation unit with other calls of this library."""
         unit = f"cxx_{self._identity}"
-        return CUDASource(call.source, name=call.label, unit=unit, prologue=call.head.text, **self._options)
+        return CUDASource(call_text(call), name=call.label, unit=unit, prologue=call.head.text, **self._arguments)
 
     def cxx_text(self, text: str, label: str, **options: Any) -> CUDASource:
         """Return a source of its own with *text* after the library's source, with further compile options."""
-        compiled = {**self._options, "options": {**self._options["options"], **options}}
-        return CUDASource(text, name=label, prologue=self.head().text, **compiled)
+        arguments = {**self._arguments, "options": {**self._arguments["options"], **options}}
+        return CUDASource(text, name=label, prologue=self.cxx_head().text, **arguments)
 
     def cxx_object(self, key: Any, make: Callable[[], _T]) -> _T:
         """Return what *make* makes, the first time it is asked for under *key*."""
-        if key not in self._made:
-            self._made.setdefault(key, make())
-        found: _T = self._made[key]
+        if key not in self._objects:
+            self._objects.setdefault(key, make())
+        found: _T = self._objects[key]
         return found
 
 
@@ -198,22 +197,21 @@ def cxx(
     paths = [include_paths] if isinstance(include_paths, (str, os.PathLike)) else list(include_paths)
     # Functions without __device__ are device functions: a library of plain C++ can be called. NVRTC 13.0 takes generic
     # lambdas for functions of the host otherwise.
-    compiled = {"device_as_default_execution_space": True, **(options or {})}
-    others = {"include_paths": paths, "defines": defines or {}, "options": compiled}
-    return CxxLibrary(source, others, namespace.removeprefix("::"))
+    all_options = {"device_as_default_execution_space": True, **(options or {})}
+    arguments = {"include_paths": paths, "defines": defines or {}, "options": all_options}
+    return CxxLibrary(source, arguments, namespace.removeprefix("::"))
 
 
-def _text_of(source: Any, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the text of a source, which includes the file that it is the path of, and how it is compiled."""
-    compiled = dict(options)
+def _text_of(source: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the text of a library, and the other arguments of a `CUDASource` with it: those given, with the folder of
+    the file that *source* is the path of."""
     if isinstance(source, str) and not _PATH.fullmatch(source):
-        return source, compiled
+        return source, dict(arguments)
     path = os.path.abspath(os.fsdecode(source))
     if not os.path.isfile(path):
         raise FileNotFoundError(f"cxx() finds no file {os.fsdecode(source)!r}")
     folder, name = os.path.split(path)
-    compiled["include_paths"] = [folder, *compiled["include_paths"]]
-    return f"#include <{name}>", compiled
+    return f"#include <{name}>", {**arguments, "include_paths": [folder, *arguments["include_paths"]]}
 
 
 def _identity(text: str, options: CompileOptions, namespace: str) -> str:

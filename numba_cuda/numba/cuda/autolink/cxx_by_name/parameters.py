@@ -13,7 +13,7 @@ from numba.cuda import types
 from ..device_callable.array_views import mdspan
 from ..device_callable.c_abi import CABIError, cxx_type, memory_layout
 from ..device_callable.c_structs import field_names, field_types
-from .placeholders import FIRST, substituted
+from .placeholders import FIRST, with_arguments
 
 VALUE, POINTER, ELEMENT, SPAN, MDSPAN = "value", "pointer", "element", "span", "mdspan"
 WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN)
@@ -97,7 +97,7 @@ def _functor(callee: Any) -> Parameter:
     name = f"nca_functor_{_digest(text)}"
     given = ["static_cast<A0&&>(a0)", "static_cast<A&&>(a)..."] if FIRST in text else ["static_cast<A&&>(a)..."]
     first = ("class A0, ", "A0&& a0, ") if FIRST in text else ("", "")
-    call = substituted(text, given)
+    call = with_arguments(text, given)
     declared = (
         f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ template <{first[0]}class... A> __device__"
         f" decltype(auto) operator()({first[1]}A&&... a) const {{ return {call}; }} }};\n#endif"

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What stands for arguments in the C++ text of a call, in characters that no C++ text has."""
+"""Placeholders in C++ text: for the arguments of a call, and for what a question is about."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
-# All arguments, or the first and the others; and the value of an expression that is called.
-ALL, FIRST, REST, MADE = "\u27e8all\u27e9", "\u27e8first\u27e9", "\u27e8rest\u27e9", "\u27e8made\u27e9"
+# All arguments, or the first and the others; and the function object that is called. No C++ text has these characters.
+ALL, FIRST, REST, CALLEE = "\u27e8all\u27e9", "\u27e8first\u27e9", "\u27e8rest\u27e9", "\u27e8callee\u27e9"
+_NAMED = re.compile(r"@(\w+?)@")
 
 
-def substituted(text: str, names: Sequence[str]) -> str:
-    """Return *text* with the arguments *names* in place of `ALL`, `FIRST` and `REST`."""
-    text = text.replace(ALL, ", ".join(names)).replace(REST, ", ".join(names[1:]))
-    return text.replace(FIRST, names[0]) if names else text
+def with_arguments(text: str, arguments: Sequence[str]) -> str:
+    """Return *text* with *arguments* in place of `ALL`, `FIRST` and `REST`."""
+    text = text.replace(ALL, ", ".join(arguments)).replace(REST, ", ".join(arguments[1:]))
+    return text.replace(FIRST, arguments[0]) if arguments else text
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """Return *template* with ``@name@`` replaced by the value of that name. What is filled in is not read again."""
+    return _NAMED.sub(lambda found: values[found[1]], template)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The C++ text after each library's source, with which calls tell their result types and pass values.
+"""The C++ text after each library's source, with which calls describe their result types and pass values.
 
-It uses the compiler's built-in traits alone: including ``<cuda/std/type_traits>`` would take longer than all the rest.
+It uses only built-in traits of the compiler: including ``<cuda/std/type_traits>`` would take longer than the rest.
 
-A type is told as a sequence of numbers, which `results` reads. A value is returned as what C passes: a number, a
+A type is described by a sequence of numbers, which `results` reads. A value is returned as what C passes: a number, a
 pointer, or a struct of them.
 """
 

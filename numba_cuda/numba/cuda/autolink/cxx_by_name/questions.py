@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
-from ..lowered_names import compiled, unit_of_sources
+from ..lowered_names import compiled
+from .placeholders import filled
 from .refusals import refusal
 from .targets import targeting
 
@@ -16,30 +19,49 @@ if TYPE_CHECKING:
     from .library import CxxLibrary
 
 
-def asked(library: CxxLibrary, label: str, text: str, questions: Sequence[str], cc: Any, **options: Any) -> list[str]:
-    """Return the lowered names of *questions*, in a unit of the library's source and *text*.
+@dataclass(frozen=True)
+class Question:
+    """C++ that follows a library's source, and name expressions whose lowered names answer.
 
-    In the text, OPEN and CLOSE stand for the namespace in which names resolve, INSIDE for a path into it, and LABEL for
-    *label*, which messages call it. Raise `CxxError` if it does not compile.
+    Attributes
+    ----------
+    label:
+        What messages call it.
+    text:
+        The C++. ``@open@`` and ``@close@`` stand for the namespace in which names resolve, ``@line@`` for the directive
+        after which messages count the lines of *label*, and ``@subject@`` for the subject.
+    names:
+        The name expressions, in which ``@inside@`` stands for the path into the namespace.
+    subject:
+        The C++ expression or type that it is about: by default the label.
+    options:
+        Further compile options.
     """
-    namespace = library.head().namespace
-    for name, value in {
-        "OPEN": f"namespace {namespace} {{" if namespace else "",
-        "CLOSE": "}" if namespace else "",
-        "INSIDE": f"{namespace}::" if namespace else "",
-        "LABEL": label.replace("\\", "\\\\").replace('"', '\\"'),
-    }.items():
-        text = text.replace(name, value)
-        questions = [question.replace(name, value) for question in questions]
-    source = library.cxx_text(text, label, **options)
+
+    label: str
+    text: str
+    names: Sequence[str]
+    subject: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def asked(library: CxxLibrary, question: Question, cc: Any) -> list[str]:
+    """Return the lowered names that answer *question*. Raise `CxxError` if its text does not compile."""
+    namespace = library.cxx_head().namespace
+    values = {
+        "open": f"namespace {namespace} {{" if namespace else "",
+        "close": "}" if namespace else "",
+        "inside": f"{namespace}::" if namespace else "",
+        "line": line_marker(question.label),
+        "subject": question.subject or question.label,
+    }
+    names = [filled(name, values) for name in question.names]
+    source = library.cxx_text(filled(question.text, values), question.label, **question.options)
     with targeting(cc) as target:
         try:
-            names: Mapping[str, str] = compiled(source, questions).names
+            found = compiled(source, names).names
         except CompileError as error:
-            from numba.cuda.cudadrv.external_code.compile import programs
-
-            paths = source.compile_options.include_paths
-            texts = programs.header_texts(unit_of_sources([source]), target)
-            # Without the frames of the first error, which hold NVRTC's program.
-            raise refusal(label, error, paths, lambda: texts) from CompileError(label, error.log)
-    return [names[question] for question in questions]
+            refused = refusal(question.label, error, source, target)
+        else:
+            return [found[name] for name in names]
+    raise refused  # outside of the handler: the frames of the other error hold NVRTC's program

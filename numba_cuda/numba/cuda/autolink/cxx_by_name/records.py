@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Structs of C++ as NumPy dtypes: NVRTC tells the members, their names and types; assertions compare the offsets."""
+"""Structs of C++ as NumPy dtypes: NVRTC reports the members' names and types, and assertions compare the offsets."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -14,9 +15,9 @@ from numba.cuda import types
 
 from ..device_callable.c_abi import CABIError, Layout, memory_layout
 from .prelude import ARRAY, MOST_MEMBERS, TUPLE
-from .questions import asked
+from .questions import Question, asked
 from .refusals import CxxError
-from .results import numba_type_told, numbers_in
+from .results import coded_type, numbers_in
 
 if TYPE_CHECKING:
     from .library import CxxLibrary
@@ -35,17 +36,12 @@ template <int I> struct nth {
 };
 template <class T, int I> using member_t = plain<decltype(bound<count<T>()>::in(made<T&>(), nth<I>()))>;
 }
-OPEN
-#line 1 "LABEL"
-using nca_type = NAME;
-CLOSE
+@open@
+@line@using nca_type = @subject@;
+@close@
 """
-_CODE = "&nca::tell<nca::all_t<nca::told<sizeof(INSIDEnca_type)>, nca::form_t<INSIDEnca_type>::code>>"
+_CODE = "&nca::tell<nca::all_t<nca::told<sizeof(@inside@nca_type)>, nca::form_t<@inside@nca_type>::code>>"
 _NAME = re.compile(r"E1v(\d+)")
-_ASSERTED = """
-#line 1 "LABEL"
-static_assert(sizeof(NAME) == SIZE, "the size differs");
-"""
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,8 @@ def _listed(dtype: np.dtype[Any]) -> str:
 def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
     dtype = _dtype(library, name, name, cc)
-    text = _TEXT.partition("OPEN")[0] + "OPEN\n" + _assertions(name, dtype) + "CLOSE\n"
     try:
-        asked(library, name, text, ["&nca::tell<int>"], cc)
+        asked(library, Question(name, _assertions(dtype), ["&nca::tell<int>"]), cc)
     except CxxError as error:
         if '"__builtin_offsetof" is undefined' not in error.log:
             raise
@@ -95,16 +90,16 @@ def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
 
 
 def _dtype(library: CxxLibrary, label: str, name: str, cc: Any) -> np.dtype[Any]:
-    text = _TEXT.replace("NAME", name)
-    (answer,) = asked(library, label, text, [_CODE], cc, std="c++20")
-    size, *numbers = numbers_in(answer)
-    members = _members(iter(numbers))
+    question = Question(label, _TEXT, [_CODE], subject=name, options={"std": "c++20"})
+    (answer,) = asked(library, question, cc)
+    size, *code = numbers_in(answer)
+    members = _members(iter(code))
     if not isinstance(members, list):
         raise CxxError(
             f"{label} is not a struct of numbers, pointers, arrays and such structs\n"
             f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
         )
-    names = _names(library, label, text, len(members), cc)
+    names = _names(library, question, len(members), cc)
     formats = [
         _format(library, label, f"nca::member_t<{name}, {number}>", member, cc) for number, member in enumerate(members)
     ]
@@ -116,15 +111,16 @@ def _dtype(library: CxxLibrary, label: str, name: str, cc: Any) -> np.dtype[Any]
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 
 
-def _members(numbers: Iterator[int]) -> Any:
-    """Return the type that begins in *numbers*: a list for a struct, a pair of an extent and a type for an array."""
-    code = next(numbers)
-    if code == TUPLE:
-        return [_members(numbers) for _ in range(next(numbers))]
-    if code == ARRAY:
-        extent = next(numbers)
-        return extent, _members(numbers)
-    return numba_type_told(itertools.chain([code], numbers), ())
+def _members(code: Iterator[int]) -> Any:
+    """Return the type that the next numbers of *code* describe: a list of the members' types for a struct, a pair of
+    the extent and the element's type for an array."""
+    first = next(code)
+    if first == TUPLE:
+        return [_members(code) for _ in range(next(code))]
+    if first == ARRAY:
+        extent = next(code)
+        return extent, _members(code)
+    return coded_type(itertools.chain([first], code), ())
 
 
 def _layout(member: Any) -> Layout:
@@ -155,26 +151,30 @@ def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) ->
         raise CABIError(f"a member of {label} is a {member}, which has no NumPy dtype") from None
 
 
-def _names(library: CxxLibrary, label: str, text: str, count: int, cc: Any) -> list[str]:
-    """Return the names of the members of a struct."""
+def _names(library: CxxLibrary, question: Question, count: int, cc: Any) -> list[str]:
+    """Return the names of the members of the struct that *question* is about."""
     bound = ", ".join(f"m{i}" for i in range(count))
-    for i in range(count):
-        text += (
-            f"template <class T> constexpr __device__ auto nca_pointer_{i}() {{ auto& [{bound}] = nca::object<T>.v;"
-            f" return &m{i}; }}\n"
-        )
-    questions = [f"&nca::tell_member<nca_pointer_{i}<INSIDEnca_type>()>" for i in range(count)]
-    found = [_NAME.search(answer) for answer in asked(library, label, text, questions, cc, std="c++20")]
-    names = [each.string[each.end() : each.end() + int(each[1])] for each in found if each is not None]
-    if len(names) != count:
-        raise CxxError(f"{label} is not a struct with named members\n  members: {', '.join(names) or 'none'}")
-    return names
+    functions = (
+        f"template <class T> constexpr __device__ auto nca_pointer_{i}() {{ auto& [{bound}] = nca::object<T>.v;"
+        f" return &m{i}; }}\n"
+        for i in range(count)
+    )
+    names = [f"&nca::tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(count)]
+    question = dataclasses.replace(question, text="".join([question.text, *functions]), names=names)
+    found = [_NAME.search(answer) for answer in asked(library, question, cc)]
+    members = [each.string[each.end() : each.end() + int(each[1])] for each in found if each is not None]
+    if len(members) != count:
+        shown = ", ".join(members) or "none"
+        raise CxxError(f"{question.label} is not a struct with named members\n  members: {shown}")
+    return members
 
 
-def _assertions(name: str, dtype: np.dtype[Any]) -> str:
-    lines = [_ASSERTED.replace("NAME", name).replace("SIZE", str(dtype.itemsize))]
-    for field, (_, offset) in ((field, found[:2]) for field, found in (dtype.fields or {}).items()):
-        lines.append(
-            f'static_assert(__builtin_offsetof({name}, {field}) == {offset}, "the offset of {field} differs");'
-        )
-    return "\n".join(lines) + "\n"
+def _assertions(dtype: np.dtype[Any]) -> str:
+    """Return C++ that compiles if the struct that it is about has the size and the offsets of *dtype*."""
+    fields: Mapping[str, Any] = dtype.fields or {}
+    offsets = (
+        f'static_assert(__builtin_offsetof(@subject@, {name}) == {field[1]}, "the offset of {name} differs");'
+        for name, field in fields.items()
+    )
+    size = f'@line@static_assert(sizeof(@subject@) == {dtype.itemsize}, "the size differs");'
+    return "\n".join(["@open@", size, *offsets, "@close@", ""])

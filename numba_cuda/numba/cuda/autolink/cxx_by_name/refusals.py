@@ -6,12 +6,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
 
 from numba.cuda.cudadrv.external_code.compile import diagnostics
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
+from numba.cuda.cudadrv.external_code.target import Target
 
 from ..device_callable.c_abi import CABIError
+from ..lowered_names import unit_of_sources
 
 _MOST_LINES = 14
 _LONGEST = 118
@@ -28,38 +30,39 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
 
 
 class CxxError(CABIError):
-    """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC said."""
+    """C++ refuses a call, or a name is not what is asked for. ``log`` is all that NVRTC printed."""
 
     def __init__(self, message: str, log: str = ""):
         self.log = log
         super().__init__(message)
 
 
-def refusal(
-    label: str, error: CompileError, include_paths: Iterable[str], texts: Callable[[], Iterable[str]]
-) -> CxxError:
-    """Return the error for what messages call *label*, which does not compile. *texts* returns the texts in which a
-    misspelt name is looked for."""
+def refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
+    """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
     blocks = [block.strip("\n\0").splitlines() for block in re.split(r"\n\s*\n", error.log)]
-    errors = [block for block in blocks if block and _ERROR.match(block[0]) and not block[0].startswith(_OWN)]
-    of_call = [
-        block for block in errors if block[0].startswith(f"{label}(") or any(label in each for each in block[1:])
+    errors = [
+        (found, block)
+        for block in blocks
+        if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
     if not errors:
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
-    found = _ERROR.match(errors[0][0])
-    is_of_source = found is not None and "(" not in found["place"] and errors[0] not in of_call
-    if is_of_source or not of_call:
-        found = _ERROR.match(errors[0][0])
-        assert found is not None
-        first = f"the C++ source of {label} does not compile: {found['text']}"
-        remedy = diagnostics.remedy(error.log, list(include_paths))
-        return _error(first, [f"at: {found['place']}:{found['line']}", *_details(errors[0], label)], remedy, error.log)
-    block = of_call[0]
-    found = _ERROR.match(block[0])
-    assert found is not None
-    at = [] if block[0].startswith(f"{label}(") else [f"at: {found['place']}:{found['line']}"]
-    return _error(f"{label}: {found['text']}", [*at, *_details(block, label)], _near(found["text"], texts), error.log)
+    of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
+    first, block = errors[0]
+    if not of_call or (block is not of_call[0][1] and "(" not in first["place"]):
+        title = f"the C++ source of {label} does not compile: {first['text']}"
+        details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
+        remedy = diagnostics.remedy(error.log, source.compile_options.include_paths)
+        return _error(title, details, remedy, error.log)
+    first, block = of_call[0]
+    at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
+    remedy = _near(first["text"], source, target)
+    return _error(f"{label}: {first['text']}", [*at, *_details(block, label)], remedy, error.log)
+
+
+def is_named_in(log: str, label: str) -> bool:
+    """Whether an error in NVRTC's *log* is in the text that *label* names, or in a template that this instantiates."""
+    return re.search(rf'(?:^|(?<=["\s])){re.escape(label)}(?=\(\d+\): |")', log, re.MULTILINE) is not None
 
 
 def _error(first: str, details: list[str], remedy: str, log: str) -> CxxError:
@@ -96,19 +99,17 @@ def _readable(text: str) -> str:
     return text.replace("18446744073709551615UL", "dynamic_extent")
 
 
-def _near(text: str, texts: Callable[[], Iterable[str]]) -> str:
-    """Return which known names are close to the one that is unknown."""
-    for pattern in _UNKNOWN:
-        if found := pattern.search(text):
-            known = set(_identifiers(texts())) - {found["name"]}
-            near = difflib.get_close_matches(found["name"], known, n=3, cutoff=0.75)
-            return f"did you mean {' or '.join(near)}?" if near else ""
-    return ""
+def _near(text: str, source: CUDASource, target: Target) -> str:
+    """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
+    from numba.cuda.cudadrv.external_code.compile import programs
 
-
-def _identifiers(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from _IDENTIFIER.findall(text)
+    unknown = next((found["name"] for pattern in _UNKNOWN if (found := pattern.search(text))), None)
+    if unknown is None:
+        return ""
+    texts = programs.header_texts(unit_of_sources([source]), target)
+    known = {name for each in texts for name in _IDENTIFIER.findall(each)} - {unknown}
+    near = difflib.get_close_matches(unknown, known, n=3, cutoff=0.75)
+    return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def _shortened(log: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks C++ about calls: one run of NVRTC resolves those of one translation unit, and makes their code.
+"""Resolves calls: one run of NVRTC resolves those of one translation unit, and makes their code.
 
 The calls that a kernel makes are compiled together, as the link of the kernel compiles them, which then finds the
 program in the cache. For each kernel, what is known of a call is looked up in the cache of programs again, so that a
@@ -22,14 +22,14 @@ from ..device_callable.extern import Extern, prototype
 from ..lowered_names import compiled, unit_of_sources
 from .calls import Call
 from .externs import extern_of
-from .refusals import CxxError, refusal
+from .refusals import CxxError, is_named_in, refusal
 
 Unit = tuple[Call, ...]
 
 
 class _Notes:
-    """What one compilation has found out: the calls of the kernel so far, and by symbol their C functions or why C++
-    refuses them; and which units were looked up."""
+    """What is known in one compilation: the calls of the kernel so far and, by symbol, their C functions or why C++
+    refuses them; and the lowered names of the units that were looked up."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
@@ -38,28 +38,28 @@ class _Notes:
 
 
 class Resolver:
-    """What is known of the calls of one library. *source_of* returns the source of a call, *records* the Numba types of
-    the structs that the library knows."""
+    """What is known of the calls of one library. *make_source* makes the source of a call; *records* returns the Numba
+    types of the structs that the library knows."""
 
-    def __init__(self, source_of: Callable[[Call], CUDASource], records: Callable[[], Sequence[Any]]):
-        self._make_source = source_of
+    def __init__(self, make_source: Callable[[Call], CUDASource], records: Callable[[], Sequence[Any]]):
+        self._make_source = make_source
         self._sources: dict[str, CUDASource] = {}
         self._records = records
-        self._units: dict[tuple[str, Target], Unit] = {}  # in which calls were resolved
-        self._declared: dict[tuple[str, Target], Unit] = {}
+        self._resolved: dict[tuple[str, Target], Unit] = {}  # with which others a call was resolved
+        self._declared: dict[tuple[str, Target], Unit] = {}  # with which others a call was declared
 
     def resolve(self, call: Call, target: Target) -> Extern:
         """Return the C function of a call. Raise `CxxError` if C++ refuses the call; within type inference,
         `DeferredCallError` if NVRTC has to be asked."""
         notes = self._notes()
         if call.symbol not in notes.externs:
-            if (call.symbol, target) not in self._units:
+            if (call.symbol, target) not in self._resolved:
                 put_off(self.resolve_together, call)
             self._resolve([call], target, notes)
         extern = notes.externs[call.symbol]
         if isinstance(extern, CxxError):
             raise extern
-        for each in self._declared.get((call.symbol, target), (call,)):
+        for each in self._linked_with(call, target):
             notes.calls.setdefault(each.symbol, each)
         return extern
 
@@ -80,16 +80,19 @@ class Resolver:
 
     def sources(self, call: Call, target: Target) -> list[CUDASource]:
         """Return the sources of a call, and of those that were declared with it."""
-        return [self._source_of(each) for each in self._declared.get((call.symbol, target), (call,))]
+        return [self._source_of(each) for each in self._linked_with(call, target)]
 
     def symbols(self, call: Call, target: Target) -> list[str]:
         """Return the names of the C functions of the `sources`, which stand for all of their text."""
-        return [each.symbol for each in self._declared.get((call.symbol, target), (call,))]
+        return [each.symbol for each in self._linked_with(call, target)]
 
     def why_refused(self, call: Call) -> CxxError | None:
         """Return why a call was refused in this compilation; None if it was not."""
         found = self._notes().externs.get(call.symbol)
         return found if isinstance(found, CxxError) else None
+
+    def _linked_with(self, call: Call, target: Target) -> Unit:
+        return self._declared.get((call.symbol, target), (call,))
 
     def _source_of(self, call: Call) -> CUDASource:
         if call.symbol not in self._sources:
@@ -108,7 +111,7 @@ class Resolver:
         before = tuple(each for each in notes.calls.values() if each not in calls)
         unit = (*before, *calls)
         if len(calls) == 1:
-            unit = self._units.get((calls[0].symbol, target), unit)
+            unit = self._resolved.get((calls[0].symbol, target), unit)
         try:
             names = self._names(unit, target, notes)
         except CompileError as error:
@@ -116,21 +119,21 @@ class Resolver:
             return
         for call in calls:
             notes.externs[call.symbol] = self._extern(call, names)
-            self._units[call.symbol, target] = unit
+            self._resolved[call.symbol, target] = unit
 
     def _resolve_apart(
         self, calls: Sequence[Call], unit: Unit, error: CompileError, target: Target, notes: _Notes
     ) -> None:
-        """Resolve *calls* whose *unit* does not compile: without those that are at fault, or each alone."""
-        at_fault = [call for call in calls if call.label in error.log] or (calls if len(unit) == 1 else [])
+        """Resolve *calls* whose *unit* does not compile: those that are not at fault together, or each alone."""
+        at_fault = [call for call in calls if is_named_in(error.log, call.label)] or (calls if len(unit) == 1 else [])
         for call in at_fault:
-            notes.externs[call.symbol] = self._refused(call, error, target)
+            notes.externs[call.symbol] = refusal(call.label, error, self._source_of(call), target)
         others = [call for call in calls if call not in at_fault]
         if at_fault and others:
             self._resolve(others, target, notes)
-        elif others:  # two calls need different definitions of one name, for example
+        elif others:  # none is at fault by itself: two need different definitions of one name, for example
             for call in others:
-                self._units[call.symbol, target] = (call,)
+                self._resolved[call.symbol, target] = (call,)
                 self._resolve([call], target, notes)
 
     def _extern(self, call: Call, names: Mapping[str, str]) -> Extern | CxxError:
@@ -150,7 +153,8 @@ class Resolver:
         return notes.names[unit]
 
     def _note_checked(self, unit: Unit, names: Mapping[str, str], target: Target) -> None:
-        """Note that the C functions have the types that C++ told of them, which a link need not check again."""
+        """Note that the C functions have the types of the calls, which follow from their lowered names: a link need not
+        check them."""
         from numba.cuda.cudadrv.external_code.compile import programs
 
         called = []
@@ -159,13 +163,3 @@ class Resolver:
                 named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
                 called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
         programs.note_checked(unit_of_sources([self._source_of(each) for each in unit]), target, called)
-
-    def _refused(self, call: Call, error: CompileError, target: Target) -> CxxError:
-        from numba.cuda.cudadrv.external_code.compile import programs
-
-        source = self._source_of(call)
-        unit = unit_of_sources([source])
-        include_paths = source.compile_options.include_paths
-        found = refusal(call.label, error, include_paths, lambda: programs.header_texts(unit, target))
-        found.__cause__ = CompileError(call.label, error.log)  # without the frames that hold NVRTC's program
-        return found

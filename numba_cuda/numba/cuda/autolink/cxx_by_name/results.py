@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads what C++ tells about a type, as numbers in a lowered name, as a Numba type."""
+"""Numba types from the numbers with which a lowered name describes C++ types."""
 
 from __future__ import annotations
 
@@ -46,22 +46,23 @@ def numbers_in(lowered: str) -> list[int]:
     return [int(number) for number in _NUMBER.findall(lowered)]
 
 
-def numba_type_told(numbers: Iterator[int], records: Sequence[Any]) -> Any:
-    """Return the Numba type that begins in *numbers*, or a `CxxObject`; *records* are the types of known structs."""
-    code = next(numbers)
-    if code == POINTER:
-        pointee = _PLAIN[next(numbers)]
+def coded_type(code: Iterator[int], records: Sequence[Any]) -> Any:
+    """Return the Numba type that the next numbers of *code* describe, or a `CxxObject`; *records* are the types of
+    known structs."""
+    first = next(code)
+    if first == POINTER:
+        pointee = _PLAIN[next(code)]
         return types.voidptr if pointee == types.none else types.CPointer(pointee)
-    if code == COMPLEX:
-        return _COMPLEX[_PLAIN[next(numbers)]]
-    if code == OBJECT:
-        return CxxObject(next(numbers), next(numbers))
-    if code == RECORD:
-        return records[next(numbers)]
-    if code == ARRAY:
-        count = next(numbers)
-        return types.UniTuple(numba_type_told(numbers, records), count)
-    if code == TUPLE:
-        elements = [numba_type_told(numbers, records) for _ in range(next(numbers))]
+    if first == COMPLEX:
+        return _COMPLEX[_PLAIN[next(code)]]
+    if first == OBJECT:
+        return CxxObject(next(code), next(code))
+    if first == RECORD:
+        return records[next(code)]
+    if first == ARRAY:
+        count = next(code)
+        return types.UniTuple(coded_type(code, records), count)
+    if first == TUPLE:
+        elements = [coded_type(code, records) for _ in range(next(code))]
         return types.BaseTuple.from_types(elements)
-    return _PLAIN[code]
+    return _PLAIN[first]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The target for which C++ is asked outside of a kernel's compilation."""
+"""The target for which questions are answered outside of a kernel's compilation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCa
 
 from ..compilation import asking
 
-# Without a GPU, and where none is named.
+# Where no compute capability is given and there is no GPU.
 DEFAULT = ComputeCapability(9, 0)
 
 
 @contextlib.contextmanager
 def targeting(cc: ComputeCapabilityLike | None) -> Iterator[Target]:
-    """Ask C++ for *cc* inside the ``with`` block; for the current GPU as a launch would, or `DEFAULT` without one."""
+    """Resolve for *cc* inside the ``with`` block: by default for the current GPU, as a launch would, or for `DEFAULT`
+    without one."""
     target = Target(_default() if cc is None else ComputeCapability.parse(cc), lto=True)
     with asking(target):
         yield target

@@ -37,23 +37,24 @@ def rewrite_written(state: Any) -> bool:
     rewritten = False
     for block, statement, callee in calls:
         argtypes = [found.typemap.get(arg.name) for arg in statement.value.args]
-        why = None if None in argtypes else callee.why_refused(argtypes)
-        if isinstance(why, WrittenArgumentError):
-            goals = [_goal(state.func_ir, arg) for n, arg in enumerate(statement.value.args) if why.written >> n & 1]
-            if None not in goals:
-                number = block.body.index(statement)
-                call = _Written(state.func_ir, block.scope, statement, callee.writing(why.written))
-                block.body[number : number + 1] = call.statements(goals, why.is_void)
+        refused = None if None in argtypes else callee.why_refused(argtypes)
+        if isinstance(refused, WrittenArgumentError):
+            stores = [_store(state.func_ir, statement.value.args[number]) for number in refused.written]
+            if None not in stores:
+                place = block.body.index(statement)
+                call = _WritingCall(state.func_ir, block.scope, statement, callee.writing(refused.written))
+                block.body[place : place + 1] = call.statements(stores, refused.is_void)
                 rewritten = True
     return rewritten
 
 
-_Goal = Callable[[Any, Any], Any]
+# Makes the statement that stores a value of the IR, at a location.
+_Store = Callable[[Any, Any], Any]
 
 
-def _goal(func_ir: Any, arg: Any) -> _Goal | None:
-    """Return what makes the statement that assigns a value to where an argument came from: a variable, or an element
-    of an array. None for a temporary value."""
+def _store(func_ir: Any, arg: Any) -> _Store | None:
+    """Return how to store a value where an argument came from, a variable or an element of an array; None for a
+    temporary value."""
     while True:
         name = arg.name
         if not name.startswith("$"):
@@ -73,15 +74,15 @@ def _goal(func_ir: Any, arg: Any) -> _Goal | None:
 
 
 @dataclass(frozen=True)
-class _Written:
-    """A call in a *statement* of the IR, in whose place *function* is called: it returns the new values too."""
+class _WritingCall:
+    """A call of *function*, which returns the new values as well, in place of the call in a *statement* of the IR."""
 
     func_ir: Any
     scope: Any
     statement: Any
     function: CxxFunction
 
-    def statements(self, goals: Sequence[Any], is_void: bool) -> Iterator[Any]:
+    def statements(self, stores: Sequence[_Store | None], is_void: bool) -> Iterator[Any]:
         """Yield the statements: the call, and assignments of what it returns."""
         loc, call = self.statement.loc, self.statement.value
         yield (callee := self._assigned(ir.Global(self.function.__name__, self.function, loc)))
@@ -89,15 +90,15 @@ class _Written:
         self.func_ir._definitions[self.statement.target.name].remove(call)
         if is_void:
             yield self._assigned(ir.Const(None, loc), self.statement.target)
-        for position, goal in enumerate(goals if is_void else [None, *goals]):
+        for position, store in enumerate(stores if is_void else [None, *stores]):  # None: the result comes first
             yield (index := self._assigned(ir.Const(position, loc)))
             element = ir.Expr.static_getitem(values.target, position, index.target, loc)
-            yield (value := self._assigned(element, self.statement.target if goal is None else None))
-            if goal is not None:
-                made = goal(value.target, loc)
-                if isinstance(made, ir.Assign):
-                    self.func_ir._definitions[made.target.name].append(made.value)
-                yield made
+            yield (value := self._assigned(element, self.statement.target if store is None else None))
+            if store is not None:
+                stored = store(value.target, loc)
+                if isinstance(stored, ir.Assign):
+                    self.func_ir._definitions[stored.target.name].append(stored.value)
+                yield stored
 
     def _assigned(self, value: Any, target: Any = None) -> Any:
         target = target or self.scope.redefine("$of_cxx", self.statement.loc)

@@ -13,6 +13,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..vocabulary import NUMBA_CUDA, others
 from .constants import as_constant, constant_type
 
 _Parameter = inspect.Parameter
@@ -37,9 +38,13 @@ class CallArguments:
         """The types in the order of the parameters."""
         return tuple(self.named.values())
 
-    def apply(self, function: Callable[..., Any]) -> Any:
-        """Call *function* with the types, by position and by keyword as in the call in the kernel."""
-        return function(*self._bound.args, **self._bound.kwargs)
+    def apply(self, function: Callable[..., Any], translate: Callable[[Any], Any] | None = None) -> Any:
+        """Call *function* with the types, by position and by keyword as in the call in the kernel; each as *translate*
+        returns it."""
+        if translate is None:
+            return function(*self._bound.args, **self._bound.kwargs)
+        named = {name: translate(each) for name, each in self._bound.kwargs.items()}
+        return function(*map(translate, self._bound.args), **named)
 
     @classmethod
     def bind(cls, function: Callable[..., Any], args: Sequence[Any], kws: Mapping[str, Any]) -> CallArguments:
@@ -116,7 +121,7 @@ def _requires_literal(parameter: inspect.Parameter, function: Callable[..., Any]
     if isinstance(annotation, str):  # from __future__ import annotations
         with contextlib.suppress(Exception):  # a name that exists only for type checkers
             annotation = eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}))
-    return annotation is types.Literal
+    return any(annotation is each.types.Literal for each in (NUMBA_CUDA, *others()))
 
 
 def _type_of_default(parameter: inspect.Parameter) -> Any:

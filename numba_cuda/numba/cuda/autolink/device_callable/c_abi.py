@@ -17,6 +17,8 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
 
+from ..vocabulary import core_type
+
 
 class CABIError(TypeError):
     """A value cannot be passed to C or returned from it. The message says why and what to do."""
@@ -78,18 +80,19 @@ def numba_type_named(name: str) -> Any:
     try:
         found = eval(name, {"__builtins__": {}}, vars(types))
     except Exception as error:
-        raise CABIError(f"{name!r} is not the name of a Numba type: {type(error).__name__}: {error}") from None
+        why = "" if isinstance(error, NameError) else f": {type(error).__name__}: {error}"
+        raise CABIError(f"{name!r} is not the name of a Numba type{why}") from None
     if not isinstance(found, types.Type):
         raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")
     return found
 
 
 def numba_type_of(given: Any) -> Any:
-    """Return the Numba type of a Numba type, its name, or a NumPy dtype or scalar class; None is void."""
+    """Return the Numba type of a Numba type of any front end, its name, or a NumPy dtype or scalar class; None is
+    void."""
     if given is None:
         return types.none
-    if isinstance(given, str):
-        given = numba_type_named(given)
+    given = numba_type_named(given) if isinstance(given, str) else core_type(given)
     if isinstance(given, types.Type):
         return types.unliteral(given)
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
@@ -139,7 +142,7 @@ def ctype(numba_type: Any) -> CType:
 
 _ADVICE = {
     types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
-    types.UnicodeType: ": strings must be constants; they are not passed to the C function",
+    types.UnicodeType: ": strings must be constants",
 }
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The LLVM types of values as C sees them, and the values in these types.
 
-A struct is of the type that NVRTC and nvcc make of it, or nothing is inlined: its members, with bytes between them only
-where LLVM would place a member elsewhere than C (the alignment of ``float2`` is 8 in C, 4 in LLVM), and bytes up to its
-size at the end.
+A struct has the type that NVRTC and nvcc give it, without which nothing is inlined: its members, with bytes between
+them only where LLVM would place a member elsewhere than C (the alignment of ``float2`` is 8 in C, 4 in LLVM), and bytes
+up to its size at the end.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from numba.cuda import types
-from numba.cuda.core import ir
 from numba.cuda.core.consts import ConstantInference
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.rewrites import Rewrite, register_rewrite
@@ -26,12 +25,13 @@ from numba.cuda.typing.templates import AbstractTemplate, infer_global, signatur
 from ..compiling.frozen_values import GlobalOfObject
 from ..protocol.call_sites import constant_of
 from ..protocol.errors import typing_error
+from ..vocabulary import NUMBA_CUDA
 from .attributes import attribute, constant
 from .numba_types import DeviceCallableType
 from .objects import DeviceCallable, type_name
 
 # The comparisons as text, and the methods that define one, on either side.
-_COMPARISONS: dict[Any, tuple[str, tuple[str, ...]]] = {
+COMPARISONS: dict[Any, tuple[str, tuple[str, ...]]] = {
     operator.eq: ("==", ("__eq__",)),
     operator.ne: ("!=", ("__ne__", "__eq__")),
     operator.lt: ("<", ("__lt__", "__gt__")),
@@ -45,8 +45,8 @@ def _value(function: Any, *operands: Any) -> tuple[Any, Any] | None:
     """Return the constant ``function(*operands)`` of one or two objects, and its Numba type; None if no object among
     the *operands* defines it."""
     owner = next((each for each in operands if isinstance(each, DeviceCallable)), None)
-    if function in _COMPARISONS:
-        sign, methods = _COMPARISONS[function]
+    if function in COMPARISONS:
+        sign, methods = COMPARISONS[function]
         text = " ".join(("self", sign, "other") if owner is operands[0] else ("other", sign, "self"))
         defined = any(_defines(each, name) for each in operands for name in methods)
         return constant(owner, f": {text}", lambda: function(*operands)) if defined else None
@@ -65,29 +65,34 @@ def _defines(obj: Any, name: str) -> bool:
 _Reader = functools.partial[Any]
 
 
-@register_rewrite("before-inference")
-class _ConstantsAsGlobals(Rewrite):
-    """Replaces an expression of a known object with a global of its value."""
+class ConstantsAsGlobals:
+    """Replaces an expression of a known object with a global of its value: a rewrite of the front end with this
+    *vocabulary*, whose IR *make_global* makes the global for."""
+
+    vocabulary = NUMBA_CUDA
+    constant_inference: Any = ConstantInference
+    make_global: Any = GlobalOfObject
 
     def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
         """Whether *block* has such expressions."""
         self._func_ir, self._block = func_ir, block
         self._found = {}
-        for statement in block.find_insts(ir.Assign):
+        words = self.vocabulary.ir
+        for statement in block.find_insts(words.Assign):
             expr = statement.value
             try:
-                read = self._constant(expr) if isinstance(expr, ir.Expr) else None
+                read = self._constant(expr) if isinstance(expr, words.Expr) else None
                 if read is None:
                     continue
                 found = read()
             except TypingError as error:
                 if expr.op != "getattr":  # typing reports it at the line of the expression, unless a branch is pruned
-                    self._found[statement] = ir.Const(_Refused(str(error)), expr.loc)
+                    self._found[statement] = words.Const(Refused(str(error)), expr.loc)
                 continue
             # A branch may depend on it, or on an attribute of it.
             if found is not None and (found[0] is None or isinstance(found[0], _BRANCHED_ON)):
                 name = expr.attr if expr.op == "getattr" else "a value"
-                self._found[statement] = GlobalOfObject(name, found[0], read, expr.loc)
+                self._found[statement] = type(self).make_global(name, found[0], read, expr.loc)
         return bool(self._found)
 
     def _constant(self, expr: Any) -> _Reader | None:
@@ -104,12 +109,12 @@ class _ConstantsAsGlobals(Rewrite):
             if index is None and _defines(owner, "__getitem__"):
                 raise _not_constant_index(owner)
             return _Reader(_value_of_known, operator.getitem, owner, index)
-        if expr.op == "binop" and expr.fn in _COMPARISONS:
+        if expr.op == "binop" and expr.fn in COMPARISONS:
             return _Reader(_value_of_known, expr.fn, self._known(expr.lhs), self._known(expr.rhs))
         return None
 
     def _known(self, var: Any) -> Any:
-        return constant_of(self._func_ir, var)
+        return constant_of(self._func_ir, var, self.vocabulary)
 
     def apply(self) -> Any:
         """Return the block with the expressions as globals."""
@@ -119,8 +124,13 @@ class _ConstantsAsGlobals(Rewrite):
             (number,) = (n for n, each in enumerate(definitions) if _is_one(each, statement.value))
             definitions[number] = statement.value = replacement
         # The old one has cached which variables are not constants.
-        self._func_ir._consts = ConstantInference(self._func_ir)
+        self._func_ir._consts = self.constant_inference(self._func_ir)
         return self._block
+
+
+@register_rewrite("before-inference")
+class _ConstantsAsGlobals(ConstantsAsGlobals, Rewrite):
+    """The rewrite of numba-cuda."""
 
 
 def _is_one(definition: Any, expr: Any) -> bool:
@@ -134,14 +144,14 @@ _BRANCHED_ON = (bool, int, float, str, DeviceCallable)
 
 
 @dataclass(frozen=True)
-class _Refused:
+class Refused:
     """An expression that has no constant value, for the reason *why*."""
 
     why: str
 
 
-@typeof_impl.register(_Refused)
-def _typeof(refused: _Refused, context: Any) -> NoReturn:
+@typeof_impl.register(Refused)
+def _typeof(refused: Refused, context: Any) -> NoReturn:
     raise ValueError(refused.why)  # which Numba turns into an error at the line of the expression
 
 
@@ -156,7 +166,7 @@ def _value_of_known(function: Any, *operands: Any) -> tuple[Any, Any] | None:
     return None if any(each is None for each in operands) else _value(function, *operands)
 
 
-def _value_of_types(function: Any, numba_types: Sequence[Any]) -> tuple[Any, Any] | None:
+def value_of_types(function: Any, numba_types: Sequence[Any]) -> tuple[Any, Any] | None:
     """Return the constant of operands of these Numba types; None if it is not one."""
     if not any(isinstance(each, DeviceCallableType) for each in numba_types):
         return None
@@ -180,21 +190,21 @@ def _register(function: Callable[..., Any], count: int) -> None:
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
-            found = _value_of_types(function, args)
+            found = value_of_types(function, args)
             return None if found is None else signature(found[1], *args)
 
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        found = _value_of_types(function, sig.args)
+        found = value_of_types(function, sig.args)
         assert found is not None
         return context.get_constant_generic(builder, sig.return_type, found[0])
 
     infer_global(function)(Template)
     others = [types.Any] * (count - 1)
     lower_builtin(function, DeviceCallableType, *others)(lower)
-    if function in _COMPARISONS:
+    if function in COMPARISONS:
         lower_builtin(function, *others, DeviceCallableType)(lower)
         lower_builtin(function, DeviceCallableType, DeviceCallableType)(lower)
 
 
-for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each in _COMPARISONS)):
+for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each in COMPARISONS)):
     _register(_function, _count)

@@ -149,7 +149,7 @@ def check_exact(name: str, given: Any, target: Exact) -> None:
     else:
         diagnosis = f"not every {types.unliteral(given)} is a value of {goal}"
     raise CABIError(
-        f"argument {name!r}: {diagnosis}, and is passed exactly\n"
+        f"argument {name!r} is passed exactly, and {diagnosis}\n"
         f"  what to do: where the value is known to fit, convert it in the kernel: types.{goal}(...)"
     )
 

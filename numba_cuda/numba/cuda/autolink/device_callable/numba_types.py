@@ -48,6 +48,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
         self._in_progress: set[Any] = set()
         self._arguments: dict[tuple[Any, ...], CallArguments] = {}
+        self.elsewhere: dict[str, Any] = {}  # the types of the object in other front ends
         super().__init__(name=safe_repr(obj))
 
     @classmethod
@@ -104,6 +105,14 @@ class DeviceCallableType(types.Callable, types.Opaque):
         parameter of its signature."""
         return self._call(context, self._arguments[tuple(argtypes)])[1]
 
+    def said(self, arguments: CallArguments) -> Any:
+        """Return what the object's ``__numba_cuda_call__`` returns for a call."""
+        return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
+
+    def body_of(self, arguments: CallArguments, returned: Any) -> PythonBody | None:
+        """Return the body in Python that the object *returned* for a call; None if it is not a function."""
+        return PythonBody.of(self.numba_cuda_link_object, arguments, returned)
+
     def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
         as_written = tuple(args), tuple(dict(kws).items()), _target()
         known = self._remembered(self._as_written)
@@ -157,8 +166,8 @@ class DeviceCallableType(types.Callable, types.Opaque):
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
         try:
-            extern = arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
-            body = PythonBody.of(self.numba_cuda_link_object, arguments, extern)
+            extern = self.said(arguments)
+            body = self.body_of(arguments, extern)
         except DeferredCallError:
             raise
         except CABIError as error:  # it says why C or C++ has no such call
@@ -168,7 +177,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error
         if body is not None:
             try:
-                returns = body.compiled().signature.return_type
+                returns = body.returns
             except (NumbaError, TypeError) as error:
                 raise self._error(f"the function that {name} returned does not compile\n{error}", argtypes) from error
             return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
+from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
@@ -76,6 +77,10 @@ class DeviceCallable:
     arrays, other objects) are constants, so that ``cuda.local.array(fft.storage_size, fft.value_type)`` and
     ``if fft.inverse:`` work and cost nothing. So are ``len(obj)``, ``obj[i]`` and comparisons with other constants, if
     the class defines them. It is asked once for each signature and must not change after that.
+
+    In a kernel of numba-cuda-mlir, the hooks are given that front end's types. They have the same names and attributes,
+    and `cxx_type`, `Extern` and the like take them too, but they are other classes. A class whose hooks compare types,
+    or ask for their classes, sets ``__numba_cuda_link_types__ = "numba-cuda"`` and is given numba-cuda's in any case.
     """
 
     def __numba_cuda_call__(self, *args: Any) -> Extern | Callable[..., Any]:
@@ -83,11 +88,10 @@ class DeviceCallable:
         raise NotImplementedError(f"kernels cannot call {type(self).__qualname__}: it has no __numba_cuda_call__")
 
     def __repr__(self) -> str:
-        simple = (bool, int, float, str, type, np.generic, np.dtype)
         shown = [
             f"{name}={value!r}"
             for name, value in vars(self).items()
-            if isinstance(value, simple) and not name.startswith("_") and len(str(value)) <= _LONGEST_SHOWN
+            if _is_simple(value) and not name.startswith("_") and len(str(value)) <= _LONGEST_SHOWN
         ]
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
@@ -99,6 +103,13 @@ class DeviceCallable:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the C function does, in Python: kernels in the simulator call this."""
         raise _not_simulated(self, f"define {type(self).__qualname__}.__call__")
+
+
+def _is_simple(value: Any) -> bool:
+    """Whether the default repr shows an attribute's value: numbers, strings, types, and tuples of these."""
+    if type(value) is tuple:
+        return all(map(_is_simple, value))
+    return isinstance(value, (bool, int, float, complex, str, type, np.generic, np.dtype, types.Type))
 
 
 def is_defined(obj: Any) -> bool:

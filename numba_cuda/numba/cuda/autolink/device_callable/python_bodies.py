@@ -49,6 +49,11 @@ class PythonBody:
         """Return the function, compiled for the types of the arguments. Raises what Numba raises."""
         return self.dispatcher.compile_device(self.arguments.types)
 
+    @property
+    def returns(self) -> Any:
+        """The type of its result. Raises what Numba raises."""
+        return self.compiled().signature.return_type
+
     def lowered(self, context: Any, builder: Any, argtypes: Sequence[Any], values: Sequence[Any]) -> Any:
         """Return the result of a call with *values* of the final *argtypes*."""
         compiled = self.compiled()

@@ -23,6 +23,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 from ..compilation import compiling_apart, current_target, note_device_function
 from ..device_callable.c_abi import CABIError, numba_type_of
 from ..protocol.calling_code import CallingCode
+from ..vocabulary import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from .c_signature import CSignature
 from .compiled_code import NAMELESS, NamedModules
 from .declaration import declaration, functor_name
@@ -135,7 +136,8 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
     ----------
     function : function or Numba type
         A Python function, a lambda or a closure, whose variables are constants; a device function; or the Numba type of
-        a device function that is an argument of the call.
+        a device function that is an argument of the call. numba-cuda compiles it, that of a kernel of numba-cuda-mlir
+        too.
     *argtypes : Numba type, its name as in signatures, or NumPy dtype or scalar class
         The types of the arguments that C++ passes: numbers, pointers, and records and tuples as structs. The parameters
         in C++ are of the types that `cxx_type` returns; for a struct, of any class of its size and layout.
@@ -154,6 +156,9 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
         If it is not called while an object is asked.
     """
     target = current_target()
+    if (words := vocabulary_of_kernel(function)) is not NUMBA_CUDA:
+        function = words.typeof.typeof(function)
+    function, state = core_type(function), core_type(state)
     subject = function.dispatcher if isinstance(function, types.Dispatcher) else function
     name = getattr(getattr(subject, "py_func", subject), "__name__", type(subject).__name__)
     states = (state,) if state is None or isinstance(state, (types.Type, str)) else tuple(state)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The front ends that this project extends: one module for each, with every seam between the two.
 
-==============  ========================================================================================
-``numba_cuda``  every seam with numba-cuda: listed, checked before any is touched, undoable
-==============  ========================================================================================
+===================  ===================================================================================
+``contract``         what a front end must provide, and what its seams must keep true
+``seams``            seams: listed, checked before any is touched, undoable
+``numba_cuda``       every seam with numba-cuda
+``numba_cuda_mlir``  every seam with numba-cuda-mlir; importing the module imports that front end
+===================  ===================================================================================
 """

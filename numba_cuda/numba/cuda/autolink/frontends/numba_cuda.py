@@ -8,11 +8,8 @@ numba-cuda as it was.
 from __future__ import annotations
 
 import contextlib
-import functools
-import importlib
 import types as pytypes
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from numba.core.errors import NumbaError
@@ -21,35 +18,17 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
 from ..kernel_events import KernelEvent, announce
+from .seams import MissingSeamError, Seams
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
 
 
-class MissingSeamError(ImportError):
-    """The installed numba-cuda lacks an attribute that this project replaces or uses."""
+__all__ = ["SEAMS", "MissingSeamError", "activate", "active", "deactivate", "locate"]
 
-
-# The seams: what is called in place of an attribute ``module:Class.attribute``, with the original as first argument.
-SEAMS: dict[str, Callable[..., Any]] = {}
-
-
-def _in_place_of(path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        SEAMS[path] = function
-        return function
-
-    return register
-
-
-def _replacement(original: Any, function: Callable[..., Any]) -> Any:
-    if isinstance(original, type):
-        return staticmethod(partial(function, original))
-
-    @functools.wraps(original)
-    def replaced(*args: Any, **kwargs: Any) -> Any:
-        return function(original, *args, **kwargs)
-
-    return replaced
+_seams = Seams("numba-cuda")
+SEAMS = _seams.functions
+_in_place_of = _seams.in_place_of
+locate = _seams.locate
 
 
 @_in_place_of("numba.cuda:jit")
@@ -305,51 +284,21 @@ _ALSO_NEEDED = (
     "numba.cuda.utils:numba_target_override",
 )
 
-# What undoes the replacements, in the order in which they were made.
-_undo: list[Callable[[], None]] = []
-
 
 def activate() -> None:
     """Make numba-cuda ask called objects for their code. Do nothing if it already does.
 
     Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
     """
-    if _undo:
-        return
-    for path in _ALSO_NEEDED:
-        locate(path)
-    for (owner, name), function in [(locate(path), function) for path, function in SEAMS.items()]:
-        own = vars(owner)
-        _undo.append(partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name))
-        setattr(owner, name, _replacement(getattr(owner, name), function))
+    if not _seams.active:
+        _seams.replace(_ALSO_NEEDED)
 
 
 def deactivate() -> None:
     """Restore numba-cuda as it was. Kernels that are already compiled keep working."""
-    while _undo:
-        _undo.pop()()
+    _seams.restore()
 
 
 def active() -> bool:
     """Return whether numba-cuda asks called objects for their code."""
-    return bool(_undo)
-
-
-def locate(path: str) -> tuple[Any, str]:
-    """Return the object that has the attribute ``module:Class.attribute`` of numba-cuda, and the attribute's name.
-    Raise `MissingSeamError` if there is no such attribute."""
-    module, _, attribute = path.partition(":")
-    *parents, name = attribute.split(".")
-    try:
-        owner = functools.reduce(getattr, parents, importlib.import_module(module))
-        getattr(owner, name)
-    except (ImportError, AttributeError) as error:
-        from importlib.metadata import version
-
-        raise MissingSeamError(
-            f"numba-cuda-autolink cannot attach to numba-cuda {version('numba-cuda')}: it has no {path}\n"
-            "  result: called objects are not asked for their code; everything else in numba-cuda works as before\n"
-            "  what to do: install a numba-cuda version that this numba-cuda-autolink supports, or set"
-            " NUMBA_CUDA_AUTOLINK=0"
-        ) from error
-    return owner, name
+    return _seams.active

@@ -73,10 +73,9 @@ def bodies_of(library: Any, kernel: pytypes.FunctionType, reached: Reached) -> t
     Raises `NotCacheableError` if one cannot be found again, or leads to a value that cannot be fingerprinted."""
     reached_functions = [function for thing in (kernel, *reached.things) if (function := _function(thing)) is not None]
     called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]
-    for each in called:
-        changed = each.number < reached.number_then and next((value for value in each.frozen if value.changed()), None)
-        if changed:
-            raise NotCacheableError(f"{changed}, has changed since that was compiled")
+    for value in (value for each in called if each.number < reached.number_then for value in each.frozen):
+        if value.changed():
+            raise NotCacheableError(f"{value}, has changed since that was compiled")
     generators = {id(function): function for each in called for function in each.generators.values()}
     compiled = {id(function): function for each in called for function in each.functions.values()} | generators
     for function in reached_functions:

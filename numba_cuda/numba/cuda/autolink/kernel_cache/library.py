@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.code_library import LinkingCodeLibrary
-from ..compiling.linking_files import LinkingFiles
+from ..compiling.linking_files import LinkingFiles, inputs_of
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 
@@ -69,8 +69,8 @@ class RestoredLibrary(PicklableLibrary):
         if cc not in self._cubin_cache:
             return super().get_cubin(cc)
         target = self.target_for(cc)
-        brought = [pair for entry in self._with_callbacks for pair in self._inputs_of(entry, target)]
-        plan = LinkPlan.of(f"kernel {self.name!r}", target, brought)
+        brought = [pair for entry in self._with_callbacks for pair in inputs_of(entry, target)]
+        plan = LinkPlan.of(f"kernel {self.shown_name!r}", target, brought)
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         return self._cubin_cache[cc]

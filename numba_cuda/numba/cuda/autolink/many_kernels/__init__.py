@@ -7,10 +7,13 @@ needs.
 
 ====================  =================================================================================
 ``jobs``              what to build, and the error that lists what could not be built
-``attempts``          an attempt at one job, in a worker
+``attempts``          attempts at jobs, in a worker
+``chunks``            how many jobs a worker gets at once
 ``assignment``        which job builds what several need, and which wait for it
 ``entries``           cache entries that travel between processes that share no cache directory
+``pickling``          jobs, results and errors that travel between the parent and its workers
 ``building``          `build_many`: the loop over all attempts
+``workers``           the executor that attempts them
 ``job_list``          lists of jobs in JSON files
 ``capture``           noting the kernels that an application compiles
 ``worker_processes``  the default executor

@@ -27,6 +27,17 @@ class Assignment:
         """Return the next job to attempt, or ``None`` while all wait or are attempted."""
         return self._ready.popleft() if self._ready else None
 
+    def next_like(self, job: int) -> int | None:
+        """Return the next job to attempt, if it builds something for others as *job* does, or nothing as that does."""
+        if self._ready and bool(self._assigned.get(self._ready[0])) == bool(self._assigned.get(job)):
+            return self._ready.popleft()
+        return None
+
+    @property
+    def ready(self) -> int:
+        """How many jobs can be attempted now."""
+        return len(self._ready)
+
     def assigned(self, job: int) -> frozenset[bytes]:
         """Return the digests of what *job* builds."""
         return frozenset(self._assigned.get(job, ()))
@@ -73,8 +84,9 @@ class Assignment:
         self._to_fetch.pop(job, None)
 
     def stop_waiting(self) -> bool:
-        """Let the first job that waits build what it waits for; return whether there is one. Needed only if a worker
-        lacks what another one had, and so jobs wait for each other after all."""
+        """Let the first job that waits build what it waits for; return whether there is one.
+
+        That is needed only if a worker lacks what another one had, so that jobs wait for each other after all."""
         if not self._awaited:
             return False
         job = min(self._awaited)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An attempt at one job, in a worker. It never waits for another worker."""
+"""Attempts at jobs, in a worker. None of them waits for another worker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import functools
 import os
 import pickle
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.shared_work import LeftToAnotherError, building_only
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
@@ -20,18 +20,27 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from ..ahead_of_time import build, build_for_launch, compute_capability
 from .entries import PackedEntry, keep, packed, shares_cache
 from .jobs import Job
+from .pickling import pickled, pickled_error
 
 # Jobs that are kept as objects, which remember what they answered. An attempt is often repeated by the same worker.
 _MOST_KEPT = 64
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a worker gets: a pickled `Job`, the digests of what it builds itself if that is in no cache, entries for its
-    cache, the mark in the parent's cache directory, and the folders from which the parent imports."""
+class AssignedJob:
+    """A pickled `Job`, and the digests of what its attempt builds if that is in no cache."""
 
     job: bytes
     assigned: frozenset[bytes]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker gets: jobs, entries for its cache, the mark in the parent's cache directory, and the folders from
+    which the parent imports. The *number* is the task's own: a scheduler may take equal tasks for one."""
+
+    number: int
+    jobs: tuple[AssignedJob, ...]
     entries: tuple[PackedEntry, ...]
     mark: CacheKey
     path: tuple[str, ...]
@@ -52,7 +61,9 @@ class Attempt:
     entries:
         These entries, unless the parent has them in its cache directory.
     shares_cache:
-        Whether it has.
+        Whether the parent has them there.
+    seconds:
+        How long it took.
     """
 
     result: bytes | None
@@ -60,51 +71,44 @@ class Attempt:
     built: Mapping[str, int]
     entries: tuple[PackedEntry, ...]
     shares_cache: bool
+    seconds: float
 
 
-def attempt(task: Task) -> Attempt:
-    """Build the job of *task*, unless something that it needs is left to another worker."""
+def attempt_all(task: Task) -> list[Attempt]:
+    """Attempt the jobs of *task*, one after the other."""
     sys.path += [folder for folder in task.path if folder not in sys.path and os.path.isdir(folder)]
     shares = shares_cache(task.mark)
     keep(task.entries)
+    return [_attempt(job, shares) for job in task.jobs]
+
+
+def _attempt(job: AssignedJob, shares: bool) -> Attempt:
+    """Build *job*, unless something that it needs is left to another worker."""
+    start = time.perf_counter()
     result: bytes | None = None
     left: tuple[bytes, ...] = ()
-    with building_only(task.assigned) as built:
+    with building_only(job.assigned) as built:
         try:
-            result = _pickled(_built(task.job))
+            result = pickled(_built(_unpickled(job.job)))
         except LeftToAnotherError as stopped:
             left = tuple(key.digest for key in stopped.keys)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a hook may call sys.exit()
             result = pickled_error(error)
     counts = collections.Counter(each.key.kind for each in built)
-    return Attempt(result, left, dict(counts), () if shares else packed(built), shares)
+    entries = () if shares else packed(built)
+    return Attempt(result, left, dict(counts), entries, shares, time.perf_counter() - start)
 
 
-def _built(job: bytes) -> Any:
-    found = _job(job)
-    if found.for_launch:
-        cc = ComputeCapability(*compute_capability(found.cc))
-        return build_for_launch(found.kernel, found.signature, cc, dict(found.options))
-    how = {"output": found.output, "entry_name": found.entry_name, **found.options}
-    return build(found.kernel, found.signature, cc=found.cc, **how)
+def _built(job: Job) -> Any:
+    if job.for_launch:
+        cc = ComputeCapability(*compute_capability(job.cc))
+        return build_for_launch(job.kernel, job.signature, cc, dict(job.options))
+    how = {"output": job.output, "entry_name": job.entry_name, **job.options}
+    return build(job.kernel, job.signature, cc=job.cc, **how)
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _job(pickled: bytes) -> Job:
-    job = pickle.loads(pickled)
+def _unpickled(data: bytes) -> Job:
+    job = pickle.loads(data)
     assert isinstance(job, Job)
     return job
-
-
-def _pickled(result: Any) -> bytes:
-    return bytes(cloudpickle.dumps(result))
-
-
-def pickled_error(error: BaseException) -> bytes:
-    """Return *error* pickled; one that cannot be, as a `RuntimeError` with its text."""
-    try:
-        data = _pickled(error)
-        pickle.loads(data)
-        return data
-    except Exception:
-        return _pickled(RuntimeError(f"{type(error).__name__}: {error}"))

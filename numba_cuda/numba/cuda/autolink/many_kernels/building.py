@@ -4,35 +4,28 @@
 from __future__ import annotations
 
 import collections
-import contextlib
+import itertools
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from dataclasses import dataclass
 from queue import SimpleQueue
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-import cloudpickle
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
-from numba.cuda.cudadrv.external_code.compile.jobs import most_jobs
 
-from ..ahead_of_time import compute_capability
 from .assignment import Assignment
-from .attempts import Attempt, Task, attempt, pickled_error
+from .attempts import AssignedJob, Attempt, Task, attempt_all
+from .chunks import ChunkSizes
 from .entries import CacheMark, Collected
 from .jobs import BuildManyError, Job
+from .pickling import pickled_jobs
 from .progress_bar import progress_bar
-from .worker_processes import worker_processes
-
-if TYPE_CHECKING:
-    pass
-
-# Attempts in progress for each worker. The fewer there are, the fewer stop at a program that another one is building.
-_ATTEMPTS_PER_WORKER = 2
+from .workers import Workers
 
 Shown = Callable[[int, int], None]
 
@@ -90,39 +83,6 @@ def build_many(
     return results
 
 
-def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
-    """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
-    with _by_value():
-        return [_pickled(number, job) for number, job in enumerate(jobs)]
-
-
-@contextlib.contextmanager
-def _by_value() -> Iterator[None]:
-    """Pickle what is in modules that were made at run time as what is in ``__main__``: no worker could import them."""
-    made = [
-        module
-        for name, module in sys.modules.items()
-        if isinstance(module, ModuleType) and module.__spec__ is None and name != "__main__"
-    ]
-    with contextlib.ExitStack() as registered:
-        for module in made:
-            cloudpickle.register_pickle_by_value(module)
-            registered.callback(cloudpickle.unregister_pickle_by_value, module)
-        yield
-
-
-def _pickled(number: int, job: Job) -> bytes:
-    capability = compute_capability(job.cc)
-    given = vars(job) | {"cc": capability}
-    try:
-        return bytes(cloudpickle.dumps(Job(**given)))
-    except Exception as error:
-        raise TypeError(
-            f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
-            "  what to do: give the kernel's objects a __reduce__, or make them of what can be pickled"
-        ) from error
-
-
 def run_all(
     jobs: list[bytes], executor: Executor | None = None, progress: bool | None = None
 ) -> tuple[list[Any], dict[str, int]]:
@@ -131,59 +91,36 @@ def run_all(
     if not jobs:
         return [], {}
     with (
-        _workers(executor, len(jobs)) as workers,
+        Workers(executor, len(jobs)) as workers,
         CacheMark().left() as mark,
         progress_bar(len(jobs), progress) as show,
     ):
         return _Building(jobs, workers, mark).run(show)
 
 
-class _Workers:
-    """The executor, and how many workers it has, if that is known. One of ours is replaced when it breaks."""
+@dataclass(frozen=True)
+class _Started:
+    """A task that runs, and the numbers of its jobs."""
 
-    def __init__(self, given: Executor | None, jobs: int):
-        self.is_own = given is None
-        self.count = min(jobs, most_jobs()) if given is None else getattr(given, "num_workers", None)
-        self.executor = self._started() if given is None else given
-
-    def _started(self) -> Executor:
-        count = self.count or 1
-        return worker_processes(count) if count > 1 else ThreadPoolExecutor(1, "build")
-
-    def replace(self) -> None:
-        """Replace an executor of ours that is broken."""
-        self.close()
-        self.executor = self._started()
-
-    def close(self) -> None:
-        """End the workers, after what they do now, unless their user ends them."""
-        if self.is_own:
-            self.executor.shutdown(cancel_futures=True)
-
-
-@contextlib.contextmanager
-def _workers(given: Executor | None, jobs: int) -> Iterator[_Workers]:
-    workers = _Workers(given, jobs)
-    try:
-        yield workers
-    finally:
-        workers.close()
+    jobs: list[int]
+    future: Future[list[Attempt]]
 
 
 class _Building:
     """The state of one call of `build_many`."""
 
-    def __init__(self, jobs: list[bytes], workers: _Workers, mark: CacheKey):
+    def __init__(self, jobs: list[bytes], workers: Workers, mark: CacheKey):
         self._jobs, self._workers, self._mark = jobs, workers, mark
-        self._most_running = _ATTEMPTS_PER_WORKER * workers.count if workers.count else len(jobs)
         self._path = tuple(map(os.path.abspath, filter(None, sys.path)))
         self._assignment = Assignment(len(jobs))
+        self._chunk_sizes = ChunkSizes()
         self._collected = Collected()
-        self._ended: SimpleQueue[tuple[int, Future[Attempt]]] = SimpleQueue()
-        self._running: dict[int, Future[Attempt]] = {}
+        self._ended: SimpleQueue[int] = SimpleQueue()
+        self._running: dict[int, _Started] = {}  # by the numbers of the tasks
+        self._numbers = itertools.count()
         self._results: dict[int, Any] = {}
         self._built: collections.Counter[str] = collections.Counter()
-        # The jobs that were attempted when a process ended abruptly. One of them alone shows whether it was that one.
+        # The jobs whose task was lost with the process that ran it. One of them alone shows whether it was that one.
         self._suspects: list[int] = []
         self._is_alone = self._is_broken = False
 
@@ -193,15 +130,15 @@ class _Building:
         try:
             while len(self._results) < len(self._jobs):
                 self._start_next()
-                job, future = self._ended.get()
-                del self._running[job]
-                self._take(job, future)
-                if job in self._results:
-                    failed += isinstance(self._results[job], BaseException)
+                started = self._running.pop(self._ended.get())
+                self._take_all(started)
+                done = [self._results[job] for job in started.jobs if job in self._results]
+                if done:
+                    failed += sum(isinstance(each, BaseException) for each in done)
                     show(len(self._results), failed)
         finally:
-            for future in self._running.values():
-                future.cancel()
+            for started in self._running.values():
+                started.future.cancel()
         return [self._results[job] for job in range(len(self._jobs))], dict(self._built)
 
     def _start_next(self) -> None:
@@ -211,40 +148,66 @@ class _Building:
             if self._is_broken:
                 self._workers.replace()
             self._is_broken = False
+        self._is_alone = bool(self._suspects)
         if self._suspects:
-            self._is_alone = True
-            self._start(self._suspects.pop())
+            self._start([self._suspects.pop()])
             return
-        self._is_alone = False
         while True:
-            while len(self._running) < self._most_running and (job := self._assignment.next()) is not None:
-                self._start(job)
+            while self._has_room() and (chunk := self._next_chunk()):
+                self._start(chunk)
             if self._running or not self._assignment.stop_waiting():
                 return
 
-    def _start(self, job: int) -> None:
-        entries = [self._collected.related_to(digest) for digest in self._assignment.to_fetch(job)]
-        sent = tuple(dict.fromkeys(entry for related in entries for entry in related))
-        task = Task(self._jobs[job], self._assignment.assigned(job), sent, self._mark, self._path)
+    def _has_room(self) -> bool:
+        """Whether to start a task now, and not first take what has ended."""
+        most = self._workers.most_tasks()
+        return not self._running or (self._ended.empty() and (most is None or len(self._running) < most))
+
+    def _next_chunk(self) -> list[int]:
+        """Return the jobs of the next task, none if none is ready."""
+        ready, first = self._assignment.ready, self._assignment.next()
+        if first is None:
+            return []
+        builds = bool(self._assignment.assigned(first))
+        chunk = [first]
+        size = self._chunk_sizes.next(ready, self._workers.count(), builds=builds)
+        while len(chunk) < size and (job := self._assignment.next_like(first)) is not None:
+            chunk.append(job)
+        return chunk
+
+    def _start(self, chunk: list[int]) -> None:
+        number = next(self._numbers)
+        digests = dict.fromkeys(digest for job in chunk for digest in self._assignment.to_fetch(job))
+        entries = dict.fromkeys(entry for digest in digests for entry in self._collected.related_to(digest))
+        jobs = tuple(AssignedJob(self._jobs[job], self._assignment.assigned(job)) for job in chunk)
+        task = Task(number, jobs, tuple(entries), self._mark, self._path)
         try:
-            future = self._workers.executor.submit(attempt, task)
+            future = self._workers.executor.submit(attempt_all, task)
         except Exception as error:  # the executor is broken, or shut down
             future = Future()
             future.set_exception(error)
-        self._running[job] = future
-        future.add_done_callback(lambda ended: self._ended.put((job, ended)))
+        self._running[number] = _Started(chunk, future)
+        future.add_done_callback(lambda _: self._ended.put(number))
 
-    def _take(self, job: int, future: Future[Attempt]) -> None:
+    def _take_all(self, started: _Started) -> None:
+        """Take what the attempts of a task returned, or what became of the task."""
+        lost = CancelledError() if started.future.cancelled() else started.future.exception()
+        if lost is None:
+            for job, ended in zip(started.jobs, started.future.result(), strict=True):
+                self._chunk_sizes.note(ended.seconds, builds=bool(self._assignment.assigned(job)))
+                self._take(job, ended)
+            return
+        # Of the executor: the task's process died, or the task could not be sent.
+        self._is_broken |= self._workers.is_own and isinstance(lost, BrokenExecutor)
+        if not self._is_alone:
+            self._suspects += started.jobs
+            return
+        for job in started.jobs:
+            self._results[job] = lost
+            self._assignment.finished(job)
+
+    def _take(self, job: int, ended: Attempt) -> None:
         """Take what an attempt returned: a result, or what it was stopped at."""
-        try:
-            ended = future.result()
-        except BaseException as error:  # of the executor: its process died, the task could not be sent
-            if isinstance(error, BrokenExecutor) and self._workers.is_own:
-                self._is_broken = True
-                if not self._is_alone:
-                    self._suspects.append(job)
-                    return
-            ended = Attempt(pickled_error(error), (), {}, (), False)
         self._built.update(ended.built)
         self._collected.add(ended.entries)
         if ended.result is None:
@@ -252,5 +215,8 @@ class _Building:
                 self._assignment.built_before(digest for digest in ended.left if self._collected.has(digest))
             self._assignment.stopped(job, ended.left, ended.shares_cache)
         else:
-            self._results[job] = pickle.loads(ended.result)
+            try:
+                self._results[job] = pickle.loads(ended.result)
+            except Exception as error:  # it names a module that is not here, for example
+                self._results[job] = error
             self._assignment.finished(job)

@@ -17,9 +17,19 @@ class RayExecutor(Executor):
     def __init__(self, **options: Any):
         import ray
 
+        self._cpus = options.get("num_cpus", 1)
         self._remote = ray.remote(**options) if options else ray.remote
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start ``fn(*args, **kwargs)`` as a task."""
         future: Future[Any] = self._remote(fn).remote(*args, **kwargs).future()
         return future
+
+    @property
+    def num_workers(self) -> int | None:
+        """How many calls the CPUs of the cluster run at once; ``None`` if that is not known."""
+        import ray
+
+        if not ray.is_initialized() or not self._cpus:
+            return None
+        return int(ray.cluster_resources().get("CPU", 0) / self._cpus) or None

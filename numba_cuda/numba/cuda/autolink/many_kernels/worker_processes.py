@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.connection
 import multiprocessing.util
 import os
 import signal
@@ -13,12 +14,14 @@ import threading
 import types
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 
 _LONGEST_WRITE = 5.0  # seconds to wait for each entry that is written to a shared cache
+_WATCH_INTERVAL = 1.0  # seconds between two looks of a worker at its parent
 _replacing = threading.Lock()
 
 
@@ -28,7 +31,7 @@ class _WorkerProcess(SpawnProcess):
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
-        with _without_script():
+        with _without_script(), _without_interrupts():
             return SpawnProcess._Popen(process_obj)
 
 
@@ -49,6 +52,20 @@ def _without_script() -> Iterator[None]:
             sys.modules["__main__"] = script
 
 
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C for this thread and the processes that it starts, which unblock it once they ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def worker_processes(count: int) -> ProcessPoolExecutor:
     """Return an executor with *count* processes."""
     return ProcessPoolExecutor(count, mp_context=_WorkerContext(), initializer=_start)
@@ -57,6 +74,8 @@ def worker_processes(count: int) -> ProcessPoolExecutor:
 def _start() -> None:
     """Set up a worker: Ctrl-C is for the parent, which then gives it no more jobs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     from numba import cuda  # noqa: F401
@@ -70,5 +89,7 @@ def _finish() -> None:
 
 
 def _end_with(parent: Any) -> None:
-    parent.join()
+    # A fork of the parent may still have the sentinel's pipe: an orphan gets another parent.
+    while not multiprocessing.connection.wait([parent.sentinel], _WATCH_INTERVAL) and os.getppid() == parent.pid:
+        pass
     os._exit(1)

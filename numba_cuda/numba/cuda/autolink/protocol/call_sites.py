@@ -11,12 +11,12 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import ir
-from numba.cuda.core.ir_utils import get_definition, guard
 from numba.cuda.typing.templates import Signature
-from numba.cuda.typing.typeof import typeof
 
 from ..compilation import compilation
-from .callee import HOOK, Callee, attribute_of, find_callee
+from ..notebook_cells import shown_file
+from ..vocabulary import NUMBA_CUDA, Vocabulary, vocabulary_of
+from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CallSite:
     @property
     def place(self) -> str:
         """File, line and function of the call."""
-        return f"{self.filename}:{self.line} in {self.function}"
+        return f"{shown_file(self.filename)}:{self.line} in {self.function}"
 
     @property
     def site(self) -> CallSite:
@@ -56,9 +56,10 @@ class CallSites:
     loop variable, an argument of a device function.
     """
 
-    def __init__(self, func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type]):
+    def __init__(self, func_ir: ir.FunctionIR, typemap: Mapping[str, types.Type], vocabulary: Vocabulary = NUMBA_CUDA):
         self._func_ir = func_ir
         self._typemap = typemap
+        self._vocabulary = vocabulary
 
     def of(self, call: ir.Expr, signature: Signature) -> Iterator[CallSite]:
         """Yield the call sites of the IR expression *call*, typed as *signature*."""
@@ -68,8 +69,11 @@ class CallSites:
             return
         argtypes = argument_types(signature)
         function = self._func_ir.func_id.func_qualname
+        to_core = self._vocabulary.to_core
         for callee in callees:
-            yield CallSite(callee, argtypes, call.loc.filename, call.loc.line, function)
+            in_core = self._vocabulary is not NUMBA_CUDA and takes_core_types(callee.obj)
+            given = tuple(map(to_core, argtypes)) if in_core else argtypes
+            yield CallSite(callee, given, call.loc.filename, call.loc.line, function)
 
     def all(self, calltypes: Mapping[ir.Expr, Signature]) -> Iterator[tuple[ir.Expr, CallSite]]:
         """Yield each call expression of the function that reaches linkable code, with each of its call sites."""
@@ -79,22 +83,24 @@ class CallSites:
                     yield call, site
 
     def _from_definitions(self, func: ir.Var, func_type: types.Type) -> list[Callee]:
-        callee = find_callee(constant_of(self._func_ir, func))
-        if callee is None and isinstance(func_type, types.BoundFunction):
-            definition = guard(get_definition, self._func_ir, func)
-            if isinstance(definition, ir.Expr) and definition.op == "getattr":  # of the object whose method it is
-                callee = find_callee(constant_of(self._func_ir, definition.value))
+        words = self._vocabulary
+        callee = find_callee(constant_of(self._func_ir, func, words))
+        if callee is None and isinstance(func_type, words.types.BoundFunction):
+            definition = words.ir_utils.guard(words.ir_utils.get_definition, self._func_ir, func)
+            if isinstance(definition, words.ir.Expr) and definition.op == "getattr":  # of the object whose method it is
+                callee = find_callee(constant_of(self._func_ir, definition.value, words))
         return [callee] if callee else []
 
 
-def constant_of(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
+def constant_of(func_ir: ir.FunctionIR, var: ir.Var, vocabulary: Vocabulary = NUMBA_CUDA) -> Any:
     """Return the Python object that the IR variable *var* stands for; None if its definitions do not name one."""
-    definition = guard(get_definition, func_ir, var)
-    if isinstance(definition, (ir.Global, ir.FreeVar, ir.Const)):
+    words = vocabulary.ir
+    definition = vocabulary.ir_utils.guard(vocabulary.ir_utils.get_definition, func_ir, var)
+    if isinstance(definition, (words.Global, words.FreeVar, words.Const)):
         return definition.value
-    if not isinstance(definition, ir.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
+    if not isinstance(definition, words.Expr) or definition.op not in ("getattr", "static_getitem", "cast"):
         return None
-    value = constant_of(func_ir, definition.value)
+    value = constant_of(func_ir, definition.value, vocabulary)
     if value is None or definition.op == "cast":
         return value
     try:
@@ -107,14 +113,15 @@ def constant_of(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
 
 def callees_of_type(func_type: types.Type) -> list[Callee]:
     """Return the objects with linkable code that a call to a value of *func_type* may reach."""
-    receiver = func_type.this if isinstance(func_type, types.BoundFunction) else func_type
+    words = vocabulary_of(func_type).types
+    receiver = func_type.this if isinstance(func_type, words.BoundFunction) else func_type
     objects = [getattr(func_type, "numba_cuda_link_object", None)]
     in_progress = compilation()
     if in_progress is not None:
         objects += in_progress.objects.get(receiver, {}).values()
-    if isinstance(func_type, types.Dispatcher):
+    if isinstance(func_type, words.Dispatcher):
         objects.append(func_type.dispatcher)
-    elif isinstance(func_type, types.BaseFunction):
+    elif isinstance(func_type, words.BaseFunction):
         objects.append(func_type.typing_key)
     objects.append(getattr(func_type, "instance_class", None))
     callees = [callee for callee in map(find_callee, objects) if callee is not None]
@@ -127,10 +134,12 @@ def argument_types(signature: Signature) -> tuple[Any, ...]:
     ``*args`` come one by one."""
     argtypes: list[Any] = []
     for argtype in signature.args:
-        if isinstance(argtype, (types.StarArgTuple, types.StarArgUniTuple)):
+        words = vocabulary_of(argtype)
+        if isinstance(argtype, (words.types.StarArgTuple, words.types.StarArgUniTuple)):
             argtypes.extend(argtype.types)
         else:
-            argtypes.append(typeof(argtype.value) if isinstance(argtype, types.Omitted) else argtype)
+            is_default = isinstance(argtype, words.types.Omitted)
+            argtypes.append(words.typeof.typeof(argtype.value) if is_default else argtype)
     return tuple(argtypes)
 
 

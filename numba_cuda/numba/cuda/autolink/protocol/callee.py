@@ -17,6 +17,7 @@ from ..value_fingerprint import UnknownValueError, fingerprint
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
+TYPES = "__numba_cuda_link_types__"
 _NO_SUCH_NAME = "_numba_cuda_link_asks_for_a_name_that_nothing_has"
 
 # The id() of an object while it lives; of a bound method, which is a new object at every access, those of its parts.
@@ -116,6 +117,14 @@ def find_callee(obj: Any) -> Callee | None:
             if hook is not None:
                 return Callee(candidate, hook)
     return None
+
+
+def takes_core_types(obj: Any) -> bool:
+    """Whether the hooks of *obj* ask for numba-cuda's types, whichever front end compiles the call."""
+    found = attribute_of(obj, TYPES)
+    if found is None and (owner := attribute_of(obj, "__self__")) is not None:
+        found = attribute_of(owner, TYPES)
+    return bool(found == "numba-cuda")
 
 
 def _own_attribute(obj: Any, name: str) -> Callable[..., Any] | None:

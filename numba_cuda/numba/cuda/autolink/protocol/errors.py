@@ -13,6 +13,7 @@ from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
 
 from ..compilation import compilation
+from ..notebook_cells import shown_file
 
 if TYPE_CHECKING:
     from .call_sites import CallSite
@@ -99,11 +100,11 @@ def raised_by_user_code(error: BaseException) -> str:
     """Return file and line of the innermost frame of *error* that is not this package's, else of the innermost one."""
     frames, outside = _frames(error)
     frame = (outside or frames)[-1]
-    return f"{frame.filename}:{frame.lineno}"
+    return f"{shown_file(frame.filename)}:{frame.lineno}"
 
 
 def _described(frame: traceback.FrameSummary) -> str:
-    return f"{frame.filename}:{frame.lineno} in {frame.name}"
+    return f"{shown_file(frame.filename)}:{frame.lineno} in {frame.name}"
 
 
 def _frames(error: BaseException) -> tuple[Sequence[traceback.FrameSummary], Sequence[traceback.FrameSummary]]:

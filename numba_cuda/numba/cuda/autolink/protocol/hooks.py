@@ -28,7 +28,7 @@ LinkItems: TypeAlias = LinkItem | Iterable[LinkItem] | None
 
 @runtime_checkable
 class SupportsLink(Protocol):
-    """An object whose calls in kernels need code linked.
+    """An object whose calls in kernels bring code to link.
 
     Any object that a kernel can call may have the hook: a function declared by ``cuda.declare_device``, a device
     function, an object with Numba typing of its own, a `DeviceCallable`.

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from cuda import pathfinder
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
+from . import formatting
+
 _TIMEOUT = 120.0  # seconds
 _FUNCTION = re.compile(r"([\w$.]+):\s*")
 _FILE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
@@ -76,7 +78,7 @@ def as_text(instructions: list[Instruction]) -> str:
         if place[0] != (before[0] if before else None):
             lines.append(f"// {readable(each.function)}")
         if place != before and each.filename is not None:
-            lines.append(f"// {os.path.basename(each.filename)}:{each.line}")
+            lines.append(f"// {formatting.file(each.filename)}:{each.line}")
         before = place
         lines.append(each.text)
     return "\n".join(lines)

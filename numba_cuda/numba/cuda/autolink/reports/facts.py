@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.compiler import ExternFunction
-from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
 from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
@@ -61,12 +60,12 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         what = str(site), safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
         calls.append(CallReport(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
-    log = (library._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
+    log = library.linker_log(cc) if output == "cubin" else ""
     spans = tuple(library.timeline.spans)
     link = library.link_records.get((cc, output))
-    symbols = Symbols.of((), undefined_functions(library.llvm_strs))
+    symbols = Symbols.of((), library.own_undefined())
     return BuildFacts(
-        library._entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols, timeline=spans
+        library.entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols, timeline=spans
     )
 
 

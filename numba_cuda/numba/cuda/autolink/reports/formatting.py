@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..notebook_cells import cell_name
+
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.record import CompiledCode
 
@@ -63,8 +65,8 @@ def compiled(done: CompiledCode) -> str:
 
 
 def file(path: str | None) -> str:
-    """Return a file's name without its folder."""
-    return os.path.basename(path) if path else "?"
+    """Return a file's name without its folder, or the name of a notebook's cell."""
+    return cell_name(path) or os.path.basename(path) if path else "?"
 
 
 def count(number: int, what: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
+from ..notebook_cells import shown_file
 from . import formatting
 from .records import BuildReport, CodeReport, KernelReport
 
@@ -56,7 +57,8 @@ def graph(report: KernelReport) -> Graph:
         role, family = ("device functions", "functions") if index else ("kernel", "")
         title = formatting.function(function.name)
         place = f"{formatting.file(function.filename)}:{function.line}" if function.filename else ""
-        hint = f"{function.name if index else title + report.signature}\n{function.filename}:{function.line}"
+        name = function.name if index else title + report.signature
+        hint = f"{name}\n{shown_file(function.filename or '?')}:{function.line}"
         drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint, family)
     for call in report.graph.calls:
         drawn.connect(f"function {call.caller}", f"function {call.callee}", f"line {call.line}" if call.line else "")

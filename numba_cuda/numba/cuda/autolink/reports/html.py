@@ -4,12 +4,14 @@ the tables; where scripts do not run, all rows are there."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
+from ..notebook_cells import cell_name, shown_file
 from . import formatting, html_listings, html_table, svg, timeline_drawing, trace
 from .html_table import Cell, table
 from .outline import numbers
@@ -41,10 +43,13 @@ div& {{ all: initial; display: block; box-sizing: border-box; background: var(--
 & details {{ margin-top: 8px; }}
 & summary {{ cursor: pointer; color: var(--nca-faint); }}
 & .end {{ margin-top: 12px; }}
+& .swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 7px;
+  background: var(--nca-swatch); }}
 @container (max-width: 560px) {{
 & .graph svg {{ width: max(100%, 560px); }}
 }}
 """
+_WITH_NUMBER = re.compile(r"(\D*)(\d*)")
 _PAGE = f"""
 body {{ margin: 0; padding: 24px; }}
 body.{CLASS}-page {{ background: Canvas; color-scheme: light dark; }}
@@ -66,7 +71,8 @@ def to_html(report: KernelReport) -> str:
 def to_fragment(report: KernelReport) -> str:
     """Return the report as the element that notebooks show."""
     versions = escape(", ".join(map(" ".join, report.versions)))
-    place = _place(report.filename, report.line, f"{report.filename}:{report.line}") if report.filename else ""
+    file = report.filename
+    place = _place(file, report.line, f"{shown_file(file)}:{report.line}") if file else ""
     parts = [
         f'<div class="{CLASS}">',
         f"<style>{variables()}\n{style(svg.STYLE + _STYLE + html_table.STYLE + html_listings.STYLE)}</style>",
@@ -112,7 +118,7 @@ def _faint(text: str) -> str:
 
 def _place(filename: str | None, line: int | None, text: str) -> str:
     """Return *text* as a link to a line of a file, if the file's path is a full one."""
-    if filename is None or not Path(filename).is_absolute():
+    if filename is None or not Path(filename).is_absolute() or cell_name(filename):
         return escape(text)
     fragment = f"#L{line}" if line is not None else ""
     return f'<a href="{escape(Path(filename).as_uri())}{fragment}" title="{escape(filename)}">{escape(text)}</a>'
@@ -132,7 +138,8 @@ def _call(call: CallReport) -> Iterator[Cell]:
 
 
 def _total(total: trace.Total) -> Iterator[Cell]:
-    yield Cell(escape(total.kind))
+    colour = f"--nca-swatch: var(--nca-{timeline_drawing.colour(total.kind)})"
+    yield Cell(f'<span class="swatch" style="{colour}"></span>{escape(total.kind)}')
     yield Cell(str(total.number), total.number)
     yield Cell(formatting.time(total.seconds), total.seconds)
     yield Cell(escape(formatting.origins(total.origins)))
@@ -152,10 +159,17 @@ def _input(code: CodeReport) -> Iterator[Cell]:
     yield _symbols(code.undefined)
 
 
+def _numerically(name: str) -> list[tuple[str, int]]:
+    """Return a key that sorts ``f_2`` before ``f_10``."""
+    return [(text, int(digits or 0)) for text, digits in _WITH_NUMBER.findall(name)]
+
+
 def _symbols(names: Iterable[str] | None) -> Cell:
     if names is None:
         return Cell(_faint("not readable"))
-    shown = [f'<code title="{escape(name)}">{escape(readable(name))}</code>' for name in names]
+    shown = [
+        f'<code title="{escape(name)}">{escape(readable(name))}</code>' for name in sorted(names, key=_numerically)
+    ]
     text = "<br>".join(shown[:4])
     if len(shown) > 4:
         text += f"<details><summary>and {len(shown) - 4} more</summary>{'<br>'.join(shown[4:])}</details>"

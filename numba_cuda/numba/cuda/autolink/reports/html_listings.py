@@ -8,6 +8,7 @@ from html import escape
 
 from . import formatting
 from .html_table import Cell, table
+from .occupancy import Occupancy
 from .outline import occupancies
 from .records import BuildReport, ListingReport
 
@@ -17,6 +18,7 @@ STYLE = """
 & .listings pre { max-height: 420px; overflow: auto; white-space: pre; overflow-wrap: normal; padding: 6px 8px;
   background: var(--nca-node); border: 1px solid var(--nca-line); border-radius: 6px; }
 """
+_NO_MACHINE_CODE = "Machine code needs NVIDIA's disassembler: <code>pip install nvidia-cuda-nvdisasm</code>"
 
 
 def listings(build: BuildReport) -> Iterator[str]:
@@ -27,10 +29,19 @@ def listings(build: BuildReport) -> Iterator[str]:
         yield table(("function", "machine code"), ((Cell(name), Cell(formatting.size(n), n)) for name, n in shown))
     if room := occupancies(build):
         yield "<h4>Occupancy</h4>"
-        yield table(("blocks", "warps of a multiprocessor"), ((Cell(escape(a)), Cell(escape(b))) for a, b in room))
+        yield table(("threads per block", "blocks per SM", "occupancy", "limited by"), map(_occupancy, room))
     if build.listings:
         yield "<h4>What the code became</h4>"
+        if not any(listing.sass for listing in build.listings):
+            yield f'<p class="faint">{_NO_MACHINE_CODE}</p>'
         yield from map(_listing, build.listings)
+
+
+def _occupancy(found: Occupancy) -> Iterator[Cell]:
+    yield Cell(str(found.threads), found.threads)
+    yield Cell(str(found.blocks), found.blocks)
+    yield Cell(f"{found.share:.0%}", found.share)
+    yield Cell(escape(found.limit))
 
 
 def _listing(listing: ListingReport) -> str:

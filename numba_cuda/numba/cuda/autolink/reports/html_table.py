@@ -17,24 +17,25 @@ STYLE = """
 & .many thead th { position: sticky; top: 0; background: var(--nca-back); }
 & table { border-collapse: collapse; width: 100%; margin: 0; font-size: 13px; color: inherit; }
 & th, & td { text-align: left; vertical-align: top; padding: 4px 14px 4px 0; border-bottom: 1px solid var(--nca-line);
-  color: inherit; white-space: normal; overflow-wrap: anywhere; background: none; }
+  color: inherit; white-space: normal; overflow-wrap: anywhere; background: none; min-width: 6.5em; }
 & th { color: var(--nca-faint); font-weight: normal; white-space: nowrap; }
 & th[aria-sort] { cursor: pointer; }
 & th[aria-sort]::after { content: " ↕"; }
 & th[aria-sort=ascending]::after { content: " ↑"; }
 & th[aria-sort=descending]::after { content: " ↓"; }
-& td.number { color: var(--nca-faint); width: 1em; white-space: nowrap; overflow-wrap: normal; }
+& td.number, & th:first-child { color: var(--nca-faint); width: 1em; min-width: 0; white-space: nowrap;
+  overflow-wrap: normal; }
 & tbody tr:last-child td { border-bottom: 0; }
 & tr[hidden] { display: none; }
-& .filter { display: flex; gap: 10px; align-items: center; margin: 0 0 6px; }
+& .filter { display: flex; gap: 10px; align-items: center; margin: 6px 0; }
 & .filter input { font: inherit; color: inherit; background: var(--nca-node); border: 1px solid var(--nca-line);
   border-radius: 6px; padding: 3px 8px; width: 260px; max-width: 60%; }
-@container (max-width: 560px) {
+@container (max-width: 600px) {
 & thead { display: none; }
 & table, & tbody, & tr { display: block; }
 & tbody tr { padding: 4px 0; border-bottom: 1px solid var(--nca-line); }
-& td { display: flex; gap: 8px; border-bottom: 0; padding: 1px 0; }
-& td::before { content: attr(data-title); color: var(--nca-faint); flex: 0 0 80px; }
+& td { display: flex; gap: 8px; border-bottom: 0; padding: 1px 0; min-width: 0; }
+& td::before { content: attr(data-title); color: var(--nca-faint); flex: 0 0 96px; }
 & td.number { width: auto; }
 & td.number::before { content: "no."; }
 & td:empty, & td.empty { display: none; }
@@ -48,6 +49,7 @@ for (const box of document.querySelectorAll(".{CLASS} .table:not([data-ready])")
   const value = (row, column) => row.cells[column].dataset.key ?? row.cells[column].innerText.trim();
   const compare = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b)) ? a - b
     : a.localeCompare(b, undefined, {{numeric: true}});
+  if (rows.length < 2) continue;
   heads.forEach((head, column) => {{
     head.ariaSort = "none";
     head.tabIndex = 0;

@@ -12,6 +12,7 @@ from typing import TypeVar
 _LONGEST = 40
 _ELIDED = "…"
 _CALL = re.compile(r"([\w.]+)\((.*)\)", re.DOTALL)
+_ITEM = re.compile(r"[\w.]+\(.*\)\['([^']*)'\]", re.DOTALL)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 
 T = TypeVar("T", bound=Hashable)
@@ -21,7 +22,8 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
     """Return a name for each of *objects*, of which a fallback name and the repr are known. No two names are equal.
 
     A short repr is the name. Of a longer one, arguments that all objects of its class share are left out, and never one
-    that differs. Objects whose repr tells nothing have the fallback name, and a number if there are several.
+    that differs. An item of a library, ``cxx('...')['hypot']``, has its own name, unless another one has it too.
+    Objects whose repr tells nothing have the fallback name, and a number if there are several.
     """
     classes: defaultdict[str, list[T]] = defaultdict(list)
     arguments: dict[T, list[str]] = {}
@@ -38,6 +40,9 @@ def short_names(objects: Mapping[T, tuple[str, str]]) -> dict[T, str]:
             if len(names[key]) > _LONGEST:
                 kept = (each if shared[each] < len(members) else _ELIDED for each in arguments[key])
                 names[key] = f"{name}({', '.join(_without_repeats(kept))})"
+    items = {key: found[1] for key, name in names.items() if len(name) > _LONGEST and (found := _ITEM.fullmatch(name))}
+    taken = Counter([*items.values(), *(name for key, name in names.items() if key not in items)])
+    names.update({key: name for key, name in items.items() if taken[name] == 1})
     same = Counter(names.values())
     numbers: Counter[str] = Counter()
     for key, name in names.items():

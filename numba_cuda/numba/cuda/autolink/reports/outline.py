@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
+from ..notebook_cells import shown_file
 from . import formatting
-from .occupancy import occupancy
+from .occupancy import Occupancy, occupancy
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
 
@@ -63,7 +64,7 @@ def _tree(item: Item, depth: int) -> Tree:
 
 
 def _outline(report: KernelReport) -> Item:
-    place = f"{report.filename}:{report.line}" if report.filename else ""
+    place = f"{shown_file(report.filename)}:{report.line}" if report.filename else ""
     below = (item for build in report.builds for item in _build(build))
     made_with = Item("made with", ", ".join(map(" ".join, report.versions)))
     return Item(f"{formatting.function(report.kernel)}{report.signature}", place, (*below, made_with))
@@ -79,7 +80,8 @@ def _build(build: BuildReport) -> Iterator[Item]:
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
     if build.timeline:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
-    resources = (Item(label, value) for label, value in (*numbers(build.result), *occupancies(build)))
+    room = ((f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in occupancies(build))
+    resources = (Item(label, value) for label, value in (*numbers(build.result), *room))
     result = formatting.code(build.result)
     yield Item(f"result for {build.arch}", result, (*resources, *_entry(build.entry_name)))
 
@@ -103,7 +105,7 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
         _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
         for code in call.returned
     )
-    place = Item("at", f"{call.filename}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    place = Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", "yes" if call.inlined else "no, it is called")]
     found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
     return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found, *became))
@@ -150,13 +152,13 @@ def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
     return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
 
 
-def occupancies(build: BuildReport) -> list[tuple[str, str]]:
-    """Return the occupancy for blocks of several sizes: pairs of a label and an amount."""
+def occupancies(build: BuildReport) -> list[Occupancy]:
+    """Return the occupancy for blocks of several sizes, of those that can be launched."""
     registers, shared = build.result.registers, build.result.shared
     if registers is None or shared is None:
         return []
     sizes = (occupancy(build.arch, threads, registers, shared) for threads in (128, 256, 512, 1024))
-    return [(f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in sizes if o]
+    return [found for found in sizes if found]
 
 
 def numbers(result: ResultReport) -> list[tuple[str, str]]:

@@ -22,7 +22,10 @@ _MANY = 14  # from here on, boxes have one line, and edges of one node run along
 _POINT = 14.0
 _MOST_PLACES = 20  # in the tooltip of an edge
 _MARGIN, _HEADING, _PADDING, _BETWEEN = 16.0, 26.0, 12.0, 48.0
-STYLE = "& g.node:hover .box { stroke-width: 2; }\n"
+STYLE = """
+& g.node:hover .box { stroke-width: 2; }
+& svg text { letter-spacing: normal; word-spacing: normal; text-transform: none; font-style: normal; }
+"""
 
 
 class _Boxes(NamedTuple):

@@ -30,10 +30,10 @@ _COLOURS = {  # light and dark
     "link": ("#8250df", "#ab7df8"),
     "result": ("#8250df", "#ab7df8"),
 }
-# The selectors of the themes of JupyterLab, Visual Studio Code and Colab, light and dark.
+# The selectors of the themes of JupyterLab, Visual Studio Code, Colab, and Sphinx's furo and PyData, light and dark.
 _NOTEBOOKS = (
-    ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]'),
-    ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]'),
+    ('[data-jp-theme-light="true"]', ".vscode-light", 'html[theme="light"]', '[data-theme="light"]'),
+    ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]', '[data-theme="dark"]'),
 )
 
 

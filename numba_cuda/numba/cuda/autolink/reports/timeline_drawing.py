@@ -16,6 +16,7 @@ _WIDTH, _LEFT, _MARGIN = 1000.0, 130.0, 12.0
 _BAR, _BETWEEN, _AXIS = 18.0, 8.0, 22.0
 _CHARACTER = 6.0  # the mean width of a character
 _TICKS = 5
+_LEGIBLE = 12  # characters that a name is shortened to at least
 
 
 def drawing(spans: Sequence[Span]) -> str:
@@ -44,18 +45,29 @@ def drawing(spans: Sequence[Span]) -> str:
     )
 
 
+def colour(kind: str) -> str:
+    """Return the name of the colour of a kind of span."""
+    return kind.replace(" ", "-").lower() if kind in KINDS else "faint"
+
+
 def _bar(placed: Placed, x: float, top: float, scale: float) -> str:
     span = placed.span
     width = max(span.seconds * scale, 1.0)
     y = top + placed.depth * _BAR
     where = f"from {span.origin}" if span.origin in ("memory", "disk") else span.origin
     hint = f"{span.kind}: {span.name}\n{formatting.time(span.seconds)}, {where}\nprocess {span.process}"
-    fill = span.kind.replace(" ", "-").lower() if span.kind in KINDS else "faint"
-    room = int((width - 8) / _CHARACTER)
-    label = formatting.shortened(formatting.file(span.name) if span.kind == "compile" else span.name, room)
-    text = _text(label, x + 4, y + 12.5, "back") if room >= 4 else ""
+    label = _label(span, int((width - 8) / _CHARACTER))
+    text = _text(label, x + 4, y + 12.5, "back") if label else ""
     box = f'x="{x:.2f}" y="{y:.1f}" width="{width:.2f}" height="{_BAR - 2}" rx="2"'
-    return f'<g class="span"><title>{escape(hint)}</title><rect {box} {paint(fill=fill)}/>{text}</g>'
+    return f'<g class="span"><title>{escape(hint)}</title><rect {box} {paint(fill=colour(span.kind))}/>{text}</g>'
+
+
+def _label(span: Span, room: int) -> str:
+    """Return what a bar with *room* for so many characters says: the span's name, or at least its kind, or nothing."""
+    name = formatting.file(span.name) if span.kind == "compile" else span.name
+    if len(name) > room >= len(span.kind):
+        return formatting.shortened(name, room) if room >= _LEGIBLE else span.kind
+    return name if len(name) <= room else ""
 
 
 def _text(text: str, x: float, y: float, colour: str, anchor: str = "start") -> str:

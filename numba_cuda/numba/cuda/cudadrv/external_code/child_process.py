@@ -8,6 +8,9 @@ entries without the working directory. The environment is the parent's, so that 
 
 A message is a size, JSON, and the bytes that the JSON counts. What a library prints cannot corrupt one: in the child,
 file descriptors 1 and 2 both lead to another pipe. Its content is returned with each reply or error, and never shown.
+
+A child ends within about a second of its parent, however that ends and whatever the child is doing: a thread watches
+the parent. (``PR_SET_PDEATHSIG`` would watch the thread that started the child, which may end long before its process.)
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import io
 import json
 import os
 import queue
+import select
 import signal
 import site
 import subprocess
@@ -31,6 +35,7 @@ Content = dict[str, Any]  # of JSON values
 
 _START_LIMIT = 60.0  # seconds until the interpreter runs
 _GRACE = 2.0  # seconds from the end of a child's pipes to its own end
+_WATCH_INTERVAL = 1.0  # seconds between two looks of a child at its parent
 _MOST_PRINTED = 1 << 16  # bytes: the last ones are kept
 _MOST_CONTENT, _MOST_BYTES = 1 << 28, 1 << 32  # what no reply exceeds
 
@@ -256,6 +261,18 @@ def _skip(file: io.BufferedReader, mark: bytes) -> None:
         del text[:-_MOST_PRINTED]
 
 
+def _end_with_parent(requests: int, parent: int) -> None:
+    """Wait for the end of the process *parent*; then kill this process and all that it started."""
+    poll = select.poll()
+    poll.register(requests, 0)  # with no events, it reports only that nobody can write any more
+    while os.getppid() == parent:  # an orphan gets another; a fork of the parent may still have the pipe
+        for _, event in poll.poll(_WATCH_INTERVAL * 1000):
+            if event & select.POLLHUP:
+                os.killpg(0, signal.SIGKILL)
+            poll.unregister(requests)  # the script has closed it
+    os.killpg(0, signal.SIGKILL)
+
+
 def _main(mark: bytes) -> None:
     """Run the child: answer requests until there are no more."""
     with contextlib.suppress(ImportError, ValueError, OSError):
@@ -263,6 +280,8 @@ def _main(mark: bytes) -> None:
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is expected, and leaves no file
     requests, replies, marks = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "wb")
+    if hasattr(select, "poll"):
+        threading.Thread(target=_end_with_parent, args=(requests.fileno(), os.getppid()), daemon=True).start()
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)

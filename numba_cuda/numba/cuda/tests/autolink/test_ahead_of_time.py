@@ -115,7 +115,9 @@ def test_other_outputs(output):
         ({"cc": 9.0}, TypeError, "float 9.0 is not a compute capability: expected"),
         ({"cc": (9, 0, "x")}, ValueError, "suffix"),
         ({"output": "elf"}, ValueError, "'cubin', 'ptx', 'ltoir', not 'elf'"),
-        ({"fast_math": True}, TypeError, "options of cuda.jit"),
+        ({"fast_math": True}, TypeError, "^build.. and cuda.jit have no option 'fast_math'"),
+        ({"signature": "void(float31)"}, ValueError, r"^'void\(float31\)' is not a signature: name 'float31' is not"),
+        ({"signature": (Linked("given").function,)}, TypeError, "^an object cannot be an argument of a kernel: "),
         ({"signature": "void(float32[::1])"}, TypingError, "Invalid use of|No implementation|cannot be|resolve"),
     ],
 )

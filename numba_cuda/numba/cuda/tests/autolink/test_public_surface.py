@@ -56,8 +56,9 @@ def test_every_public_name_is_there_and_listed(name):
 
 
 def test_other_names_are_attribute_errors():
-    with pytest.raises(AttributeError, match=r"module 'numba\.cuda\.autolink' has no attribute 'LinkEror'"):
+    with pytest.raises(AttributeError, match=r"module 'numba\.cuda\.autolink' has no attribute 'LinkEror'") as error:
         _ = autolink.LinkEror
+    assert (error.value.name, error.value.obj) == ("LinkEror", autolink)  # of which Python makes a suggestion
     with pytest.raises(AttributeError, match="no attribute 'version'"):
         _ = numba_cuda_autolink.version
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The shared level of the cache, behind the local ones: slow, absent, full or hostile, it never makes a result wrong.
 
-Entries are read only if they are sealed (`seals`), and nobody waits for them longer than `Patience` allows. An entry
-that comes too late is kept for the next build. Writes wait for nobody, and are dropped if too many are pending.
+Entries are used only if they are sealed (`seals`), and no build waits for them longer than its budget (`patience`).
+What comes too late is kept for the next build. Nobody waits for writes, which are dropped if too many are pending.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotReadYet
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
 from .patience import Patience
-from .remote_settings import REMOTE, RemoteSettings
+from .remote_settings import REMOTE, REMOTE_WAIT, RemoteSettings
 from .seals import UntrustedEntryError, opened, sealed
 from .settings import CacheWarning
-from .transfers import StoreFiles, Transfers
+from .transfers import Read, StoreFiles, Transfers
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds in which nothing is asked after an error, twice as long each time
 _FLUSH_PATIENCE = 5.0  # seconds for one file, where a user waits for all
+_MOST_LATE = 3  # entries, until the user is told that they come too late
 
 
 @dataclass
@@ -43,6 +43,18 @@ class RemoteCounts:
     bytes_written: int = 0
 
 
+class Clock:
+    """The time in seconds, and waiting for what a thread reads."""
+
+    def now(self) -> float:
+        """Return the time."""
+        return time.monotonic()
+
+    def wait(self, future: Future[Read], seconds: float) -> None:
+        """Wait for *future*, no longer than so many *seconds*."""
+        wait([future], seconds)
+
+
 class RemoteEntries:
     """The entries of the shared cache in *settings*. *keep* is called, in another thread, with what came too late."""
 
@@ -51,50 +63,62 @@ class RemoteEntries:
         settings: RemoteSettings,
         keep: Callable[[bytes, bytes], None],
         files: Callable[[], Any] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock | None = None,
     ):
         self.settings = settings
         self.counts = RemoteCounts()
-        self.patience = Patience()
-        self._keep, self._clock = keep, clock
+        self.patience = Patience(settings.wait)
+        self._keep, self._clock = keep, clock or Clock()
         self._transfers = Transfers(files or (lambda: StoreFiles(settings.address)), self._fail)
-        self._is_there: set[bytes] = set()  # what needs not be written
+        self._is_there: set[bytes] = set()  # what need not be written
         self._closed_until, self._pause = 0.0, _FIRST_PAUSE
         self._warned: set[str] = set()
+        self._pending = 0  # questions that nobody waits for any more
+        self._late_entries = 0
         self._lock = threading.Lock()
 
     def read(self, digest: bytes) -> bytes | None:
         """Return the entry under the key with *digest*, or ``None``: if there is none that is trusted, or it takes too
         long."""
-        future = None
-        start = self._clock()
-        taken = self.patience.longest_wait() if start >= self._closed_until else 0.0
-        if taken:
-            future = self._transfers.read(_name(digest))
-        if future is None:
-            self.patience.waited(taken, 0.0, found=False)
+        start = self._clock.now()
+        if start < self._closed_until:
             self.counts.not_asked += 1
             return None
+        allowed = self.patience.wait(start)
         entry = None
         try:
-            entry = self._entry(digest, future.result(taken))
-            self.patience.note_answer(self._clock() - start)
-            self._pause = _FIRST_PAUSE
-        except NotReadYet as error:
-            if future.done():  # it is what the file system raised
-                self._fail(error)
+            is_asked = allowed.seconds or (self.patience.is_too_slow and not self._pending)
+            future = self._transfers.read(_name(digest)) if is_asked else None
+            if future is None:
+                self.counts.not_asked += 1
             else:
-                self.counts.late += 1
-                self.patience.note_no_answer(taken)
-                future.add_done_callback(lambda late: self._take_late(digest, late, start))
+                entry = self._answer(digest, future, allowed.seconds)
+        finally:
+            allowed.end(self._clock.now(), found=entry is not None)
+        return entry
+
+    def _answer(self, digest: bytes, future: Future[Read], seconds: float) -> bytes | None:
+        """Return the entry if it comes within so many *seconds*; else it is kept when it comes."""
+        self._clock.wait(future, seconds)
+        if not future.done():
+            self.counts.late += 1
+            self.patience.note_no_answer(seconds)
+            with self._lock:
+                self._pending += 1
+            future.add_done_callback(lambda late: self._take_late(digest, late))
+            return None
+        try:
+            read = future.result()
         except Exception as error:
             self._fail(error)
-        self.patience.waited(taken, self._clock() - start, found=entry is not None)
-        return entry
+            return None
+        self.patience.note_answer(read.seconds)
+        self._pause = _FIRST_PAUSE
+        return self._entry(digest, read.content)
 
     def write(self, digest: bytes, entry: bytes) -> None:
         """Queue an entry to be written, unless it is there, or this process does not write."""
-        if not self.settings.writes or digest in self._is_there or self._clock() < self._closed_until:
+        if not self.settings.writes or digest in self._is_there or self._clock.now() < self._closed_until:
             return
         blob = sealed(self.settings, digest, entry)
         if self._transfers.write(_name(digest), blob):
@@ -105,7 +129,7 @@ class RemoteEntries:
             self.counts.dropped += 1
 
     def connect(self) -> None:
-        """Start to connect, so that the first question need not wait for it."""
+        """Start connecting, so that the first lookup does not wait for it."""
         self._transfers.connect()
 
     def flush(self, timeout: float) -> int:
@@ -113,11 +137,11 @@ class RemoteEntries:
         return self._transfers.flush(_FLUSH_PATIENCE, timeout)
 
     def end(self, patience: float | None = None) -> None:
-        """Wait for the writes when the process ends, each at most *patience* seconds, by default what `Patience`
-        allows."""
-        if self._clock() >= self._closed_until:
+        """Wait for the writes when the process ends, each at most *patience* seconds, by default as long as a build may
+        wait."""
+        if self._clock.now() >= self._closed_until:
             if patience is None:
-                self._transfers.flush(self.patience.longest_wait(), _FLUSH_PATIENCE)
+                self._transfers.flush(self.settings.wait, _FLUSH_PATIENCE)
             else:
                 self._transfers.flush(patience, _LONGEST_PAUSE)
 
@@ -136,19 +160,28 @@ class RemoteEntries:
         self._is_there.add(digest)
         return entry
 
-    def _take_late(self, digest: bytes, future: Future[bytes | None], start: float) -> None:
+    def _take_late(self, digest: bytes, future: Future[Read]) -> None:
         try:
-            entry = self._entry(digest, future.result())
-            self.patience.note_answer(self._clock() - start)
-            if entry is not None:
+            read = future.result()
+            self.patience.note_answer(read.seconds)
+            if (entry := self._entry(digest, read.content)) is not None:
+                self._late_entries += 1
                 self._keep(digest, entry)
         except Exception as error:
             self._fail(error)
+        if self._late_entries >= _MOST_LATE and self.patience.is_too_slow:
+            self._warn(
+                "wait",
+                f"hardly uses its shared cache {self.settings.address}, which takes longer than the"
+                f" {self.settings.wait * 1e3:.0f} ms that a build may wait. Set {REMOTE_WAIT} to more milliseconds.",
+            )
+        with self._lock:
+            self._pending -= 1
 
     def _fail(self, error: Exception) -> None:
         with self._lock:
             self.counts.failed += 1
-            self._closed_until = self._clock() + self._pause
+            self._closed_until = self._clock.now() + self._pause
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         if isinstance(error, ImportError):
             error = ImportError(f"{error} (pip install 'numba-cuda-autolink[remote]', and fsspec's package for it)")

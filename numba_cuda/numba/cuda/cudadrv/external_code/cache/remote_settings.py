@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from .patience import PER_BUILD
 
 REMOTE = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"
 REMOTE_MODE = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE"
 REMOTE_KEY = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY"
 REMOTE_LOCK = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK"
+REMOTE_WAIT = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_WAIT"
 
 _SHORTEST_KEY = 16  # bytes
 
@@ -34,12 +38,15 @@ class RemoteSettings:
         The secret that entries are signed with; empty if only ``lock`` says what is trusted.
     lock:
         The SHA-256 of the entries that are trusted whoever signed them, by the digests of their keys.
+    wait:
+        How many seconds each build may wait in vain.
     """
 
     address: str
     writes: bool = False
     key: bytes = field(default=b"", repr=False)
     lock: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
+    wait: float = PER_BUILD
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> RemoteSettings | None:
@@ -56,7 +63,20 @@ class RemoteSettings:
             raise RemoteSettingsError(f"set {REMOTE_KEY} or {REMOTE_LOCK}, which tell your own entries from others'")
         if not key and mode == "rw":
             raise RemoteSettingsError(f"{REMOTE_MODE}=rw needs {REMOTE_KEY} to sign what it writes")
-        return cls(address, mode == "rw", key, read_lock(lock) if lock else {})
+        wait = _wait_in(environ)
+        return cls(address, mode == "rw", key, read_lock(lock) if lock else {}, wait)
+
+
+def _wait_in(environ: Mapping[str, str]) -> float:
+    if not (text := environ.get(REMOTE_WAIT, "").strip()):
+        return PER_BUILD
+    try:
+        milliseconds = float(text)
+    except ValueError:
+        milliseconds = 0.0
+    if not 0 < milliseconds < math.inf:
+        raise RemoteSettingsError(f"{REMOTE_WAIT}={text!r}: expected a number of milliseconds above 0")
+    return milliseconds / 1e3
 
 
 def key_in(environ: Mapping[str, str]) -> bytes:

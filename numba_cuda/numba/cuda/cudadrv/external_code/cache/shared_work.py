@@ -23,7 +23,7 @@ PORTABLE_KINDS = frozenset(("answer", "headers", "link", "names", "program", "pr
 class LeftToAnotherError(BaseException):
     """What a build needs is in no cache, and this thread was not to build it.
 
-    It is no `Exception`: nothing between the build and its caller handles it.
+    It is not an `Exception`: nothing between the build and its caller handles it.
 
     Attributes
     ----------

@@ -2,7 +2,8 @@
 """The files of generated sources, for debuggers and profilers.
 
 Code with line information names files, and a source that a hook made has none. It is written to ``sources/DIGEST/NAME``
-in the cache's directory, and its lines are counted there.
+in the cache's directory, and its lines are counted there. Of many files, those that were used last are kept; a build
+that needs one of the others writes it again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from ..inputs.link_input import line_marker
 _MARKER = re.compile(r'^#line 1 "((?:[^"\\\n]|\\.)*)"\n', re.MULTILINE)
 _SUFFIX = re.compile(r"\.(?:cu|cuh|c|cc|cpp|cxx|h|hh|hpp|hxx|inl)$")
 _UNSAFE = re.compile(r"[^\w.+-]+")
+_MOST_BYTES = 64 << 20  # of all files, each of which counts as one block of the disk at least
+_BLOCK = 4096
 
 
 class _Piece(NamedTuple):
@@ -53,12 +56,15 @@ def write_files(text: str) -> None:
     store = current_store()
     folder = os.path.join(store.settings.directory, SOURCES)
     for piece in _pieces(text, ""):
-        if not piece.name.startswith(folder + os.sep) or os.path.isfile(piece.name):
+        if not piece.name.startswith(folder + os.sep):
             continue
         with contextlib.suppress(OSError):  # a tool then shows no source, and the program runs all the same
-            if store.disk.private_folder(SOURCES) is not None:
+            if os.path.isfile(piece.name):
+                os.utime(piece.name)
+            elif store.disk.private_folder(SOURCES) is not None:
                 os.makedirs(os.path.dirname(piece.name), mode=0o700, exist_ok=True)
                 _write(piece.name, piece.text)
+                _remove_oldest(folder, piece.name)
 
 
 def _pieces(text: str, name: str) -> Iterator[_Piece]:
@@ -76,3 +82,21 @@ def _write(path: str, text: str) -> None:
     with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
         file.write(text)
     os.replace(temporary, path)
+
+
+def _remove_oldest(folder: str, written: str) -> None:
+    """Remove the files in *folder* that were not used for longest, but for the one just *written*, while all take more
+    than `_MOST_BYTES`."""
+    found = []
+    for place in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            found += [(file.stat(follow_symlinks=False), file.path) for file in os.scandir(place.path)]
+    total = sum(max(_BLOCK, status.st_size) for status, _ in found)
+    for status, path in sorted(found, key=lambda each: each[0].st_mtime):
+        if total <= _MOST_BYTES:
+            return
+        total -= max(_BLOCK, status.st_size)
+        if path != written:
+            with contextlib.suppress(OSError):  # another process has removed it, or uses its folder
+                os.unlink(path)
+                os.rmdir(os.path.dirname(path))

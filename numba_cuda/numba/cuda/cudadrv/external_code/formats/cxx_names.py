@@ -21,7 +21,6 @@ _OPENING = re.compile(r"_Z(?:(N)[KL]*|L?)")
 _LENGTH = re.compile(r"\d+")
 _PARAMETER = re.compile(rf"([PROK]*)(?:([{''.join(_TYPES)}])|(\d+))")
 
-
 # Numba's names: escaped characters, and tags with the version and the options of the compilation.
 _TAG = re.compile(r"\[abi:\w+\]")
 _ESCAPED = re.compile(r"_([0-9a-f]{2})")
@@ -29,15 +28,18 @@ _ESCAPED = re.compile(r"_([0-9a-f]{2})")
 
 @functools.lru_cache(maxsize=4096)
 def readable(symbol: str) -> str:
-    """Return a mangled *symbol* as its source spells it; others unchanged. Without the C++
-    runtime library it is ``name(...)`` if its parameters are complex."""
+    """Return a mangled *symbol* as its source spells it; others unchanged.
+
+    Without the C++ runtime library it is ``name(...)`` if its parameters are complex.
+    """
     if not symbol.startswith("_Z"):
         return symbol
-    text = demangle(symbol) if (demangle := _demangler()) is not None else None
-    if text is not None:
+    demangle = _demangler()
+    if demangle is not None and (text := demangle(symbol)) is not None:
         without_tags = _TAG.sub("", text)
-        is_of_numba = without_tags != text
-        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), without_tags) if is_of_numba else text
+        if without_tags == text:  # C++'s
+            return text
+        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), without_tags)
     if (parsed := _parse(symbol)) is None:
         return symbol
     names, rest = parsed

@@ -51,7 +51,9 @@ def defined_in(kind: str, code: bytes) -> frozenset[str]:
 
 def undefined_in(kind: str, code: bytes) -> frozenset[str]:
     """Return the symbols that code of *kind* references and does not define, as far as it can be read."""
-    return frozenset(name for symbols in _readable(kind, code) for name in symbols.undefined) - defined_in(kind, code)
+    readable = list(_readable(kind, code))
+    defined = {name for symbols in readable for name in symbols.defined}
+    return frozenset(name for symbols in readable for name in symbols.undefined if name not in defined)
 
 
 def kernels_in(kind: str, code: bytes) -> frozenset[str]:

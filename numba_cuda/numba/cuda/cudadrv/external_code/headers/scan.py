@@ -2,9 +2,9 @@
 """Find in the text of a CUDA C++ source which headers it includes.
 
 More is found than a compile reads, never less; where the texts do not show what is included or probed for, the result
-says so. Names are looked up where NVRTC looks. A quoted name is looked up in the directory of the file that includes it
-(for the source itself, the directory of its name, or the working directory if it has none), then in the include paths,
-like a name in angle brackets. Paths are spelled as in ``__FILE__``.
+is marked as incomplete. Names are looked up where NVRTC looks. A quoted name is looked up in the directory of the file
+that includes it (for the source itself, the directory of its name, or the working directory if it has none), then in
+the include paths, like a name in angle brackets. Paths are spelled as in ``__FILE__``.
 """
 
 from __future__ import annotations

@@ -27,6 +27,9 @@ from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
 from .variable import VariableSource
 
+# The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
+_OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
+
 
 class LinkInputError(ValueError):
     """A link input is missing, of an unknown kind, or not what it claims to be."""
@@ -140,7 +143,7 @@ def line_marker(name: str) -> str:
 
 def is_item(item: Any) -> bool:
     """Return whether *item* is of a type that `from_item` takes."""
-    return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike))
+    return isinstance(item, (LinkableCode, ObjectCode, str, os.PathLike)) or type(item).__module__ == _OTHER_LINKABLES
 
 
 def file_of(item: Any) -> str | None:
@@ -155,11 +158,21 @@ def from_item(item: Any) -> LinkInput:
     missing file, an unknown suffix, or code that is not what it claims to be."""
     if isinstance(item, LinkableCode):
         return _from_linkable(item)
+    if type(item).__module__ == _OTHER_LINKABLES:
+        return _from_linkable(_counterpart(item))
     if isinstance(item, ObjectCode):
         return _from_object_code(item)
     if isinstance(item, (str, os.PathLike)):
         return _from_path(os.fsdecode(item))
     raise LinkInputError.unknown_item(item)
+
+
+def _counterpart(item: Any) -> LinkableCode:
+    kind = next((kind for kind in KINDS if kind.linkable.__name__ == type(item).__name__), None)
+    if kind is None:
+        raise LinkInputError.unknown_item(item)
+    callbacks = {"setup_callback": item.setup_callback, "teardown_callback": item.teardown_callback}
+    return kind.linkable(item.data, name=item.name, nrt=item.nrt, **callbacks)
 
 
 def _from_linkable(item: LinkableCode) -> LinkInput:

@@ -240,12 +240,12 @@ ERRORS = {
     "unknown suffix": (
         2,
         ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "out.exe"],
-        "out.exe: the suffix .exe tells no kind of output\n  what to do: use .cubin, .ptx, .ltoir, .fatbin, .kernels",
+        "out.exe: no kind of output has the suffix .exe\n  what to do: use .cubin, .ptx, .ltoir, .fatbin, .kernels",
     ),
     "unknown form": (
         2,
         ["explain", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "out.pdf"],
-        "out.pdf: the suffix .pdf tells no form of a report",
+        "out.pdf: no form of a report has the suffix .pdf",
     ),
     "several on standard output": (
         2,
@@ -256,6 +256,12 @@ ERRORS = {
         2,
         ["build", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "-o", "-", "--output", "kernels"],
         "-o - writes the code for one compute capability",
+    ),
+    "no such file to list": (1, ["explain", "missing.py"], "missing.py: no such file"),
+    "no earlier report": (
+        2,
+        ["explain", "FILE:kernel", "--sig", SIGNATURE, "--cc", "9.0", "--against", "missing.json"],
+        "missing.json: No such file or directory",
     ),
     "a drawing of a file": (2, ["explain", "FILE", "--svg"], "alone lists its kernels, as text or JSON"),
     "a device function": (
@@ -377,3 +383,26 @@ def test_a_second_signature_is_an_error(capsys):
         main(["build", "f.py:k", "--sig", "void(int32)", "--sig", "void(int64)", "--cc", "9.0", "-o", "x.kernels"])
     assert end.value.code == 2
     assert "argument --sig: given twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["bulid"], "numba-cuda-autolink: argument COMMAND: invalid choice: 'bulid'"),
+        (["explain"], "numba-cuda-autolink explain: the following arguments are required: FILE.py[:KERNEL]"),
+        (["explain", "a.py:f", "--cc", "9.x"], "numba-cuda-autolink explain: argument --cc: '9.x' is not a compute"),
+        (["cache", "info", "--frobnicate"], "numba-cuda-autolink: unrecognized arguments: --frobnicate"),
+    ],
+)
+def test_errors_of_the_command_line_begin_with_what_is_wrong(arguments, first, capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(arguments)
+    assert exit.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(first)
+    assert printed.endswith(" --help lists the arguments\n")
+
+
+def test_without_a_command_it_prints_its_help(capsys):
+    assert main([]) == 2
+    assert "doctor" in capsys.readouterr().err

@@ -154,6 +154,17 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, monkeypatch, 
         sys.modules.pop(name, None)
 
 
+def test_a_missing_nvrtc_is_told_with_its_remedy(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "mine.py"
+    path.write_text("from cuda import pathfinder\nraise pathfinder.DynamicLibNotFoundError('no libnvrtc')\n")
+    missing = "NVRTC, which compiles CUDA C++, was not found\n  what to do: install it", OSError()
+    monkeypatch.setattr("numba.cuda.autolink.commands.kernel_files.why_missing", lambda library: missing)
+    assert main(["explain", str(path)]) == 1
+    assert capsys.readouterr().err.endswith(
+        "mine.py: NVRTC, which compiles CUDA C++, was not found\n  what to do: install it\n"
+    )
+
+
 def test_without_a_gpu_and_without_a_compute_capability_the_option_is_named(file, capsys, monkeypatch):
     monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     assert main(["explain", f"{file}:eager"]) == 2

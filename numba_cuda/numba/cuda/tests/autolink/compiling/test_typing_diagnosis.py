@@ -26,12 +26,20 @@ class Scale(autolink.DeviceCallable):
         return autolink.CUDASource(f'extern "C" __device__ float scale_{self.factor}(float x) {{ return x; }}')
 
 
+class Nothing(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("nothing", returns=None)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource('extern "C" __device__ void nothing(float x) {}')
+
+
 class OnlyHook:
     def __numba_cuda_link__(self, x):
         return None
 
 
-double, triple, only = Scale(2), Scale(3), OnlyHook()
+double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
 of_python = lambda x: double(x)  # noqa: E731
 module = pytypes.ModuleType("module")
@@ -62,6 +70,13 @@ MISUSES = {
     "only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__, but no Numba type", "DeviceCallable"),
     "module.only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__", "DeviceCallable"),
     "device(x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
+    "double": (
+        "kernels can call the object 'double', and cannot store it or calculate with it",
+        "call it: double(...)",
+    ),
+    "double + 1": ("kernels can call the object 'double'", "call it: double(...)"),
+    "nothing(x[0])": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "nothing(x[0]) + 1": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
     "double(x[0], y=2)": ("Scale: there is no parameter 'y'; its parameters are (x)", ""),
     "double.halve(x[0])": ("Scale has no attribute 'halve'", "attributes: factor"),
 }

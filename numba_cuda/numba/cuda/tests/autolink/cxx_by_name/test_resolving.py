@@ -12,6 +12,7 @@ import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.compile import translation_unit
 
 f32, i32 = types.float32, types.int32
@@ -124,6 +125,20 @@ def test_a_call_that_is_refused_does_not_hide_the_others(runs):
     with pytest.raises(cuda.core.errors.TypingError, match=r"whole\(array\(complex64, 1d, C\)\): "):
         build(kernel, "void(float32[::1], complex64[::1])")
     assert len(runs) <= 2
+
+
+def test_a_call_whose_name_is_part_of_a_refused_one_is_not_refused():
+    lib = autolink.cxx("__device__ float f(float x) { return x; } namespace n { __device__ float f(float) = delete; }")
+    good, bad = lib.f, lib["n::f"]
+
+    @cuda.jit
+    def kernel(x, r):
+        r[0] = good(x[0]) + bad(x[0])
+
+    with pytest.raises(TypingError) as caught:
+        build(kernel, "void(float32[::1], float32[::1])")
+    assert "n::f(float32): " in str(caught.value) and "\nf(float32)" not in str(caught.value)
+    assert good.signature(f32, cc=CC).return_type == f32
 
 
 def test_a_changed_header_is_noticed_by_the_next_kernel(tmp_path):

@@ -66,6 +66,12 @@ class TestConstants:
         found = lib.eval(text)
         assert found == expected and type(found) is type(expected)
 
+    def test_any_name_is_taken_as_it_is(self):
+        modes = autolink.cxx(
+            "namespace files { enum { IS_OPEN = 1, TO_CLOSE = 2, LABEL_INSIDE = 3 }; }", namespace="files"
+        )
+        assert modes.eval("IS_OPEN + TO_CLOSE * LABEL_INSIDE") == 7
+
     def test_it_is_that_of_the_compute_capability(self):
         arch = autolink.cxx("constexpr int arch = __CUDA_ARCH__;")
         assert arch.eval("__CUDA_ARCH__", cc=(8, 0)) == 800

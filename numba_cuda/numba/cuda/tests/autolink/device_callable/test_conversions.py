@@ -3,6 +3,7 @@
 
 import enum
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ class TestExact:
         with pytest.raises(TypingError) as caught:
             compile_call(autolink.exact(target), autolink.cxx_type(target), given)
         text = str(caught.value)
-        assert f"argument 'n': {message}" in text
+        assert re.search(rf"argument 'n'(: | is passed exactly, and ){re.escape(message)}", text)
         assert "takes(" in text
 
     def test_constants_are_told_apart_in_one_kernel(self):
@@ -124,7 +125,7 @@ class TestExact:
             many(1, 2, 400, b=4)
 
         build(fits, (), output="ltoir")
-        with pytest.raises(TypingError, match="argument 'rest_1': the constant 400"):
+        with pytest.raises(TypingError, match="argument 'rest_1' is passed exactly, and the constant 400"):
             build(does_not, (), output="ltoir")
 
     @pytest.mark.parametrize("function", [autolink.exact, autolink.by_reference])

@@ -756,9 +756,11 @@ class TestObjects:
             def __init__(self):
                 self.size = 8
                 self.dtype = np.dtype("f4")
+                self.shape = 8, (2, types.int32)
                 self.buffer = [0] * 8
+                self.buffers = 0, [0] * 8
 
-        assert repr(Transform()).endswith("Transform(size=8, dtype=dtype('float32'))")
+        assert repr(Transform()).endswith("Transform(size=8, dtype=dtype('float32'), shape=(8, (2, int32)))")
 
 
 pickled_generator = TestMethods.Generator(5)

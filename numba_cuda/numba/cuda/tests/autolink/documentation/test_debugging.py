@@ -24,7 +24,17 @@ def test_the_program_builds_and_its_breakpoint_is_a_statement(monkeypatch):
     assert linked.report.builds[0].calls[0].object == "Scatter()"
     line = int(re.search(r"break scatter\.cu:(\d+)", (FOLDER / "run_tools.sh").read_text())[1])
     assert names["SOURCE"].splitlines()[line - 1].strip() == "data[at] = value;"
-    assert f"break scatter.cu:{line}" in (FOLDER.parent / "debugging.md").read_text()
+    page = (FOLDER.parent / "debugging.md").read_text()
+    assert f"break scatter.cu:{line}" in page
+    assert f"```cuda\n{names['SOURCE']}```" in page
+
+
+@pytest.mark.parametrize("mode, has_variables", [("", False), ("debug", True)])
+def test_code_for_a_debugger_has_the_variables_of_the_source(monkeypatch, mode, has_variables):
+    monkeypatch.setattr(sys, "argv", ["wild_write.py", mode])
+    names = runpy.run_path(str(FOLDER / "wild_write.py"))
+    code = autolink.build(names["kernel"], "void(float32[::1], int64)", cc=CC).code
+    assert (b".debug_info" in code) == has_variables
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")

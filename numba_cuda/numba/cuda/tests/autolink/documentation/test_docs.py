@@ -65,9 +65,9 @@ def test_every_block_says_what_it_is(page):
     for block in blocks_of(page.read_text()):
         where = f"{page.name}:{block.line}"
         assert block.mark in ("", *MARKS), where
-        assert bool(block.argument) == (block.mark in ("raises", "file", "replace")), where
+        assert bool(block.argument) == (block.mark in ("needs", "raises", "file", "replace")), where
         assert block.language in ("python", "text", "sh") or block.mark in ("file", "replace"), f"{where}: not run"
-        assert (block.language == "python") or block.mark not in ("gpu", "raises", "fresh"), where
+        assert (block.language == "python") or block.mark not in ("gpu", "needs", "raises", "fresh"), where
 
 
 class TestTheRunnerItself:
@@ -126,6 +126,24 @@ def test_every_example_is_in_the_gallery():
     assert [path.name for path in examples if f"examples/{path.name}" not in page] == []
 
 
+def test_the_page_of_versions_has_each_release_and_what_it_supports():
+    project, changelog = ((DOCS.parent / name).read_text() for name in ("pyproject.toml", "CHANGELOG.md"))
+    pythons = re.findall(r"Python :: (3\.\d+)\"", project)
+    oldest = re.search(r'"numba-cuda>=([\d.]+)"', project)[1]
+    row = r"^\| (\S+) \| (\S*) ?\| (.*) \| 12, 13 \| (.*) \|$"
+    rows = re.findall(row, (DOCS / "versions.md").read_text(), re.MULTILINE)
+    releases = re.findall(r"^## \[(.*?)\](?: - (\S+))?$", changelog, re.MULTILINE)
+    assert [(version.lower(), date) for version, date in releases] == [row[:2] for row in rows]
+    assert rows[0][2:] == (f"{oldest} and later", f"{pythons[0]}–{pythons[-1]}")  # noqa: RUF001
+    assert re.search(r'^version = "(.*)"$', project, re.MULTILINE)[1] in dict(releases)
+
+
+def test_scripts_that_pages_name_exist():
+    named = {each for page in PAGES for each in re.findall(r"\bbenchmarks/\w+\.py", page.read_text())}
+    assert len(named) > 4
+    assert [each for each in sorted(named) if not (DOCS.parent / each).is_file()] == []
+
+
 def has_anchor(page, name):
     """Whether a page has an anchor for a Python name: of its own, of a module, or of a label."""
     label = re.sub(r"[^a-z0-9]+", "-", name.lower())
@@ -133,7 +151,7 @@ def has_anchor(page, name):
 
 
 def test_sphinx_builds_it_without_a_warning(tmp_path):
-    for needed in "sphinx", "myst_parser", "furo", "sphinx_copybutton":
+    for needed in "sphinx", "myst_nb", "furo", "sphinx_copybutton":
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f'needs {needed}: pip install ".[docs]"')
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
@@ -145,6 +163,8 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     names = [f"numba.cuda.autolink.{name}" for name in autolink.__all__]
     names += [f"numba_cuda_autolink.{name}" for name in numba_cuda_autolink.__all__]
     names += [f"numba.cuda.autolink.{each}.{name}" for each in MODULES for name in getattr(autolink, each).__all__]
-    names += ["numba.cuda.autolink.SupportsLink.__numba_cuda_link__"]
+    hooks = {"Link": "__numba_cuda_link__", "LinkKey": "__numba_cuda_link_key__", "Call": "__numba_cuda_call__"}
+    names += [f"numba.cuda.autolink.Supports{name}.{hook}" for name, hook in hooks.items()]
+    names += [hook.strip("_") for hook in hooks.values()]
     assert len(names) > 60
     assert [name for name in names if not has_anchor(page, name)] == []

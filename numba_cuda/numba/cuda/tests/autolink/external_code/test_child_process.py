@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Child processes: whatever a child prints, raises or dies of, the parent gets an answer or an error."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -190,8 +190,7 @@ def test_a_child_that_hangs_is_killed_with_all_that_it_started(script, tmp_path)
     )
     error = failure(path, timeout=2)
     assert (error.how, error.printed) == ("no answer within 2 s", "sleeping")
-    with contextlib.suppress(OSError):  # it is gone, or nobody has asked yet how it ended
-        assert Path(f"/proc/{started.read_text()}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    wait_until(lambda: not is_running(int(started.read_text())))
 
 
 @POSIX
@@ -199,6 +198,55 @@ def test_a_child_that_does_not_read_is_killed_too(script):
     path = script("import signal, time\nos.kill(os.getpid(), signal.SIGSTOP)")
     with ChildProcess(path) as child, pytest.raises(ChildEndedError, match="no answer within 1 s"):
         child.request({}, [bytes(1 << 20)], timeout=1)
+
+
+@POSIX
+@pytest.mark.parametrize("held", [False, True], ids=["", "while a fork of the parent has the pipe"])
+def test_a_child_ends_with_its_parent_however_that_ends(script, tmp_path, held):
+    """It is killed with all that it started, whatever it is doing."""
+    path = script(
+        """
+        import subprocess, time
+        print("what is printed meanwhile")
+        open(content["told"] + ".part", "w").write(f"{os.getpid()} {subprocess.Popen(['sleep', '1000']).pid}")
+        os.rename(content["told"] + ".part", content["told"])
+        time.sleep(1000)
+        """
+    )
+    told = tmp_path / "told"
+    parent = os.fork()
+    if parent == 0:
+        try:
+            child = ChildProcess(path)
+            if held and os.fork() == 0:
+                wait_until(lambda: not is_running(child.pid))
+                os._exit(0)
+            child.request({"told": str(told)})
+        finally:
+            os._exit(1)
+    try:
+        wait_until(told.exists)
+    finally:
+        os.kill(parent, signal.SIGKILL)
+        os.waitpid(parent, 0)
+    for pid in map(int, told.read_text().split()):
+        wait_until(lambda pid=pid: not is_running(pid))
+
+
+def wait_until(holds, seconds=60):
+    for _ in range(seconds * 20):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def is_running(pid):
+    """Whether the process is there, and has not ended without being asked how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_threads_may_share_a_child_or_have_their_own(script):

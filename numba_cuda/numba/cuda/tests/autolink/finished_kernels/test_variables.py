@@ -176,7 +176,7 @@ class TestValues:
         [("i1", 300), ("i4", 2.5), ("f4", 1j), ("u8", -1), ("f4", "1"), ("f4", np.float64(1)), ("i4", np.int64(1))],
     )
     def test_other_values_are_refused(self, dtype, value):
-        with pytest.raises(TypeError, match=r"'table' holds \w+, which the value is not"):
+        with pytest.raises(TypeError, match=r"'table' holds \w+, and the value is not of that type"):
             variable(dtype, ()).set(value)
 
     def test_arrays_have_the_dtype_and_the_shape(self):
@@ -185,7 +185,9 @@ class TestValues:
         assert table.get().tolist() == [[0, 2, 4], [1, 3, 5]]
         with pytest.raises(ValueError, match=r"another shape than the value\n  got: \(6,\)\n  expected: \(2, 3\)"):
             table.set(np.arange(6, dtype="i4"))
-        with pytest.raises(TypeError, match=r"holds int32, which the value is not\n  got: int64\n  what to do"):
+        with pytest.raises(
+            TypeError, match=r"holds int32, and the value is not of that type\n  got: int64\n  what to do"
+        ):
             table.set(np.zeros((2, 3), "i8"))
 
     def test_records(self):

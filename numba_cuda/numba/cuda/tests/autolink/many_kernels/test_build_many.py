@@ -130,7 +130,9 @@ class TestFailures:
         assert "stop here" in str(results[0])
 
     @pytest.mark.thorough
-    def test_a_job_that_ends_its_process_fails_alone(self, tmp_path):
+    def test_a_job_that_ends_its_process_fails_alone(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "2")  # one would be this process
+
         class Fatal(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -141,6 +142,32 @@ def test_an_interrupted_script_leaves_no_process_and_is_continued(start, tmp_pat
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert sorted(map(int, generated.read_text().split())) == list(range(2, 12))
+
+
+def workers(group):
+    """The worker processes in the process group *group*."""
+    found = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError):
+            is_member = int((folder / "stat").read_text().rpartition(")")[2].split()[2]) == group
+            if is_member and b"spawn_main" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.thorough
+@pytest.mark.parametrize("delay", [0, 0.3, 0.6])
+def test_workers_that_are_interrupted_while_they_start_print_nothing(start, delay):
+    process = start(_ENGINES["processes"], kernels=400)
+    while len(workers(process.pid)) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(delay)  # they import
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode != 0 and err.count("KeyboardInterrupt") == 1, err
+    wait_for_the_end_of_all(process)
 
 
 @posix_only

@@ -40,16 +40,30 @@ def test_few_workers_are_the_limit(simulation):
     assert found.seconds == pytest.approx((1000 * costs.kernel + 100 * costs.program) / 4, rel=0.15)
 
 
-def test_with_many_workers_the_scheduler_is(simulation):
-    costs = simulation.Costs()
-    one, ten = (simulation.simulate(simulation.Cluster(3000, 10, each, 1, 1.0), costs) for each in (1000, 10_000))
-    assert one.parent_busy > 0.9 and ten.seconds > 0.9 * one.seconds
-    assert one.seconds == pytest.approx(3000 * costs.parent, rel=0.1)
-    faster = simulation.simulate(simulation.Cluster(3000, 10, 1000, 1, 1.0), replace(costs, parent=costs.parent / 4))
-    assert faster.seconds < 0.5 * one.seconds
+def test_with_many_workers_the_parent_is(simulation):
+    """It starts a thousand tasks in a second, of one job each without chunks."""
+    costs, cluster = simulation.Costs(), simulation.Cluster(3000, 10, 1000, 1, 1.0)
+    single, chunked = (simulation.simulate(cluster, costs, chunks=chunks) for chunks in (False, True))
+    assert single.parent_busy > 0.9 and single.seconds == pytest.approx(3000 * costs.parent, rel=0.1)
+    assert chunked.seconds < 0.5 * single.seconds
+    faster = simulation.simulate(cluster, replace(costs, parent=costs.parent / 4), chunks=False)
+    assert faster.seconds < 0.5 * single.seconds
+
+
+def test_chunks_change_nothing_where_the_parent_has_time(simulation):
+    few = simulation.Cluster(1000, 100, 4, 1)
+    single, chunked = (simulation.simulate(few, simulation.Costs(), chunks=chunks) for chunks in (False, True))
+    assert chunked == single
 
 
 def test_a_slow_store_is_the_limit_where_each_worker_has_a_cache_of_its_own(simulation):
     costs = replace(simulation.Costs(), store_rate=20.0)
     found = simulation.simulate(simulation.Cluster(400, 400, 50, 50, 1.0), costs)
-    assert found.seconds == pytest.approx(400 / 20, rel=0.1)
+    assert found.seconds == pytest.approx(400 / 20, rel=0.1) and found.store_busy > 0.9
+
+
+@pytest.mark.parametrize("number", [0, *(pytest.param(each, marks=pytest.mark.thorough) for each in range(1, 8))])
+def test_the_table_in_the_documentation_is_what_it_prints(simulation, number):
+    page = (PROJECT / "docs" / "architecture.md").read_text()
+    assert len(simulation.CLUSTERS) == 8 and simulation.HEADING in page
+    assert simulation.line(simulation.CLUSTERS[number], simulation.Costs()) in page

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The HTML report in a real browser: in a notebook whose style sheets are hostile, narrow, sorted and filtered."""
+"""The HTML report in a real browser: in notebooks whose style sheets are hostile, narrow, sorted, filtered, light and
+dark. Screenshots are compared with one another, not with stored ones, which fonts would change."""
 
 import html
 import json
@@ -39,6 +40,14 @@ const input = find(".filter input");
 input.value = "named_3";
 input.dispatchEvent(new Event("input"));
 told.filtered = [first(), find(".filter span").innerText];
+const box = title => [...document.querySelectorAll(".numba-cuda-autolink h4")].find(head => head.innerText === title);
+const heads = title => [...box(title).nextElementSibling.querySelectorAll("th")];
+told.occupancy = heads("Occupancy").map(head => head.innerText);
+told.sortable = [heads("Occupancy")[1].ariaSort, heads("Functions in the result")[1].ariaSort];
+const swatches = [...document.querySelectorAll(".numba-cuda-autolink .swatch")];
+told.swatches = swatches.map(each => getComputedStyle(each).backgroundColor);
+const bars = [...document.querySelectorAll(".numba-cuda-autolink .span rect")];
+told.bars = bars.map(each => getComputedStyle(each).fill);
 document.body.innerHTML = "";
 document.body.innerText = JSON.stringify(told);
 """
@@ -52,6 +61,20 @@ def fragment():
     return build(names["kernel"])._repr_html_()
 
 
+def browse(page, *options):
+    """Open a page in a browser without a window. Return what it prints."""
+    options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *options)
+    command = [BROWSER, *options, f"--user-data-dir={page.parent / 'profile'}", page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def screenshot(page, *options):
+    """Return the bytes of a picture of a page, in which the browser encodes the same pixels as the same bytes."""
+    picture = page.with_suffix(".png")
+    browse(page, "--window-size=600,1500", f"--screenshot={picture}", *options)
+    return picture.read_bytes()
+
+
 @pytest.mark.parametrize("width", [400, 1200])
 def test_the_report_looks_the_same_whatever_the_page_around_it(fragment, tmp_path, width):
     page = tmp_path / "page.html"
@@ -61,9 +84,7 @@ def test_the_report_looks_the_same_whatever_the_page_around_it(fragment, tmp_pat
         f'<section id="cell" style="display: block; width: {width}px">{fragment}</section><script>{PROBE}</script>',
         encoding="utf-8",
     )
-    options = ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={max(width, 500)},900", "--dump-dom")
-    command = [BROWSER, *options, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
-    dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    dumped = browse(page, f"--window-size={max(width, 500)},900", "--dump-dom")
     told = json.loads(html.unescape(re.search(r"<body[^>]*>(\{.*\})", dumped)[1]))
     assert told["cell"][:2] == ["rgba(0, 0, 0, 0)", "13px"]
     assert told["text"] == ["10.5px", "block", "normal"]
@@ -72,3 +93,27 @@ def test_the_report_looks_the_same_whatever_the_page_around_it(fragment, tmp_pat
     assert told["first"] == "named_0(int32)"
     assert told["last"] == "named_7(int32)"
     assert told["filtered"] == ["named_3(int32)", "1 of 8"]
+    assert told["occupancy"] == ["", "threads per block", "blocks per SM", "occupancy", "limited by"]
+    assert told["sortable"] == ["none", None]
+    assert len(set(told["swatches"])) == len(told["swatches"]) == 5
+    assert set(told["bars"]) == set(told["swatches"])
+
+
+def test_notebooks_in_light_and_dark_show_the_same_picture_as_a_plain_page(fragment, tmp_path):
+    """Pixel by pixel, with the style sheets of a hostile page and with the theme that a notebook sets."""
+
+    def drawn(name, css, theme, *options):
+        page = tmp_path / f"{name}.html"
+        around = f"{css} html {{ background: grey }} body {{ margin: 0 }}"
+        page.write_text(
+            f'<!DOCTYPE html><meta charset="utf-8"><style>{around}</style>'
+            f'<body class="host" id="main" {theme}><section id="cell" style="display: block">{fragment}</section>',
+            encoding="utf-8",
+        )
+        return screenshot(page, *options)
+
+    light = drawn("light", "", "")
+    dark = drawn("dark", "", "", "--blink-settings=preferredColorScheme=0")
+    assert light != dark
+    assert drawn("hostile", HOSTILE, 'data-jp-theme-light="true"') == light
+    assert drawn("notebook", HOSTILE, 'data-jp-theme-light="false"') == dark

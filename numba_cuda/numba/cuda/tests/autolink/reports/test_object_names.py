@@ -23,6 +23,15 @@ def test_an_object_alone_has_a_short_name():
     assert names(f"FFT(size=128, {LONG})") == ["FFT(…)"]
 
 
+def test_an_item_of_a_library_has_its_own_name_unless_another_one_has_it_too():
+    cmath, other = (
+        f"cxx({source * 2!r}, namespace='cuda::std')" for source in ("#include <cuda/std/cmath>", "#include")
+    )
+    assert names(f"{cmath}['hypot']", f"{cmath}['sin']", "Power(3)") == ["hypot", "sin", "Power(3)"]
+    assert names(f"{cmath}['sin']", f"{other}['sin']") == [f"{cmath}['sin']", f"{other}['sin']"]
+    assert names("cxx('a')['sin']") == ["cxx('a')['sin']"]
+
+
 def test_objects_whose_repr_tells_nothing_are_numbered():
     assert names("<FFT object at 0x1>", "<FFT object at 0x2>") == ["FFT #1", "FFT #2"]
     assert names("<FFT object at 0x1>") == ["FFT"]

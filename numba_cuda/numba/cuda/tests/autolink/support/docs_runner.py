@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import re
@@ -37,7 +38,14 @@ def main() -> None:
         elif block["language"] == "python":
             if block["mark"] == "fresh":
                 forget(vars(module))
-            printed = None if block["mark"] == "gpu" and not job["gpu"] else run_python(where, block, vars(module))
+            printed = run_python(where, block, vars(module)) if runs_here(block, job) else None
+
+
+def runs_here(block: dict[str, Any], job: dict[str, Any]) -> bool:
+    """Return whether what the block needs is there."""
+    if block["mark"] == "needs":
+        return importlib.util.find_spec(block["argument"]) is not None
+    return block["mark"] != "gpu" or bool(job["gpu"])
 
 
 def run_python(where: str, block: dict[str, Any], names: dict[str, Any]) -> str:

@@ -5,6 +5,8 @@ A page is Markdown. A comment before a fenced block tells the test what to do wi
 
 ``<!-- test: gpu -->``
     Python that needs a GPU. All other Python blocks run without one.
+``<!-- test: needs MODULE -->``
+    Python that runs where the module is installed.
 ``<!-- test: raises NAME -->``
     Python that raises an exception of that class. The next output block shows its message.
 ``<!-- test: file NAME -->``
@@ -35,7 +37,7 @@ _BLOCK = re.compile(
     r"^(?:<!-- test: (?P<mark>[^\n]*?) -->\n)?^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
 )
-MARKS = ("gpu", "raises", "file", "replace", "fresh", "run", "output")
+MARKS = ("gpu", "needs", "raises", "file", "replace", "fresh", "run", "output")
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ class Draw:
         """Return the files of the program with *variants*: texts by name."""
         parts, modules, statements, others = PARTS, "", "", {}
         for place, (feature, variant) in enumerate(zip(self.features, variants, strict=True), 2):
-            parts += feature.text(feature.parts, variant)
+            parts += feature.text(feature.parts, variant) + "\n"
             modules += feature.text(feature.modules, variant)
             statements += feature.text(f"    out[{place}] = {feature.expression}\n", variant)
             for name, text in feature.files.items():

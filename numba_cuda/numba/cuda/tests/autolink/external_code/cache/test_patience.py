@@ -1,100 +1,215 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waiting in vain for a shared cache takes at most 50 ms of each kernel's build on average."""
+"""No build waits for a shared cache longer than its budget, if what it waits for does not come."""
 
 from __future__ import annotations
 
+import http.server
 import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import wait
 
 import pytest
-from numba.cuda.cudadrv.external_code.cache.patience import MOST, PER_BUILD, Patience
+from cache_support import cache_warnings, make_key
+from numba.cuda.cudadrv.external_code.cache.entry import pack
+from numba.cuda.cudadrv.external_code.cache.patience import PER_BUILD, Patience
+from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
+from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
+from numba.cuda.cudadrv.external_code.cache.seals import sealed
+from numba.cuda.cudadrv.external_code.timeline import Timeline, recording
+
+NEVER = float("inf")
+SETTINGS = RemoteSettings("memory://cache", key=b"the key of this site, 32 bytes..")
 
 
-def ask(patience, latency, *, has_entry=True):
-    """Ask a store that answers after *latency* seconds. Returns the seconds waited, and whether they gave an entry."""
-    taken = patience.longest_wait()
-    if not taken:
-        return 0.0, False
-    waited = min(taken, latency)
-    is_found = has_entry and latency <= taken
-    if latency <= taken:
-        patience.note_answer(latency)
-    else:
-        patience.note_no_answer(taken)
-    patience.waited(taken, waited, found=is_found)
-    if latency > taken and latency != float("inf"):
-        patience.note_answer(latency)  # it comes late
-    return waited, is_found
+class Store:
+    """A store whose answers take some time, on a clock of its own."""
+
+    def __init__(self, patience=None):
+        self.patience = patience or Patience()
+        self.now = 0.0
+
+    def ask(self, latency, *, has_entry=True):
+        """Ask one question. Returns the seconds that were waited in vain, and whether there was an entry in time."""
+        allowed = self.patience.wait(self.now)
+        if not allowed.seconds and not self.patience.is_too_slow:
+            return 0.0, False
+        waited, in_time = min(allowed.seconds, latency), latency <= allowed.seconds
+        self.now += waited
+        if not in_time:
+            self.patience.note_no_answer(allowed.seconds)
+        if latency != NEVER:
+            self.patience.note_answer(latency)
+        allowed.end(self.now, found=in_time and has_entry)
+        return (0.0, True) if in_time and has_entry else (waited, False)
+
+    def build(self, latencies, **how):
+        """Build a kernel. Returns the seconds that were waited in vain, and how many entries came in time."""
+        with recording(Timeline()):
+            answers = [self.ask(latency, **how) for latency in latencies]
+        return sum(wasted for wasted, _ in answers), sum(found for _, found in answers)
 
 
-def built(patience, kernels, latency, questions=4, **how):
-    """The seconds waited in vain, and how many questions were answered in time, while *kernels* are built."""
-    wasted, used = 0.0, 0
-    for _ in range(kernels):
-        for _ in range(questions):
-            waited, is_found = ask(patience, latency, **how)
-            wasted += 0.0 if is_found else waited
-            used += is_found
-        patience.note_build()
-    return wasted, used
-
-
-def test_a_store_that_never_answers_costs_its_share_and_no_more():
-    patience = Patience()
-    assert ask(patience, float("inf")) == (PER_BUILD, False)
-    assert ask(patience, float("inf")) == (0.0, False), "the account is empty"
-    wasted, _ = built(Patience(), 100, float("inf"))
-    assert wasted <= 101 * PER_BUILD
+def test_a_build_waits_once_for_a_store_that_never_answers_and_later_builds_do_not():
+    store = Store()
+    assert store.build([NEVER] * 8) == (PER_BUILD, 0)
+    assert store.build([NEVER] * 8) == (0.0, 0)
 
 
 @pytest.mark.parametrize("latency", [0.001, 0.01, 0.04])
-def test_a_store_that_answers_quickly_is_asked_each_time(latency):
-    assert built(Patience(), 50, latency) == (0.0, 200)
+def test_a_store_that_answers_in_time_is_asked_each_time(latency):
+    """Waiting that ends with an entry costs nothing, however often."""
+    store = Store()
+    assert [store.build([latency] * 20) for _ in range(10)] == [(0.0, 20)] * 10
 
 
-@pytest.mark.parametrize("latency", [0.06, 0.12, 0.3])
-def test_a_store_that_answers_slowly_is_used_once_a_few_builds_have_paid_for_the_wait(latency):
+def test_what_is_not_there_is_paid_and_what_is_there_is_not():
+    store = Store()
+    assert store.build([0.02], has_entry=False) == (0.02, 0)
+    with recording(Timeline()):
+        assert [store.ask(0.02, has_entry=False)[0] for _ in range(5)] == pytest.approx([0.02, 0.02, 0, 0, 0])
+    assert store.build([0.02] * 5) == (0.0, 5), "the next build has a budget of its own"
+
+
+def test_a_store_that_is_slower_than_a_build_may_wait_is_waited_for_when_it_has_become_faster():
+    store = Store()
+    assert store.build([0.2] * 4) == (PER_BUILD, 0)
+    assert store.build([0.2] * 40) == (0.0, 0)
+    wasted, found = store.build([0.01] * 20)
+    assert wasted == 0.0 and found > 10
+
+
+def test_a_longer_wait_can_be_set():
+    assert Store(Patience(1.0)).build([0.2] * 40) == (0.0, 40)
+
+
+def test_a_question_outside_of_any_build_has_a_budget_of_its_own():
+    store = Store()
+    assert store.ask(0.03, has_entry=False) == (0.03, False)
+    assert store.ask(0.03, has_entry=False) == (pytest.approx(0.03), False)
+
+
+def test_what_a_hook_builds_draws_on_the_budget_of_the_build_that_asks_it():
+    store = Store()
+    with recording(Timeline()):
+        with recording(Timeline()):
+            store.ask(0.04, has_entry=False)
+        assert store.ask(0.04, has_entry=False) == (0.0, False)
+
+
+def test_threads_of_a_build_may_wait_at_the_same_time():
     patience = Patience()
-    wasted, used = built(patience, 3, latency)
-    assert wasted <= 3 * PER_BUILD and used > 0
-    assert built(patience, 50, latency) == (0.0, 200)
+    with recording(Timeline()):
+        first, second = patience.wait(0.0), patience.wait(0.03)
+        assert (first.seconds, second.seconds) == (PER_BUILD, pytest.approx(0.02))
+        first.end(0.04, found=False)
+        assert patience.wait(0.04).seconds == pytest.approx(0.01)
+        second.end(0.05, found=False)
+        assert patience.wait(0.05).seconds == 0
 
 
-def test_a_store_that_answers_and_has_nothing_costs_its_share():
-    wasted, used = built(Patience(), 100, 0.03, has_entry=False)
-    assert wasted <= 101 * PER_BUILD and used == 0
-
-
-def test_whatever_a_store_does_the_share_is_kept():
+def test_whatever_a_store_does_no_build_waits_longer_in_vain_than_its_budget():
     draw = random.Random(2)
-    for _ in range(300):
-        patience, wasted, kernels = Patience(), 0.0, 60
-        for _ in range(kernels):
-            latency = draw.choice([0.001, 0.02, 0.06, 0.15, 0.4, 2.0, float("inf")])
-            wasted += built(patience, 1, latency, draw.randint(1, 8), has_entry=draw.random() < 0.5)[0]
-        assert wasted <= (kernels + 1) * PER_BUILD + MOST + 1e-9
+    store = Store()
+    for _ in range(2000):
+        latencies = draw.choices([0.001, 0.02, 0.045, 0.06, 0.4, 100.0, NEVER], k=draw.randint(1, 8))
+        wasted, _ = store.build(latencies, has_entry=draw.random() < 0.5)
+        assert wasted <= PER_BUILD + 1e-9
 
 
-def test_no_single_wait_is_longer_than_the_most():
-    patience = Patience()
-    for _ in range(100):
-        patience.note_build()
-    assert patience.longest_wait() == MOST
-    patience = Patience()
-    patience.note_answer(10.0)
-    assert patience.longest_wait() == MOST
+class StalledServer:
+    """An HTTP server on this machine that answers no question until it is released, and has no entries."""
+
+    def __init__(self):
+        self.released = threading.Event()
+        released = self.released
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                released.wait(60)
+                self.send_error(404)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def read(self, name):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.server.server_port}/{name}") as answer:
+                return answer.read()
+        except urllib.error.HTTPError:
+            return None
+
+    def close(self):
+        self.released.set()
+        self.server.shutdown()
+        self.server.server_close()
 
 
-def test_a_store_that_stops_to_answer_costs_half_a_second_once():
-    patience = Patience()
-    assert built(patience, 20, 0.3)[1] > 0
-    wasted, _ = built(patience, 1, float("inf"))
-    assert wasted <= 2 * MOST
-    wasted, _ = built(patience, 100, float("inf"))
-    assert wasted <= 101 * PER_BUILD
+class CountingClock:
+    """A clock that stands still but for waiting that ends with nothing, which takes exactly as long as it may."""
+
+    def __init__(self):
+        self.time, self.waits = 0.0, []
+
+    def now(self):
+        return self.time
+
+    def wait(self, future, seconds):
+        if not wait([future], min(seconds, 0.001)).done:
+            self.time += seconds
+            self.waits.append(seconds)
 
 
-def test_threads_share_the_account():
-    patience = Patience()
-    ask(patience, 0.001)
-    taken = [patience.longest_wait() for _ in range(5)]
-    assert taken[0] > 0 and sum(taken) <= PER_BUILD + MOST
+@pytest.fixture
+def stalled():
+    server = StalledServer()
+    yield server
+    server.close()
+
+
+def test_each_build_waits_for_a_server_that_stalls_no_longer_than_its_budget(stalled):
+    clock = CountingClock()
+    entries = RemoteEntries(SETTINGS, lambda *entry: None, lambda: stalled, clock)
+    with cache_warnings() as warned:
+        waited = []
+        for number in range(20):
+            before = clock.time
+            with recording(Timeline()):
+                for question in range(5):
+                    assert entries.read(make_key(f"{number}-{question}.cu").digest) is None
+            waited.append(clock.time - before)
+        stalled.released.set()
+        while entries._pending:
+            time.sleep(0.001)
+    assert waited[0] == pytest.approx(PER_BUILD) and max(waited) <= PER_BUILD + 1e-9
+    assert sum(waited[1:]) == 0, "it is not waited for again before it has answered"
+    assert warned == []
+
+
+def test_a_user_is_told_of_a_store_that_is_too_slow_for_builds_to_wait():
+    key, kept, turns = make_key(), [], threading.Semaphore(1)  # the first turn is to connect
+    blob = sealed(SETTINGS, key.digest, pack(key, b"code"))
+
+    class Slow:
+        def read(self, name):
+            turns.acquire()
+            return blob
+
+    entries = RemoteEntries(SETTINGS, lambda *entry: kept.append(entry), Slow, CountingClock())
+    entries.patience.note_answer(1.0)
+    entries.patience.note_answer = lambda seconds: None
+    with cache_warnings() as warned:
+        for _ in range(5):
+            assert entries.read(key.digest) is None
+            turns.release()
+            while entries._pending:
+                time.sleep(0.001)
+    assert len(warned) == 1 and "which takes longer than the 50 ms that a build may wait" in warned[0]
+    assert "Set NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_WAIT to more milliseconds" in warned[0]
+    assert len(kept) == 5, "what came late is kept all the same"

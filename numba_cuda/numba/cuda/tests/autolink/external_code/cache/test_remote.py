@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cache_support import cache_warnings, make_key, not_built
 from numba.cuda.cudadrv.external_code.cache.entry import pack
-from numba.cuda.cudadrv.external_code.cache.patience import PER_BUILD
+from numba.cuda.cudadrv.external_code.cache.patience import PER_BUILD, Patience
 from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
 from numba.cuda.cudadrv.external_code.cache.remote_settings import (
     RemoteSettings,
@@ -62,7 +62,7 @@ def machine(tmp_path, files):
 
 def patient(store):
     """Let *store* wait for as long as it takes."""
-    store.remote.patience.longest_wait = lambda: 30.0
+    store.remote.patience = Patience(30.0)
     return store
 
 
@@ -206,11 +206,8 @@ class TestFaults:
         files[f"{key.digest.hex()[:2]}/{key.digest.hex()[2:]}"] = sealed(OURS, key.digest, pack(key, b"code"))
         files.fault = release.wait
         store = machine()
-        waits = []
-        waited = store.remote.patience.waited
-        store.remote.patience.waited = lambda taken, *_, **how: waits.append(taken) or waited(taken, taken, **how)
         assert store.get(key) is None and store.get(other) is None
-        assert waits[0] == PER_BUILD and sum(waits) == PER_BUILD
+        assert (store.remote.counts.late, store.remote.counts.not_asked) == (1, 1)
         release.set()
         deadline = time.monotonic() + 30
         while store.get(key) is None and time.monotonic() < deadline:
@@ -221,7 +218,8 @@ class TestFaults:
         release = threading.Event()
         files.fault = release.wait
         store = machine()
-        store.remote.patience.longest_wait = lambda: 0.001
+        store.remote.patience = Patience(0.001)
+        store.remote.patience.note_no_answer = lambda seconds: None
         for number in range(10):
             assert store.get(make_key(f"f{number}.cu")) is None
         assert (store.remote.counts.late, store.remote.counts.not_asked) == (4, 6)
@@ -232,7 +230,7 @@ class TestFaults:
         release = threading.Event()
         files.fault = release.wait
         store = machine()
-        store.remote.patience.longest_wait = lambda: 0.0
+        store.remote.patience = Patience(0.001)
         for number in range(10):
             store.put(make_key(f"f{number}.cu"), b"code")
         assert (store.remote.counts.written, store.remote.counts.dropped) == (3, 7)
@@ -271,6 +269,8 @@ class TestSettings:
             ({}, "set NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY or NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK"),
             ({"_KEY": "short"}, "shorter than 16 bytes"),
             ({"_KEY": KEY.decode(), "_MODE": "wr"}, "expected ro or rw"),
+            ({"_KEY": KEY.decode(), "_WAIT": "long"}, "expected a number of milliseconds above 0"),
+            ({"_KEY": KEY.decode(), "_WAIT": "0"}, "expected a number of milliseconds above 0"),
             ({"_KEY": "@/no/such/file"}, "No such file"),
             ({"_LOCK": "/no/such/file"}, "No such file"),
             ({"_LOCK": __file__}, "is not a lock file"),
@@ -281,6 +281,10 @@ class TestSettings:
         with cache_warnings() as warned:
             assert CacheSettings.from_environment(environ).remote is None
         assert len(warned) == 1 and "uses no shared cache" in warned[0] and message in warned[0]
+
+    def test_how_long_a_build_may_wait_is_set_in_milliseconds(self):
+        own = {"NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY": KEY.decode(), "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_WAIT": "250"}
+        assert RemoteSettings.from_environment({**ADDRESS, **own}).wait == 0.25
 
     def test_writing_needs_a_key(self, tmp_path):
         (tmp_path / "lock").write_text("")
@@ -323,8 +327,13 @@ def test_an_object_store_is_one(tmp_path, monkeypatch):
         first.fetch(key, lambda: b"code" * 1000)
     assert first.remote.flush(60) == 0
     assert [second.fetch(key, not_built).origin for key in keys] == ["remote"] * 50
+    for planted in b"", b"planted":
+        s3fs.S3FileSystem().pipe_file(f"bucket/cache/{keys[2].digest.hex()[:2]}/{keys[2].digest.hex()[2:]}", planted)
+        with cache_warnings():
+            assert third.get(keys[2]) is None
+    assert (third.remote.counts.untrusted, third.remote.counts.failed) == (2, 0)
     server.stop()
-    third.remote.patience.longest_wait = lambda: 60.0
+    third.remote.patience = Patience(60.0)
     with cache_warnings() as warned:
         assert third.fetch(keys[0], lambda: b"right").data == b"right"
         assert third.fetch(keys[1], lambda: b"right").data == b"right"

@@ -8,7 +8,10 @@ import pytest
 from autolink_support import Linked, adder, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
+from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store, reset_store
+from numba.cuda.cudadrv.external_code.compile import debug_sources
+from numba.cuda.cudadrv.external_code.compile.debug_sources import with_files, write_files
 
 
 def files_named(linked):
@@ -91,3 +94,23 @@ def test_without_line_information_nothing_is_written():
     linked_kernel(function)
     names = [name for _, _, files in os.walk(sources()) for name in files]
     assert "no_lines.cu" not in names
+
+
+def test_of_many_sources_those_that_were_used_last_are_kept(tmp_path, monkeypatch):
+    before = reset_store(CacheStore(CacheSettings(str(tmp_path / "cache"))))
+    try:
+        monkeypatch.setattr(debug_sources, "_MOST_BYTES", 3 * 4096)
+        texts = [with_files(f"int x{number};", f"{number}.cu") for number in range(6)]
+        for number, text in enumerate(texts):
+            write_files(text)
+            for used in texts[0], text:  # the first one is used all the time
+                write_files(used)
+                (path,) = re.findall(r'#line 1 "(.*)"', used)
+                os.utime(path, (number + 1, number + 1))
+        left = sorted(path.name for path in (tmp_path / "cache" / "sources").rglob("*.cu"))
+        assert left == ["0.cu", "4.cu", "5.cu"]
+        assert len(list((tmp_path / "cache" / "sources").iterdir())) == 3, "no empty folders are left"
+        write_files(texts[1])
+        assert list((tmp_path / "cache" / "sources").rglob("1.cu")), "it is written again when it is needed"
+    finally:
+        reset_store(before)

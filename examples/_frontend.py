@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The front end that compiles an example's kernels: numba-cuda, or with ``--frontend numba-cuda-mlir`` the other one.
+
+A program imports the one that it uses: ``from numba import cuda`` or ``from numba_cuda_mlir import cuda``. The objects
+that its kernels call are the same.
+"""
+
+from __future__ import annotations
+
+import sys
+
+NAMES = ("numba-cuda", "numba-cuda-mlir")
+
+
+def chosen() -> str:
+    """Return the front end that the command line names."""
+    if "--frontend" not in sys.argv:
+        return NAMES[0]
+    name = (sys.argv[sys.argv.index("--frontend") + 1 :] or [""])[0]
+    if name not in NAMES:
+        sys.exit(f"--frontend must be one of {', '.join(NAMES)}, not {name!r}")
+    return name
+
+
+if chosen() == "numba-cuda":
+    from numba import cuda
+else:
+    from numba_cuda_mlir import cuda
+
+__all__ = ["NAMES", "chosen", "cuda"]

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Seams: attributes of a front end that are replaced by functions of ours, all of them or none, and restored."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+
+class MissingSeamError(ImportError):
+    """The installed front end lacks an attribute that this project replaces or uses."""
+
+
+class Seams:
+    """The seams with one front end: what is called in place of an attribute ``module:Class.attribute``, with the
+    original as first argument. *front_end* is the name of its distribution."""
+
+    def __init__(self, front_end: str):
+        self.front_end = front_end
+        self.functions: dict[str, Callable[..., Any]] = {}
+        # What undoes the replacements, in the order in which they were made.
+        self._undo: list[Callable[[], None]] = []
+
+    def in_place_of(self, path: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Decorate the function that is called in place of *path*."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.functions[path] = function
+            return function
+
+        return register
+
+    @property
+    def active(self) -> bool:
+        """Whether the attributes are replaced."""
+        return bool(self._undo)
+
+    def replace(self, also_needed: Iterable[str]) -> None:
+        """Replace all attributes, if these and the ones *also_needed* exist; else raise `MissingSeamError`."""
+        for path in also_needed:
+            self.locate(path)
+        for (owner, name), function in [(self.locate(path), each) for path, each in self.functions.items()]:
+            own = vars(owner)
+            restore = partial(setattr, owner, name, own[name]) if name in own else partial(delattr, owner, name)
+            self._undo.append(restore)
+            setattr(owner, name, _replacement(getattr(owner, name), function))
+
+    def restore(self) -> None:
+        """Restore the attributes."""
+        while self._undo:
+            self._undo.pop()()
+
+    def locate(self, path: str) -> tuple[Any, str]:
+        """Return the object that has the attribute ``module:Class.attribute``, and the attribute's name. Raise
+        `MissingSeamError` if there is no such attribute."""
+        module, _, attribute = path.partition(":")
+        *parents, name = attribute.split(".")
+        try:
+            owner = functools.reduce(getattr, parents, importlib.import_module(module))
+            getattr(owner, name)
+        except (ImportError, AttributeError) as error:
+            from importlib.metadata import PackageNotFoundError, version
+
+            try:
+                installed = f"{self.front_end} {version(self.front_end)}"
+            except PackageNotFoundError:  # it is on the path, without its metadata
+                installed = self.front_end
+            raise MissingSeamError(
+                f"numba-cuda-autolink cannot attach to {installed}: it has no {path}\n"
+                f"  result: called objects are not asked for their code; everything else in {self.front_end} works as"
+                " before\n"
+                f"  what to do: install a {self.front_end} version that this numba-cuda-autolink supports, or set"
+                " NUMBA_CUDA_AUTOLINK=0"
+            ) from error
+        return owner, name
+
+
+def _replacement(original: Any, function: Callable[..., Any]) -> Any:
+    if isinstance(original, type):
+        return staticmethod(partial(function, original))
+
+    @functools.wraps(original)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        return function(original, *args, **kwargs)
+
+    return replaced

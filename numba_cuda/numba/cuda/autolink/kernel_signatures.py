@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signatures of kernels and device functions, as ``cuda.jit`` takes them, with errors that say what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core import sigutils
+
+from .protocol.callee import find_callee
+
+
+def normalized(signature: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the types of the arguments and of the result, ``None`` where *signature* does not give it.
+
+    Raises `ValueError` for text that is not a signature, and `TypeError` for an object among the types.
+    """
+    given = signature if isinstance(signature, tuple) else ()
+    if (called := next((each for each in given if find_callee(each) is not None), None)) is not None:
+        raise TypeError(
+            f"an object cannot be an argument of a kernel: {called!r}\n"
+            "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
+        )
+    try:
+        argtypes, return_type = sigutils.normalize_signature(signature)
+    except Exception as error:
+        if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
+            raise
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        advice = "write the types, such as 'void(float32[::1], int32)'"
+        raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
+    return tuple(argtypes), return_type
+
+
+def kernel_argument_types(signature: Any) -> tuple[Any, ...]:
+    """Return the types of a kernel's arguments. Raises what `normalized` does, and `TypeError` for one that returns."""
+    argtypes, return_type = normalized(signature)
+    if return_type not in (None, types.void):
+        raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
+    return argtypes

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pickles that travel between the parent and its workers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pickle
+import sys
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import cloudpickle
+
+from ..ahead_of_time import compute_capability
+from .jobs import Job
+
+
+def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
+    """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
+    with _run_time_modules_by_value():
+        return [_pickled_job(number, job) for number, job in enumerate(jobs)]
+
+
+def _pickled_job(number: int, job: Job) -> bytes:
+    capability = compute_capability(job.cc)
+    try:
+        return pickled(dataclasses.replace(job, cc=capability))
+    except Exception as error:
+        raise TypeError(
+            f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
+            "  what to do: give the kernel's objects a __reduce__, or make them of what can be pickled"
+        ) from error
+
+
+@contextlib.contextmanager
+def _run_time_modules_by_value() -> Iterator[None]:
+    """Pickle the content of modules made at run time, as that of ``__main__``: no worker could import them."""
+    made = [
+        module
+        for name, module in sys.modules.items()
+        if isinstance(module, ModuleType) and module.__spec__ is None and name != "__main__"
+    ]
+    with contextlib.ExitStack() as registered:
+        for module in made:
+            cloudpickle.register_pickle_by_value(module)
+            registered.callback(cloudpickle.unregister_pickle_by_value, module)
+        yield
+
+
+def pickled(given: Any) -> bytes:
+    """Return *given* pickled, functions and classes of scripts too. Raises what pickling it raises."""
+    return bytes(cloudpickle.dumps(given))
+
+
+def pickled_error(error: BaseException) -> bytes:
+    """Return *error* pickled; one that cannot be, as a `RuntimeError` with its text."""
+    try:
+        data = pickled(error)
+        pickle.loads(data)
+        return data
+    except Exception:
+        return pickled(RuntimeError(f"{type(error).__name__}: {error}"))

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is particular to numba-cuda-mlir: its seams, what both front ends share, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+from autolink_support import build
+from numba.cuda import autolink
+
+FLOATS = "void(float32[::1], float32[::1])"
+
+
+class Scale(autolink.DeviceCallable):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"scale{self.factor}_{x}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        T = autolink.cxx_type(x)
+        symbol = f"scale{self.factor}_{x}"
+        return autolink.CUDASource(f'extern "C" __device__ {T} {symbol}({T} x) {{ return x * {self.factor}; }}')
+
+
+def kernel_of(cuda, obj, **options):
+    @cuda.jit(**options)
+    def kernel(r, x):
+        r[0] = obj(x[0])
+
+    return kernel
+
+
+class TestSeams:
+    def test_each_is_listed_replaced_and_restored(self, mlir):
+        from numba.cuda.autolink.frontends.seams import Seams
+
+        located = [Seams("numba-cuda-mlir").locate(path) for path in mlir.seams.SEAMS]
+        assert mlir.seams.active()
+        replaced = [getattr(owner, name) for owner, name in located]
+        mlir.seams.deactivate()
+        try:
+            originals = [getattr(owner, name) for owner, name in located]
+            assert all(one is not other for one, other in zip(originals, replaced, strict=True))
+        finally:
+            mlir.seams.activate()
+            mlir.seams.activate()
+        mlir.seams.deactivate()
+        assert [getattr(owner, name) for owner, name in located] == originals
+        mlir.seams.activate()
+
+    def test_a_missing_one_replaces_none_and_is_one_warning(self, mlir):
+        script = """
+import warnings
+import numba_cuda_mlir.mlir_lowering as lowering
+del lowering.MLIRLower._record_ltoirs_from_linker
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import numba_cuda_mlir.mlir_compiler as compiler
+    from numba_cuda_mlir import mlir_compiler
+(warning,) = [each for each in caught if "autolink" in str(each.message)]
+print(str(warning.message).splitlines()[0])
+print(compiler.compile_mlir.__code__.co_filename.endswith("seams.py"))
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        said, is_replaced = done.stdout.splitlines()
+        assert said.startswith("numba-cuda-autolink is not active: MissingSeamError: numba-cuda-autolink cannot attach")
+        assert said.endswith("it has no numba_cuda_mlir.mlir_lowering:MLIRLower._record_ltoirs_from_linker")
+        assert is_replaced == "False"
+
+    @pytest.mark.parametrize("first", ["numba.cuda", "numba_cuda_mlir.cuda"])
+    def test_importing_it_imports_numba_only_when_it_compiles(self, mlir, first):
+        script = f"""
+import sys
+import {first}
+from numba_cuda_mlir import cuda
+print("numba.cuda.autolink.frontends.numba_cuda_mlir" in sys.modules, "numba" in sys.modules)
+import numba_cuda_mlir.mlir_compiler
+print(sys.modules["numba.cuda.autolink.frontends.numba_cuda_mlir"].active())
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["False", str(first == "numba.cuda"), "True"]
+
+    def test_the_variable_that_turns_the_project_off(self, mlir):
+        script = """
+import numba_cuda_mlir.mlir_compiler as compiler
+import sys
+print(compiler.compile_mlir.__code__.co_filename.endswith("seams.py"), "numba" in sys.modules)
+"""
+        environment = {"NUMBA_CUDA_AUTOLINK": "0", "PATH": ""}
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+        assert done.stdout.split() == ["False", "False"]
+
+
+class TestShared:
+    @pytest.mark.counted
+    def test_a_program_is_compiled_once_for_both_front_ends(self, mlir):
+        from numba import cuda
+
+        scale = Scale(1234)
+        own = build(kernel_of(cuda, scale), FLOATS).report.builds[0].link
+        other = build(kernel_of(mlir.cuda, scale), FLOATS).report.builds[0].link
+        origins = [[each.compiled.origin for each in link.inputs if each.compiled] for link in (own, other)]
+        assert origins == [["built"], ["memory"]]
+
+    def test_link_items_of_either_front_end(self, mlir):
+        class Both(Scale):
+            def __numba_cuda_link__(self, x):
+                yield super().__numba_cuda_link__(x)
+                yield mlir.cuda.CUSource('extern "C" __device__ int theirs() { return 1; }', name="theirs.cu")
+                yield mlir.cuda.PTXSource(b".version 8.0\n.target sm_90\n.address_size 64\n", name="theirs.ptx")
+
+        inputs = build(kernel_of(mlir.cuda, Both(2)), FLOATS).inputs
+        assert [planned.input.name for planned in inputs] == ["Both.cu", "theirs.cu", "theirs.ptx"]
+
+    @pytest.mark.thorough
+    def test_the_same_kernel_is_the_same_code_whatever_was_compiled_before(self, mlir):
+        script = """
+import hashlib, sys
+from numba_cuda_mlir import cuda, types
+from numba.cuda import autolink
+
+def make(inner):
+    class Sum(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, a):
+            return autolink.Extern("sum2", returns="float32")
+        def __numba_cuda_link__(self, a):
+            return autolink.CUDASource('extern "C" __device__ float sum2(float2* a) { return a[0].x + a[1].y; }')
+    sum2 = Sum()
+    @cuda.jit(device=True, inline="never")
+    def first(a, x):
+        a[0] = x
+        return sum2(a)
+    @cuda.jit
+    def kernel(r, x):
+        a = cuda.shared.array(4, types.complex64)
+        r[0] = first(a, x[0])
+    return autolink.build(kernel, "void(float32[::1], complex64[::1])", cc=(9, 0))
+
+for _ in range(int(sys.argv[1])):
+    built = make(None)
+print(hashlib.sha256(built.code).hexdigest(), built.report.builds[0].link.origin)
+"""
+        commands = [[sys.executable, "-c", script, count] for count in ("1", "3")]
+        one, other = [subprocess.check_output(command, text=True).split() for command in commands]
+        assert one[0] == other[0]
+        assert other[1] in ("disk", "memory")
+
+
+class TestWhatItRefuses:
+    def test_an_object_as_an_argument_of_a_kernel(self, mlir):
+        from numba_cuda_mlir.numba_cuda.typing.typeof import typeof
+
+        @mlir.cuda.jit
+        def kernel(r, f):
+            r[0] = f(r[0])
+
+        signature = mlir.types.float32[::1], typeof(Scale(3))
+        with pytest.raises(TypeError, match="a called object cannot be an argument of kernel 'kernel'"):
+            build(kernel, signature)
+
+    def test_views_and_state(self, mlir):
+        class View(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("view", returns="float32", args={"x": autolink.span})
+
+            def __numba_cuda_link__(self, x):
+                return None
+
+        @mlir.cuda.jit
+        def kernel(r, x):
+            r[0] = view(x)
+
+        view = View()
+        with pytest.raises(Exception, match=r"numba-cuda-mlir cannot pass an argument as autolink\.span"):
+            build(kernel, FLOATS)
+
+    def test_saving_and_headers_of_finished_kernels(self, mlir, tmp_path):
+        built = build(kernel_of(mlir.cuda, Scale(4)), FLOATS)
+        for write in (autolink.save, autolink.write_header):
+            with pytest.raises(autolink_error(), match="kernel 'kernel' was built by numba-cuda-mlir, whose kernels"):
+                write(tmp_path / "kernel", built)
+
+    def test_an_entry_name(self, mlir):
+        with pytest.raises(ValueError, match="entry_name cannot be set for kernels of numba-cuda-mlir"):
+            build(kernel_of(mlir.cuda, Scale(5)), FLOATS, entry_name="mine")
+
+    def test_its_cache_keeps_no_kernel_with_external_code(self, mlir, tmp_path, monkeypatch):
+        from numba_cuda_mlir.caching import MLIRCacheImpl
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with_code, without = kernel_of(mlir.cuda, Scale(6)), kernel_of(mlir.cuda, abs)
+            compiled = [metadata_of(kernel) for kernel in (with_code, without)]
+        answers = [MLIRCacheImpl.check_cachable(object.__new__(MLIRCacheImpl), each) for each in compiled]
+        assert answers == [False, True]
+
+
+def metadata_of(kernel):
+    """What numba-cuda-mlir compiles *kernel* to."""
+    from numba.cuda.autolink.compilation import without_device
+
+    with without_device((9, 0, "")):
+        return kernel.compile(FLOATS)
+
+
+def autolink_error():
+    from numba_cuda_autolink.errors import FinishedKernelError
+
+    return FinishedKernelError
