@@ -206,15 +206,17 @@ def line(name, ours, alone, plain, goal, *, against_alone=False):
 
 
 def first_and_later(bench, rounds):
-    results = {"autolink": [], "alone": [], "plain": []}
+    results: dict[str, list[dict]] = {"autolink": [], "alone": [], "plain": []}
     for _ in range(rounds):
         for variant, runs in results.items():
             bench.clear_caches()
             runs.append(bench.run(variant))
     first = {variant: median([run["times"][0] for run in runs]) for variant, runs in results.items()}
     later = {variant: median([t for run in runs for t in run["times"][1:]]) for variant, runs in results.items()}
-    line("first kernel, nothing cached (ratio: to alone)", *first.values(), "<= 1.05 x", against_alone=True)
-    line("a later kernel that uses the same CUB object", *later.values(), "<= 1.3 x")
+    name = "first kernel, nothing cached (ratio: to alone)"
+    line(name, first["autolink"], first["alone"], first["plain"], "<= 1.05 x", against_alone=True)
+    name = "a later kernel that uses the same CUB object"
+    line(name, later["autolink"], later["alone"], later["plain"], "<= 1.3 x")
     sizes = {variant: runs[0]["cubin"] for variant, runs in results.items()}
     print(
         f"cubin: with us {sizes['autolink']} bytes, alone {sizes['alone']}, no external code {sizes['plain']}"
@@ -225,12 +227,12 @@ def first_and_later(bench, rounds):
 def other_process(bench, rounds):
     bench.clear_caches()
     bench.run("autolink")
-    results = {"autolink": [], "alone": [], "plain": []}
+    results: dict[str, list[float]] = {"autolink": [], "alone": [], "plain": []}
     for _ in range(rounds):
         for variant, times in results.items():
             times.append(bench.run(variant, kernels=1)["times"][0])
     name = "the same kernel in another process, warm disk, no cache=True"
-    line(name, *map(median, results.values()), "<= 1.0 x")
+    line(name, median(results["autolink"]), median(results["alone"]), median(results["plain"]), "<= 1.0 x")
 
 
 def cached_start(bench, rounds):
@@ -406,20 +408,23 @@ def nvmath(bench, rounds):
         nvmath_kernels(bench, max(1, rounds // 2))
 
 
+# What is measured, by name: each with the rounds and the entries of the command line.
+PARTS = {
+    "first": lambda bench, rounds, entries: first_and_later(bench, rounds),
+    "warm": lambda bench, rounds, entries: other_process(bench, rounds),
+    "start": lambda bench, rounds, entries: cached_start(bench, rounds),
+    "hits": lambda bench, rounds, entries: program_hits(bench),
+    "checks": lambda bench, rounds, entries: checks(bench),
+    "import": import_with_many_entries,
+    "nvmath": lambda bench, rounds, entries: nvmath(bench, rounds),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--entries", type=int, default=10_000)
-    parts = {
-        "first": lambda: first_and_later(bench, arguments.rounds),
-        "warm": lambda: other_process(bench, arguments.rounds),
-        "start": lambda: cached_start(bench, arguments.rounds),
-        "hits": lambda: program_hits(bench),
-        "checks": lambda: checks(bench),
-        "import": lambda: import_with_many_entries(bench, arguments.rounds, arguments.entries),
-        "nvmath": lambda: nvmath(bench, arguments.rounds),
-    }
-    parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
@@ -427,7 +432,7 @@ def main():
             bench.run(variant, caching=variant != "alone", kernels=1)
         print(f"{'measure':58}{'with us':>11}{'alone':>11}{'no ext.':>11}{'ratio':>9}  goal")
         for part in arguments.parts:
-            parts[part]()
+            PARTS[part](bench, arguments.rounds, arguments.entries)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 Run it with ``python benchmarks/scale.py``; no GPU is needed. Beside each figure are its baselines from the same run.
 
 - Builds: a kernel that calls many objects, against numba-cuda alone with ``declare_device(..., link=)``; a loop over a
-  tuple of objects, against the same calls written out; several programs that use CUB, compiled by two processes, against
-  one. Each build runs in a fresh process with an empty cache.
+  tuple of objects, against the same calls written out; several programs that use CUB, compiled by two processes,
+  against one. Each build runs in a fresh process with an empty cache.
 - Reports: the build of the kernel, and as a part of it the link that the report describes; nothing of them is cached.
   Reports read the symbols of every input and make no use of earlier reports: each round has kernels of its own.
 """
@@ -40,12 +40,12 @@ def build_seconds(what, how, number, jobs=None):
 
 def builds(rounds, objects, elements, programs):
     """Print the table of builds: medians of *rounds*, in turns."""
-    cases = [
+    by_two, by_one = (("programs", "calls", programs, jobs) for jobs in ("2", "1"))
+    cases: list[tuple] = [
         (f"{objects} objects (alone)", "<= 1.1 x", ("objects", "calls", objects), ("objects", "alone", objects)),
         (f"a loop over {elements} (calls)", "<= 1.5 x", ("tuple", "loop", elements), ("tuple", "calls", elements)),
+        (f"{programs} programs by two (by one)", "<= 0.62 x", by_two, by_one),
     ]
-    both = [("programs", "calls", programs, jobs) for jobs in ("2", "1")]
-    cases.append((f"{programs} programs by two (by one)", "<= 0.62 x", *both))
     print(f"{'seconds, medians (baseline)':34}{'build':>9}{'baseline':>10}{'ratio':>9}  goal")
     for title, goal, *runs in cases:
         pairs = [tuple(build_seconds(*run) for run in runs) for _ in range(rounds)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The script that ``scale.py`` runs in fresh processes: build one kernel for a GPU that need not be there, and print the
-seconds. Its arguments are what is built, how, and of how many objects."""
+"""The script that ``scale.py`` runs in fresh processes: build one kernel for a GPU that need not be there, and print
+the seconds. Its arguments are what is built, how, and of how many objects."""
 
 import sys
 import time
