@@ -51,12 +51,12 @@ def compile_in_child(
     """Compile *unit* in a child process, and lower the name expressions *names*; with *traces*, NVRTC reports which
     headers it reads. The child is one of *kept*, if there is one, and is kept there for the next unit: to start one
     takes a quarter of a second. Raises `CompileError` if the code does not compile, or NVRTC crashes."""
-    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces, "names": list(names)}
+    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "names": list(names)}
     child = None
     try:
         child = kept.pop() if kept else ChildProcess(nvrtc.__file__)
         timeline.in_process(child.pid)
-        reply = child.request(content)
+        reply = child.request(content | ({"traces": child.folder()} if traces else {}))
         if kept is not None:
             kept.append(child)
             child = None

@@ -41,7 +41,7 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
     compile_in_child = jobs.compile_in_child
 
     def run(
-        code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False, names: Sequence[str] = ()
+        code: str, name: str, options: dict[str, Any], output: str, *, traces: str = "", names: Sequence[str] = ()
     ) -> Any:
         def make() -> Any:
             return run_nvrtc(code, name, options, output, traces=traces, names=names)

@@ -449,7 +449,7 @@ def test_a_program_that_depends_on_other_files_than_headers_is_not_cached(tree):
 
 
 def test_a_header_that_is_edited_during_the_compile(tree, monkeypatch):
-    def compile_and_edit(unit):
+    def compile_and_edit(unit, names=()):
         compiled = compile_unit(unit)
         change(3, "THREE 3", "THREE 4")(tree)
         return compiled

@@ -152,7 +152,7 @@ def unit_of(source):
 
 
 def test_a_new_program_is_cached_with_its_headers(source, monkeypatch):
-    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.cached_unit._MANY_HEADERS", 0)
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.cached_unit.MANY_HEADERS", 0)
     before = programs.fingerprint(source, TARGET, before_compiling=True)
     first = programs.unit_of(source, TARGET).fetched(compile_unit)
     assert first.origin == "built"
