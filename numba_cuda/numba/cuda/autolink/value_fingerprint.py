@@ -36,6 +36,7 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from .calling_code import CallingCode
 from .object_state import attributes, has_own_getstate, own_attributes, state
 from .patched import set_on, set_on_bases, set_on_type, set_on_types
 from .python_code import globals_used, imports_of, is_versioned, names_used, origin_of
@@ -286,6 +287,11 @@ def _linkable(value: LinkableCode) -> Iterable[Any]:
     return type(value), value.data, value.nrt, callbacks, getattr(value, "compile_options", None)
 
 
+def _calling_code(value: CallingCode) -> Iterable[Any]:
+    """Code is what it links: its name in C is made of its own content, and the objects that it calls bring theirs."""
+    return type(value), str(value), [each.digest for _, each in value.traced_inputs("")]
+
+
 def _c_value(value: Any) -> Iterable[Any] | None:
     cls = type(value)
     is_unknown = value if issubclass(cls, _C_POINTERS) else _holds_pointer(cls)
@@ -381,6 +387,7 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (pytypes.MethodType, "method", _by("__self__", "__func__")),
     (ObjectCode, "object code", _by("code_type", "code")),
     (LinkableCode, "linkable", _linkable),
+    (CallingCode, "calling code", _calling_code),
     (pathlib.PurePath, "path", lambda value: (type(value), str(value))),
     ((io.StringIO, io.BytesIO), "text", lambda value: (type(value), value.getvalue(), value.tell())),
     (struct.Struct, "struct", _by("__class__", "format")),

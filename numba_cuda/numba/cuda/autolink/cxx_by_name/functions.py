@@ -15,6 +15,7 @@ from ..compilation import current_target
 from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable, simulated
+from ..device_functions.definition import DeviceFunction
 from .call_text import record_alias
 from .calls import Call, CallPattern
 from .parameters import WAYS, Parameter, parameter_of
@@ -47,6 +48,10 @@ class CxxFunction(DeviceCallable):
     def __reduce__(self) -> Any:
         return function_of, (self._library, self._pattern)
 
+    def __getstate__(self) -> Any:
+        """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
+        return self.__reduce__()[1]
+
     @property
     def __name__(self) -> str:
         name = self._pattern.name
@@ -67,6 +72,7 @@ class CxxFunction(DeviceCallable):
 
         Arrays are passed as a ``"pointer"`` to the first element; as a ``"span"`` or an ``"mdspan"`` of libcu++, with
         the array's shape and, in elements, its strides; or as the first ``"element"`` itself, to which C++ can write.
+        Any value can be passed as the ``"state"`` of a `device_function`: C++ takes it by ``auto``.
         ``None``, as for arguments that are not named, leaves it to the function: it gets a pointer if it takes one,
         else the view that it takes. A strided array is always an ``mdspan``.
 
@@ -164,9 +170,12 @@ class CxxFunction(DeviceCallable):
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
         return self._library.cxx_resolver.resolve(self.call(args), current_target())
 
-    def __numba_cuda_link__(self, *args: Any) -> list[CUDASource]:
-        """Return the source of the call, with those of the calls that were declared together with it."""
-        return self._library.cxx_resolver.sources(self.call(args), current_target())
+    def __numba_cuda_link__(self, *args: Any) -> list[CUDASource | DeviceFunction]:
+        """Return the source of the call, with those of the calls that were declared together with it; and the code of
+        the Python functions that C++ gets."""
+        called = (getattr(each, "numba_cuda_link_object", None) for each in args)
+        python = [each for each in called if isinstance(each, DeviceFunction)]
+        return [*self._library.cxx_resolver.sources(self.call(args), current_target()), *python]
 
     def __numba_cuda_link_key__(self, *args: Any) -> Any:
         """Return what distinguishes the function from others."""

@@ -54,6 +54,10 @@ class CxxLibrary:
     def __reduce__(self) -> Any:
         return CxxLibrary, self._given
 
+    def __getstate__(self) -> Any:
+        """Return what distinguishes it from other libraries, without what was asked of it: for fingerprints."""
+        return self._given, self._identity, tuple(self.cxx_records.items())
+
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

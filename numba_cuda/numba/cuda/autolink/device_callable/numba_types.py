@@ -82,7 +82,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return type(self).__name__, (next(_numbers),)
 
     def __reduce__(self) -> Any:
-        return DeviceCallableType.of, (self.numba_cuda_link_object,)
+        return _type_of, (self.numba_cuda_link_object,)
 
     def __deepcopy__(self, memo: Any) -> DeviceCallableType:
         # literal_unroll copies the IR, types and all.
@@ -194,6 +194,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
         return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+
+
+def _type_of(obj: Any) -> DeviceCallableType:
+    # cloudpickle writes a class method by value, with the globals that it uses: the types of all objects.
+    return DeviceCallableType.of(obj)
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)

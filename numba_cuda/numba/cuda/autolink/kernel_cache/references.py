@@ -19,6 +19,7 @@ import numba.cuda
 from numba.cuda import types
 from numba.cuda.serialize import NumbaPickler
 
+from ..calling_code import CallingCode
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import identity
 from .reachable import Reached
@@ -72,6 +73,9 @@ class KernelPickler(NumbaPickler):
         for entry in entries:
             if isinstance(entry, CallSite):
                 self._locate(entry.callee.obj, _modules_at(entry.filename), str(entry))
+                for given in (getattr(each, "numba_cuda_link_object", None) for each in entry.argtypes):
+                    if given is not None and not isinstance(given, CallingCode):  # which is compiled again
+                        self._locate(given, _modules_at(entry.filename), f"{given}, an argument of {entry},")
             elif not isinstance(entry, (str, os.PathLike)):
                 self._locate(entry, _numba_cuda_modules(), code_label(entry))
             elif os.fspath(entry) not in self._linked and not is_numba_cuda_file(entry):
