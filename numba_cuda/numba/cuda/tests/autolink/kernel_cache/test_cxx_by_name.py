@@ -52,3 +52,18 @@ def test_a_kernel_whose_call_passes_a_function_is_loaded(program):
     built, loaded = program.run(), program.run()
     assert (built.status, loaded.status) == ("built", "loaded")
     assert loaded.cubin == built.cubin
+
+
+def test_calls_of_one_library_are_looked_up_in_the_unit_of_their_link(program):
+    """A new process runs no compiler, though each function alone would be another program."""
+    parts = LIBRARY.replace("lib.f", "lib.f\nother = lib.g")
+    program.write(
+        parts, "from parts import *\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = add(other(x[1])) + other(x[0])"
+    )
+    (program.folder / "own.h").write_text(
+        "template <class T> __device__ T f(T x) { return x + 1; }\n"
+        "template <class T> __device__ T g(T x) { return 2 * x; }\n"
+    )
+    built, loaded = program.run(), program.run()
+    assert [built.status, loaded.status] == ["built", "loaded"], loaded.log
+    assert loaded.cubin == built.cubin
