@@ -33,6 +33,15 @@ class Compiled:
     names: dict[str, str] = field(default_factory=dict)
 
 
+def program_options(name: str, options: dict[str, Any]) -> ProgramOptions:
+    """Return the *options* of a unit called *name*, which may have been sent as JSON: that makes lists of tuples."""
+    made = {
+        option: [tuple(e) if isinstance(e, list) else e for e in value] if isinstance(value, (tuple, list)) else value
+        for option, value in options.items()
+    }
+    return ProgramOptions(name=name, **made)
+
+
 def run_nvrtc(
     code: str, name: str, options: dict[str, Any], output: str, *, traces: str = "", names: Sequence[str] = ()
 ) -> Compiled:
@@ -42,16 +51,12 @@ def run_nvrtc(
     With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
     nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
     """
-    options = {
-        # JSON makes lists of tuples.
-        option: [tuple(e) if isinstance(e, list) else e for e in value] if isinstance(value, (tuple, list)) else value
-        for option, value in options.items()
-    }
+    options = dict(options)
     log = io.StringIO()
     if traces:
         options["fdevice_time_trace"] = os.path.join(traces, "trace.json")
     try:
-        program = Program(code, "c++", options=ProgramOptions(name=name, **options))
+        program = Program(code, "c++", options=program_options(name, options))
         result = program.compile(output, name_expressions=tuple(names), logs=log)
     except Exception as error:
         raise CompileError(name, str(error)) from error

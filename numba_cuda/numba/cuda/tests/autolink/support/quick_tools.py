@@ -49,7 +49,7 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
         ran.append("NVRTC")
         return _remembered(results, program, (code, name, options, output, (traces, *names)), make)
 
-    def child(unit: Any, names: Sequence[str] = (), *, traces: bool = False) -> Any:
+    def child(unit: Any, names: Sequence[str] = (), *, traces: bool = False, kept: Any = None) -> Any:
         ran.append("NVRTC")
         what = unit.code, unit.name, dict(unit.options), unit.output, (traces, *names)
         return _remembered(results, program, what, lambda: compile_in_child(unit, names, traces=traces))
