@@ -53,9 +53,13 @@ class Job:
         return job
 
     def __str__(self) -> str:
-        function = getattr(self.kernel, "py_func", self.kernel)
-        name = getattr(function, "__qualname__", type(function).__name__)
-        return f"{name} with {self.signature}" + (f" for {self.cc}" if self.cc is not None else "")
+        return f"{kernel_name(self.kernel)} with {self.signature}" + (f" for {self.cc}" if self.cc is not None else "")
+
+
+def kernel_name(kernel: Any) -> str:
+    """Return the name of *kernel* for people; of what is not a function, that of its type."""
+    function = getattr(kernel, "py_func", kernel)
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 def note_lost(error: BaseException) -> None:
