@@ -68,6 +68,11 @@ def checked_keys(program: CacheKey, called: Sequence[CalledFunction]) -> list[Ca
         functions = sorted((each.symbol, each.types) for each in called)
         parts = ("format", _CHECK), ("program", program.digest), ("functions", repr(functions))
         return [CacheKey("prototype", f"{len(functions)} functions in {program.name}", parts)]
+    return checked_keys_apart(program, called)
+
+
+def checked_keys_apart(program: CacheKey, called: Sequence[CalledFunction]) -> list[CacheKey]:
+    """Return the keys of notes that functions of *program*, if there, have the types of calls: one for each."""
     return [
         CacheKey(
             "prototype",
