@@ -13,11 +13,14 @@ from numba.cuda import types
 from ..device_callable.array_views import mdspan
 from ..device_callable.c_abi import HEADERS, CABIError, cxx_type, memory_layout
 from ..device_callable.c_structs import field_names, field_types
+from ..device_functions.definition import DeviceFunction
 from .placeholders import FIRST, with_arguments
 
-VALUE, POINTER, ELEMENT, SPAN, MDSPAN = "value", "pointer", "element", "span", "mdspan"
-WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN)
+VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE = "value", "pointer", "element", "span", "mdspan", "state"
+WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE)
 _MODES = {POINTER: "by_pointer", ELEMENT: "by_element", SPAN: "by_span", MDSPAN: "by_mdspan"}
+# A class of its own: a pointer to the data of an array is not one.
+_STATE = "#ifndef NCA_STATE\n#define NCA_STATE\nnamespace nca { struct state { const void* at; }; }\n#endif"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Parameter:
         For arrays, the arguments of ``nca::array_form`` after the mode.
     way:
         How an array is passed; None lets the function decide.
+    is_state:
+        Whether it is passed as state of a Python function.
     headers, declarations, inside:
         What C++ needs before the call; *inside* is declared in the namespace in which names resolve.
     """
@@ -48,6 +53,7 @@ class Parameter:
     is_number: bool = False
     as_array: str = ""
     way: str | None = None
+    is_state: bool = False
     headers: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
@@ -65,10 +71,20 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
     """Return the parameter for an argument of *numba_type*. Raise `CABIError` if C++ has no value for it."""
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     if callee is not None:
+        if isinstance(callee, DeviceFunction):
+            return _python_function(callee)
         if not hasattr(type(callee), "cxx_text"):
             raise CABIError(f"{callee!r} is not a function of C++ and cannot be passed to one")
         return _functor(callee)
     numba_type = types.unliteral(numba_type)
+    if isinstance(numba_type, types.Dispatcher):
+        raise CABIError(
+            "C++ cannot call a Python function that is compiled for no types yet\n"
+            "  what to do: let an object's __numba_cuda_call__ return a function that passes"
+            " autolink.device_function(f, *argtypes)"
+        )
+    if way == STATE:
+        return Parameter("nca::state", "const void*", "nca::state{{p}}", is_state=True, declarations=(_STATE,))
     if isinstance(numba_type, types.Array):
         return _array(numba_type, way, records)
     if way not in (None, VALUE):
@@ -101,6 +117,21 @@ def _functor(callee: Any) -> Parameter:
         f" decltype(auto) operator()({first[1]}A&&... a) const {{ return {call}; }} }};\n#endif"
     )
     return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
+
+
+def _python_function(function: DeviceFunction) -> Parameter:
+    """Return the parameter for a Python function: its functor, or what makes one of the addresses of its state."""
+    declared, functor = (function.declaration,), function.functor
+    if not function.states:
+        return Parameter(f"const {functor}&", "", f"{functor}{{}}", declarations=declared)
+    name = f"nca_with_state_{function.symbol}"
+    given = [f"nca::state s{number}" for number in range(function.states)]
+    passed = ", ".join(f"s{number}.at" for number in range(function.states))
+    maker = (
+        f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ __device__ {functor} operator()("
+        f"{', '.join(given)}) const {{ return {functor}({passed}); }} }};\n#endif"
+    )
+    return Parameter(f"const {name}&", "", f"{name}{{}}", declarations=(_STATE, *declared, maker))
 
 
 def _array(array: Any, way: str | None, records: Records) -> Parameter:

@@ -27,7 +27,7 @@ from ..headers.changes import HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_version
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
-from .unit_keys import UnitKeys, checked_keys, checked_keys_apart
+from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class CachedUnit:
             unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
-                if unchecked and any(store.get(key) is None for key in checked_keys_apart(program, called)):
+                if unchecked:
                     check_assigned(unchecked)
                     fetched = Fetched(compiled(), "built", 0)
             for key in unchecked:
@@ -259,7 +259,7 @@ class CachedUnit:
         """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
         with contextlib.suppress(OSError):
             if (known := self.known()) is not None:
-                for checked in checked_keys_apart(known.key, called):  # kernels may call some of them
+                for checked in checked_keys(known.key, called):
                     current_store().put(checked, b"")
 
     def _current(self) -> KnownHeaders:

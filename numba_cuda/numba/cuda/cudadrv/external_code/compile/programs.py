@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .. import progress, timeline
 from ..cache.key import CacheKey
@@ -31,6 +32,9 @@ from .translation_unit import (
     toolkit_include_paths,
     working_directory,
 )
+
+if TYPE_CHECKING:
+    from ..child_process import ChildProcess
 
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
@@ -146,12 +150,14 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
     from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 
     failing = threading.Event()
+    children: list[ChildProcess] = []
+    compile_ = functools.partial(compile_in_free_process, kept=children)
 
     def fetched(number: int, unit: _Checked) -> Fetched:
         if failing.is_set():
             raise CancelledError
         try:
-            return _fetched(number, unit, compile_in_free_process)
+            return _fetched(number, unit, compile_)
         except SourceError:
             failing.set()
             raise
@@ -164,6 +170,8 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
         wait(futures.values(), return_when=FIRST_EXCEPTION)
     finally:
         pool.shutdown(cancel_futures=True)
+        for child in children:
+            child.close()
     raised = [each.exception() for each in futures.values() if not each.cancelled()]
     if failed := [each for each in raised if isinstance(each, SourceError)]:
         # Not `PrototypeError`, which a declaration may cause that does not matter.

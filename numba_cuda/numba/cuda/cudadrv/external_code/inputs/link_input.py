@@ -129,6 +129,7 @@ class LinkInput:
         others: dict[str, Any] = {name: getattr(self, name) for name in ("name", "setup_callback", "teardown_callback")}
         if self.kind is CUDA:
             others |= {**vars(self.options), "options": dict(self.options.options)}
+            del others["working_directory"]
             return CUDASource(code, nrt=self.nrt, **others)
         if self.kind is BITCODE:
             return Bitcode(code, **others)

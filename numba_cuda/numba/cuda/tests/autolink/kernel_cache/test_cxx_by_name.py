@@ -38,3 +38,17 @@ def test_another_function_is_another_kernel(program):
         results.append(program.run())
     assert results[0].cubin == results[2].cubin != results[1].cubin
     assert results[1].status == "built"
+
+
+def test_a_kernel_whose_call_passes_a_function_is_loaded(program):
+    program.write("""
+        lib = autolink.cxx('template <class F> __device__ int call(F f, int x) { return f(x); }')
+        call, minus = lib.call, lib.expr("[](int x) { return -x; }")
+        class Add(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return lambda x: call(minus, x)
+        add = Add()
+    """)
+    built, loaded = program.run(), program.run()
+    assert (built.status, loaded.status) == ("built", "loaded")
+    assert loaded.cubin == built.cubin
