@@ -57,7 +57,10 @@ def run_nvrtc(
         options["fdevice_time_trace"] = os.path.join(traces, "trace.json")
     try:
         program = Program(code, "c++", options=program_options(name, options))
-        result = program.compile(output, name_expressions=tuple(names), logs=log)
+        try:
+            result = program.compile(output, name_expressions=tuple(names), logs=log)
+        finally:
+            del program  # of which cuda.core prints an error if it is collected with the frames of an exception
     except Exception as error:
         raise CompileError(name, str(error)) from error
     lowered = {given: os.fsdecode(result.symbol_mapping[given]) for given in names}
