@@ -32,6 +32,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .protocol import asking
     from .protocol.callee import find_callee
     from .protocol.hooks import LinkItem
+    from .vocabulary import core_type
 
 __all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
 __all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
@@ -200,6 +201,7 @@ def _argument_type(given: Any) -> Any:
     """Return the Numba type that *given* stands for; types of constants stay what they are."""
     if isinstance(given, str):
         return numba_type_named(given)
+    given = core_type(given)
     return given if isinstance(given, types.Type) else numba_type_of(given)
 
 

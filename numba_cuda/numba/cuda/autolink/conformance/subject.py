@@ -24,6 +24,7 @@ from ..device_callable.c_abi import numba_type_named, numba_type_of
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, find_callee
 from ..protocol.errors import CallError, HookError
+from ..vocabulary import core_type
 from . import reproducibility
 from .records import FailedError, Findings
 
@@ -199,6 +200,7 @@ def _argument(given: Any) -> Argument:
     """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type."""
     if isinstance(given, str):
         given = numba_type_named(given)
+    given = core_type(given)
     if isinstance(given, types.Literal):
         return Argument(constant=given.literal_value)
     if isinstance(given, (types.Type, np.dtype)) or (isinstance(given, type) and issubclass(given, np.generic)):
