@@ -179,7 +179,8 @@ class Result:
 
     def add_versions(self, pip_list: str) -> None:
         """Take the versions from the output of ``pip list --format=json``."""
-        found = {entry["name"].lower().removesuffix("-cu12"): entry["version"] for entry in json.loads(pip_list)}
+        listed = [(re.sub("[-_.]+", "-", entry["name"]).lower(), entry["version"]) for entry in json.loads(pip_list)]
+        found = {name.removesuffix("-cu12"): version for name, version in listed}
         self.versions = {name: found[name] for name in LISTED}
         if self.combination.second_front_end:
             self.versions["numba-cuda-mlir"] = found["numba-cuda-mlir"]
