@@ -58,6 +58,9 @@ def check_linkable(
     - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
       wherever the code does.
 
+    Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
+    that kernels that call it link.
+
     In a test::
 
         from numba.cuda.autolink.testing import check_linkable

@@ -7,6 +7,7 @@ values too, and assignments of them follow in the kernel's IR.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,10 @@ def rewrite_written(state: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> bool:
     return rewritten
 
 
+# The name of a temporary value: "$20binary_subscr.4". In an inlined function Numba puts the function's name before it,
+# and makes it a name in Python: "closure__locals__h_v2__v20binary_subscr_4".
+_TEMPORARY = re.compile(r"\$|.*__v(?:const)?\d\w*_\d+(?:\.\d+)*\Z")
+
 # Makes the statement that stores a value of the IR, at a location.
 _Store = Callable[[Any, Any], Any]
 
@@ -56,7 +61,7 @@ def _store(ir: Any, func_ir: Any, arg: Any) -> _Store | None:
     temporary value."""
     while True:
         name = arg.name
-        if not name.startswith("$"):
+        if not _TEMPORARY.match(name):
             return lambda value, loc: ir.Assign(value, ir.Var(arg.scope, name, loc), loc)
         definitions = func_ir._definitions[name]
         if len(definitions) != 1:

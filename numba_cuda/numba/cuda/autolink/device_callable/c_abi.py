@@ -44,6 +44,8 @@ _SCALARS: dict[Any, CType] = {
 }
 
 
+# The headers of types that CUDA C++ does not have without one.
+HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
 _BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
 
 

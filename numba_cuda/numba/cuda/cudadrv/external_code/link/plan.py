@@ -65,6 +65,8 @@ class LinkPlan:
         finding headers that are not on record."""
         from ..compile.programs import fingerprint
 
+        # With variables, other text is compiled (see `with_sizes_checked`): no compile finds the headers of the units.
+        before_compiling = before_compiling and not self.variables
         return tuple(
             fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units
         )

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from autolink_support import build
@@ -35,6 +37,35 @@ def kernel(x, n, r):
 
 def test_a_kernel_passes_variables_and_elements_to_references():
     assert len(build(kernel, "void(float32[::1], int32[::1], float64[::1])").code) > 0
+
+
+def test_a_closure_and_an_inlined_function_write_to_the_kernels_variables_and_elements():
+    to_seven = autolink.cxx("__device__ void to_seven(int& x) { x = 7; }").to_seven
+
+    @cuda.jit(device=True, inline="always")
+    def set_first(values):
+        to_seven(values[0])
+
+    @cuda.jit
+    def kernel(x):
+        y = x[5]
+
+        def set_at(values, i):
+            to_seven(values[i])
+
+        def set_y():
+            to_seven(y)
+            return y
+
+        set_first(x)
+        set_at(x, 1)
+        x[2] = set_y()
+
+    code = build(kernel, "void(int32[::1])", output="ptx").code.decode()
+    stored = re.findall(r"st\.global\.u32 \t?\[%rd\d+(?:\+(\d+))?\], (%r\d+|7);", code)
+    assert sorted(offset for offset, _ in stored) == ["", "4", "8"]
+    (register,) = {value for _, value in stored}
+    assert re.search(rf"mov\.u32 \t{register}, 7;", code)
 
 
 def test_what_is_not_written_is_passed_as_before():

@@ -898,3 +898,17 @@ def test_the_examples_in_docstrings_run():
             assert x.tolist() == [0, 3]
             """)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():
+    def doubled():
+        def call(self, x):
+            return lambda x: x + x
+
+        return autolink.device_method(call)
+
+    class Numbers(autolink.DeviceCallable):
+        twice = doubled()
+
+    assert Numbers().twice.__name__ == "twice"
+    assert "twice" in repr(Numbers().twice)
