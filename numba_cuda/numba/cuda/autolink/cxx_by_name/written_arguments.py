@@ -49,8 +49,8 @@ def rewrite_written(state: Any) -> bool:
     return rewritten
 
 
-# The name of a temporary value: "$20binary_subscr.4". In an inlined function Numba puts the function's name before it, and
-# makes it a name in Python: "closure__locals__h_v2__v20binary_subscr_4".
+# The name of a temporary value: "$20binary_subscr.4". In an inlined function Numba puts the function's name before it,
+# and makes it a name in Python: "closure__locals__h_v2__v20binary_subscr_4".
 _TEMPORARY = re.compile(r"\$|.*__v(?:const)?\d\w*_\d+(?:\.\d+)*\Z")
 
 # Makes the statement that stores a value of the IR, at a location.
