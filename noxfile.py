@@ -40,24 +40,7 @@ nox.options.sessions = ["tests", "page"]
 )
 def tests(session: nox.Session, combination: Combination) -> None:
     """Run all tests with one combination."""
-    result = Result(combination, commit=_commit(), gpu=_gpu())
-    start = time.monotonic()
-    junit = Path(session.create_tmp()).resolve() / "junit.xml"
-    try:
-        _install(session, combination)
-        result.add_versions(session.run("python", "-m", "pip", "list", "--format=json", silent=True))
-        session.log(", ".join(f"{name} {version}" for name, version in result.versions.items()))
-        command = ["python", "-m", "pytest", "-q", "--thorough", f"--junitxml={junit}", *session.posargs]
-        session.run(*command, success_codes=[0, 1])  # 1: tests failed, and the file names them
-    except CommandFailed as failure:
-        result.failed["installation or pytest"] = str(failure.reason)
-    if junit.exists():
-        result.add_tests(junit)
-    result.seconds = round(time.monotonic() - start)
-    if not session.posargs:
-        result.save()
-    if result.failed:
-        session.error(result.summary())
+    _run_and_keep(session, combination)
 
 
 @nox.session
@@ -77,14 +60,11 @@ def engines(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
 
 
-@nox.session(python="3.12")
-@nox.parametrize("cuda", [12, 13])
-def mlir(session: nox.Session, cuda: int) -> None:
+@nox.session
+@nox.parametrize("python, combination", [nox.param(c.python, c, id=str(c)) for c in compatibility.SECOND_FRONT_END])
+def mlir(session: nox.Session, combination: Combination) -> None:
     """Run the tests of the second front end."""
-    session.install(f".[mlir-cu{cuda},test]")
-    folder = "numba_cuda/numba/cuda/tests/autolink"
-    parts = [f"{folder}/{part}" for part in ("frontends", "documentation/test_docs.py")]
-    session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
+    _run_and_keep(session, combination)
 
 
 @nox.session(venv_backend="none")
@@ -93,8 +73,32 @@ def page(session: nox.Session) -> None:
     compatibility.write_page()
 
 
+def _run_and_keep(session: nox.Session, combination: Combination) -> None:
+    """Run the tests of a combination, and save the result for the page unless nox was given arguments for pytest."""
+    result = Result(combination, commit=_commit(), gpu=_gpu())
+    start = time.monotonic()
+    junit = Path(session.create_tmp()).resolve() / "junit.xml"
+    try:
+        _install(session, combination)
+        result.add_versions(session.run("python", "-m", "pip", "list", "--format=json", silent=True))
+        session.log(", ".join(f"{name} {version}" for name, version in result.versions.items()))
+        command = ["python", "-m", "pytest", "-q", "--thorough", f"--junitxml={junit}"]
+        command += session.posargs or compatibility.tests_of(combination)
+        session.run(*command, success_codes=[0, 1])  # 1: tests failed, and the file names them
+    except CommandFailed as failure:
+        result.failed["installation or pytest"] = str(failure.reason)
+    if junit.exists():
+        result.add_tests(junit)
+    result.seconds = round(time.monotonic() - start)
+    if not session.posargs:
+        result.save()
+    if result.failed:
+        session.error(result.summary())
+
+
 def _install(session: nox.Session, combination: Combination) -> None:
-    session.install(f".[cu{combination.cuda_major},test]", *combination.requirements())
+    extra = "mlir-cu" if combination.second_front_end else "cu"
+    session.install(f".[{extra}{combination.cuda_major},test]", *combination.requirements())
 
 
 def _commit() -> str:

@@ -2,7 +2,9 @@
 """Measure what C++ by name costs, next to NVRTC's own compile of a binding written by hand.
 
 Run it on any machine, with or without a GPU: ``python benchmarks/cxx.py``. Nothing is in the cache when a library is
-asked the first time. Times are medians, and each baseline is measured in turn with what it is compared with.
+asked the first time. Times are medians, and each baseline is measured in turn with what it is compared with. Those of
+compiles in this process are CPU time, which other work on the machine hardly changes. Where there is a GPU, kernels are
+launched too: ``python benchmarks/cxx.py --only running`` measures these alone.
 """
 
 from __future__ import annotations
@@ -51,16 +53,18 @@ def seconds(functions):
     return time.perf_counter() - start
 plain = [cuda.jit(device=True)(eval(f"lambda x, y: x + {n} * y")) for n in range(len(names))]
 seconds(plain[:1])
-start = time.perf_counter()
-for name in names:
-    getattr(lib, name).signature(types.float32, types.float32, cc=(9, 0))
-signatures = time.perf_counter() - start
-print(json.dumps([signatures / len(names), seconds([getattr(lib, name) for name in names]), seconds(plain)]))
+def signatures(names):
+    start = time.perf_counter()
+    for name in names:
+        getattr(lib, name).signature(types.float32, types.float32, cc=(9, 0))
+    return (time.perf_counter() - start) / len(names)
+asked = signatures(names[:1]), signatures(names[1:])
+print(json.dumps([*asked, seconds([getattr(lib, name) for name in names]), seconds(plain)]))
 """
 
 
 def compiled_by_hand(source: str) -> float:
-    """Return the seconds that NVRTC takes for a binding."""
+    """Return the seconds of CPU time that NVRTC takes for a binding."""
     from cuda.core import Program, ProgramOptions
     from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
 
@@ -72,13 +76,13 @@ def compiled_by_hand(source: str) -> float:
         gen_opt_lto=True,
         include_path=list(toolkit_include_paths()),
     )
-    start = time.perf_counter()
+    start = time.process_time()
     Program(source, "c++", options=options).compile("ltoir")
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def measured(repeats: int) -> dict[str, dict[str, float]]:
-    """Return medians in seconds: by name, by hand and their ratio."""
+    """Return medians in seconds of CPU time: by name, by hand and their ratio."""
     from numba.cuda import autolink, types
 
     numbers = itertools.count()
@@ -106,9 +110,9 @@ def measured(repeats: int) -> dict[str, dict[str, float]]:
         times: list[tuple[float, float]] = []
         for _ in range(repeats + 1):
             by_hand = compiled_by_hand(source)
-            start = time.perf_counter()
+            start = time.process_time()
             by_name()
-            times.append((time.perf_counter() - start, by_hand))
+            times.append((time.process_time() - start, by_hand))
         ours, theirs = (median(each) for each in zip(*times[1:], strict=True))  # the first one warms up
         found[title] = {"by name, s": ours, "by hand, s": theirs, "ratio": ours / theirs}
     return found
@@ -122,27 +126,108 @@ def measured_warm(repeats: int) -> dict[str, float]:
         for _ in range(repeats + 1):
             command = [sys.executable, "-c", WARM, " ".join(FUNCTIONS)]
             runs.append(json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout))
-    signature, by_name, plain = (median(each) * 1e3 for each in zip(*runs[1:], strict=True))
+    first, signature, by_name, plain = (median(each) * 1e3 for each in zip(*runs[1:], strict=True))
     count = len(FUNCTIONS)
     return {
-        "a signature, ms": signature,
+        "the first signature, ms": first,
+        "each other signature, ms": signature,
         "a call in a kernel of ten, ms": by_name / count,
         "a call of a Python device function, which is compiled, ms": plain / count,
     }
 
 
+def measured_server(repeats: int) -> dict[str, float]:
+    """Return medians in seconds of calls into CUB, with and without a server that has precompiled its headers."""
+    from numba.cuda import autolink, types
+    from numba.cuda.cudadrv.external_code.compile import header_server
+    from numba.cuda.cudadrv.external_code.compile.programs import COMPILE_SERVER
+
+    lib = autolink.cxx(f"{CUB} // {os.getpid()}")
+    sizes = itertools.count(1)
+
+    def seconds(with_server: str) -> float:
+        os.environ[COMPILE_SERVER] = with_server
+        call = lib.expr(SUM.replace("128", str(32 * next(sizes))))
+        start = time.perf_counter()
+        call.signature(types.float32, cc=(9, 0))
+        return time.perf_counter() - start
+
+    seconds("1")
+    start = time.perf_counter()
+    header_server.wait_for_servers()
+    preparing = time.perf_counter() - start
+    if not header_server.ready_servers():
+        return {"no server makes the same code with this NVRTC; preparing, s": preparing}
+    with_server, plain = zip(*[(seconds("1"), seconds("0")) for _ in range(repeats + 1)], strict=True)
+    header_server.close_servers()
+    ours, theirs = median(with_server[1:]), median(plain[1:])
+    return {"preparing, s": preparing, "with it, s": ours, "without, s": theirs, "ratio": ours / theirs}
+
+
+def measured_running(repeats: int, size: int = 1 << 26) -> dict[str, float]:
+    """Return medians in milliseconds of a kernel that calls ``hypot`` of libcu++ by name, and through a binding."""
+    import numpy as np
+    from numba import cuda
+    from numba.cuda import autolink, float32
+
+    by_name = autolink.cxx(CMATH, namespace="cuda::std").hypot
+    code = cuda.CUSource(BY_HAND["cmath"].replace(" f(", " hypot_by_hand("))
+    by_hand = cuda.declare_device("hypot_by_hand", float32(float32, float32), link=code, abi="c")
+
+    def kernel_of(hypot):
+        @cuda.jit(lto=True)
+        def kernel(x, y, r):
+            i = cuda.grid(1)
+            if i < r.size:
+                r[i] = hypot(x[i], y[i])
+
+        return kernel
+
+    x, y, r = (cuda.to_device(np.full(size, value, np.float32)) for value in (3, 4, 0))
+    kernels = [kernel_of(by_name), kernel_of(by_hand)]
+    times: list[list[float]] = [[], []]
+    for _ in range(20 * repeats):
+        for kernel, found in zip(kernels, times, strict=True):
+            begin, end = cuda.event(), cuda.event()
+            begin.record()
+            kernel[size // 256, 256](x, y, r)
+            end.record()
+            end.synchronize()
+            found.append(cuda.event_elapsed_time(begin, end))
+        assert r[:1].copy_to_host()[0] == 5
+    ours, theirs = (median(each[5:]) for each in times)
+    return {"by name, ms": ours, "by hand, ms": theirs, "ratio": ours / theirs}
+
+
+def line(title: str, values: dict[str, float]) -> str:
+    """Return a line of the table."""
+    return f"{title}: " + ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
+
 def main() -> None:
     """Measure and print."""
+    from numba import cuda
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--only", choices=["compiling", "warm", "server", "running"])
+    arguments = parser.parse_args()
+    parts, repeats = (
+        [arguments.only] if arguments.only else ["compiling", "warm", "server", "running"],
+        arguments.repeats,
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NUMBA_CUDA_AUTOLINK_CACHE_DIR"] = folder
-        for title, times in measured(repeats).items():
-            print(f"{title}: " + ", ".join(f"{name} {value:.2f}" for name, value in times.items()))
-    print("in a fresh process, with everything in the cache:")
-    for title, value in measured_warm(repeats).items():
-        print(f"  {title}: {value:.2f}")
+        if "compiling" in parts:
+            for title, times in measured(repeats).items():
+                print(line(title, times))
+        if "warm" in parts:
+            print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
+        if "server" in parts:
+            print(line("a call into CUB, with a compile server", measured_server(repeats)))
+        if "running" in parts:
+            has_gpu = cuda.is_available()
+            print(line("a kernel", measured_running(repeats)) if has_gpu else "a kernel: there is no GPU to run it")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measure reports of kernels with many inputs and many call sites.
+"""Measure large builds and their reports: kernels with many objects, inputs and call sites, and many programs.
 
-Run it with ``python benchmarks/scale.py``; no GPU is needed. Beside each figure are its baselines from the same run:
-the build of the kernel, and as a part of it the link that the report describes; nothing of them is cached. Reports read
-the symbols of every input and make no use of earlier reports: each round has kernels of its own.
+Run it with ``python benchmarks/scale.py``; no GPU is needed. Beside each figure are its baselines from the same run.
+
+- Builds: a kernel that calls many objects, against numba-cuda alone with ``declare_device(..., link=)``; a loop over a
+  tuple of objects, against the same calls written out; several programs that use CUB, compiled by two processes,
+  against one. Each build runs in a fresh process with an empty cache.
+- Reports: the build of the kernel, and as a part of it the link that the report describes; nothing of them is cached.
+  Reports read the symbols of every input and make no use of earlier reports: each round has kernels of its own.
 """
 
 from __future__ import annotations
@@ -11,11 +15,42 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
 
 CC = (9, 0)
 LTOIR_INPUTS, CALL_SITES = 100, 1000
+JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
+
+
+def build_seconds(what, how, number, jobs=None):
+    """Return the seconds that a fresh process with an empty cache takes to build *what*, in the way *how*."""
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {"NUMBA_CUDA_AUTOLINK_CACHE_DIR": folder, "NUMBA_CUDA_AUTOLINK": "0" if how == "alone" else "1"}
+        variables |= {JOBS: jobs} if jobs else {}
+        command = [sys.executable, str(Path(__file__).with_name("scale_build.py")), what, how, str(number)]
+        done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return float(done.stdout.splitlines()[-1])
+
+
+def builds(rounds, objects, elements, programs):
+    """Print the table of builds: medians of *rounds*, in turns."""
+    by_two, by_one = (("programs", "calls", programs, jobs) for jobs in ("2", "1"))
+    cases: list[tuple] = [
+        (f"{objects} objects (alone)", "<= 1.1 x", ("objects", "calls", objects), ("objects", "alone", objects)),
+        (f"a loop over {elements} (calls)", "<= 1.5 x", ("tuple", "loop", elements), ("tuple", "calls", elements)),
+        (f"{programs} programs by two (by one)", "<= 0.62 x", by_two, by_one),
+    ]
+    print(f"{'seconds, medians (baseline)':34}{'build':>9}{'baseline':>10}{'ratio':>9}  goal")
+    for title, goal, *runs in cases:
+        pairs = [tuple(build_seconds(*run) for run in runs) for _ in range(rounds)]
+        ours, baseline = (statistics.median(times) for times in zip(*pairs, strict=True))
+        print(f"{title:34}{ours:9.3f}{baseline:10.3f}{ours / baseline:7.2f} x  {goal}", flush=True)
 
 
 def make_kernel(functions):
@@ -82,7 +117,12 @@ def main():
     parser.add_argument(
         "--calls", type=int, default=CALL_SITES, help="call sites of the second kernel; 0 leaves it out"
     )
+    parser.add_argument("--objects", type=int, default=1000, help="objects of one kernel; 0 leaves the builds out")
+    parser.add_argument("--elements", type=int, default=100, help="objects of the tuple")
+    parser.add_argument("--programs", type=int, default=6, help="programs with CUB")
     options = parser.parse_args()
+    if options.objects:
+        builds(options.rounds, options.objects, options.elements, options.programs)
     cases = {f"{options.inputs} LTO-IR inputs": lambda name: ltoir_functions(name, options.inputs)}
     if options.calls:
         cases[f"{options.calls} call sites"] = lambda name: source_functions(name, options.calls)

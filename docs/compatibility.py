@@ -56,14 +56,17 @@ LISTED = (
 
 @dataclass(frozen=True)
 class Combination:
-    """One set of versions. ``cuda`` is a major version, of which the newest libraries are taken, or a minor one."""
+    """One set of versions. ``cuda`` is a major version, of which the newest libraries are taken, or a minor one. With
+    the *second_front_end*, numba-cuda-mlir, its tests alone are run."""
 
     numba_cuda: str
     cuda: str
     python: str
+    second_front_end: bool = False
 
     def __str__(self) -> str:
-        return f"{self.numba_cuda}, CUDA {self.cuda}, Python {self.python}"
+        name = "numba-cuda-mlir" if self.second_front_end else self.numba_cuda
+        return f"{name}, CUDA {self.cuda}, Python {self.python}"
 
     @property
     def cuda_major(self) -> str:
@@ -88,6 +91,7 @@ COMBINATIONS = [
     *(Combination(numba_cuda, cuda, ONE_PYTHON) for numba_cuda in BETWEEN for cuda in CUDA),
     *(Combination(NEWEST, cuda, ONE_PYTHON) for cuda in OLD_CUDA),
 ]
+SECOND_FRONT_END = [Combination(NEWEST, cuda, ONE_PYTHON, second_front_end=True) for cuda in CUDA]
 #: Any two ends of different axes (numba-cuda, CUDA, Python) meet in one of these.
 CORNERS = [
     Combination(NUMBA_CUDA[0], CUDA[0], PYTHON[-1]),
@@ -132,6 +136,13 @@ def part_of(combination: Combination) -> list[str]:
     return [str(TESTS / name) for name in names]
 
 
+def tests_of(combination: Combination) -> list[str]:
+    """Return the arguments for pytest that choose all tests of a combination."""
+    if not combination.second_front_end:
+        return []
+    return [str(TESTS / name) for name in ("frontends", "mlir", "documentation/test_docs.py")]
+
+
 @dataclass
 class Result:
     """The result of all tests with one combination.
@@ -168,8 +179,11 @@ class Result:
 
     def add_versions(self, pip_list: str) -> None:
         """Take the versions from the output of ``pip list --format=json``."""
-        found = {entry["name"].lower().removesuffix("-cu12"): entry["version"] for entry in json.loads(pip_list)}
+        listed = [(re.sub("[-_.]+", "-", entry["name"]).lower(), entry["version"]) for entry in json.loads(pip_list)]
+        found = {name.removesuffix("-cu12"): version for name, version in listed}
         self.versions = {name: found[name] for name in LISTED}
+        if self.combination.second_front_end:
+            self.versions["numba-cuda-mlir"] = found["numba-cuda-mlir"]
 
     def add_tests(self, junit: Path) -> None:
         """Count the tests in a file written by pytest's ``--junitxml``."""
@@ -206,23 +220,26 @@ def _file_of(combination: Combination) -> Path:
 
 
 def kept() -> list[Result]:
-    """Return the results behind the page in the repository, in the order of `COMBINATIONS`."""
+    """Return the results behind the page in the repository, in the order of `COMBINATIONS` and `SECOND_FRONT_END`."""
     return [read(record) for record in json.loads(DATA.read_text())]
 
 
 def write_page() -> None:
     """Replace older results by those of new runs, and write compatibility.md from all of them."""
     results = {result.combination: result for result in kept()}
-    for combination in COMBINATIONS:
+    known = [*COMBINATIONS, *SECOND_FRONT_END]
+    for combination in known:
         if (file := _file_of(combination)).exists():
             results[combination] = read(json.loads(file.read_text()))
-    shown = [results[combination] for combination in COMBINATIONS if combination in results]
+    shown = [results[combination] for combination in known if combination in results]
     DATA.write_text(json.dumps([asdict(result) for result in shown], indent=1) + "\n")
     PAGE.write_text(page(shown))
 
 
 def page(results: list[Result]) -> str:
     """Return the text of compatibility.md."""
+    second = [result for result in results if result.combination.second_front_end]
+    results = [result for result in results if result not in second]
     by_combination = {result.combination: result for result in results}
     rows = []
     for numba_cuda, cuda in dict.fromkeys((c.numba_cuda, c.cuda) for c in COMBINATIONS):
@@ -232,7 +249,8 @@ def page(results: list[Result]) -> str:
         _INTRODUCTION.format(dates=_listed(sorted({result.date for result in results})), nvmath_cuda=NVMATH_CUDA),
         _table(["numba-cuda", "CUDA", *(f"Python {python}" for python in PYTHON)], rows),
         _gpus(results),
-        _not_green(results),
+        _second_front_end(second),
+        _not_green([*results, *second]),
         _skipped(results),
         _versions(results),
     ]
@@ -264,6 +282,18 @@ def _cell(combination: Combination, results: dict[Combination, Result]) -> str:
 def _gpus(results: list[Result]) -> str:
     names = _listed(result.gpu for result in results if result.gpu)
     return f"GPU: {names}. Runs without the mark had no GPU and skipped the tests that launch kernels.\n"
+
+
+def _second_front_end(results: list[Result]) -> str:
+    head = ["numba-cuda-mlir", "numba-cuda", "CUDA", f"Python {ONE_PYTHON}", "skipped", "this project's commit"]
+    rows = []
+    for result in results:
+        versions = [result.versions.get(name, "") for name in ("numba-cuda-mlir", "numba-cuda")]
+        skipped = str(sum(result.skipped.values()))
+        marked = result.summary() + (" (GPU)" if result.gpu else "")
+        rows.append([*versions, result.combination.cuda, marked, skipped, result.commit])
+    introduction = "The tests that run with numba-cuda-mlir: `nox -s mlir`."
+    return f"## The second front end\n\n{introduction}\n\n{_table(head, rows)}"
 
 
 def _not_green(results: list[Result]) -> str:

@@ -13,12 +13,14 @@ from _frontend import chosen
 from numba import cuda
 
 
-def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]]) -> NoReturn:
+def run(
+    launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]], *, simulate: bool = True
+) -> NoReturn:
     """Run an example and exit: with 0 if every result is right, else with 1.
 
     With a GPU, ``launch()`` runs the kernels on it and returns whether the results are right. Without one, ``link()``
     yields pairs of a title and a kernel that `autolink.build` made, and the example runs again in Numba's CUDA
-    simulator, where the same kernels call the objects' Python ``__call__``.
+    simulator, where the same kernels call the objects' Python ``__call__``; unless *simulate* is False.
     """
     if cuda.is_available():
         print("On the GPU, compared with NumPy:" if not simulated() else "In the simulator, compared with NumPy:")
@@ -26,6 +28,8 @@ def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]
     print("No GPU was found, so the kernels are linked for sm_90:")
     for title, kernel in link():
         show(title, kernel)
+    if not simulate:
+        sys.exit(0)
     sys.stdout.flush()
     if chosen() != "numba-cuda":
         print(f"{chosen()} has no simulator.")

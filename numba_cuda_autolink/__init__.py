@@ -34,9 +34,8 @@
 The rest of the project is the package ``numba.cuda.autolink``.
 """
 
-from __future__ import annotations
-
-TYPE_CHECKING = False  # typing takes milliseconds, and Python imports this package whenever it starts
+# Python imports this package whenever it starts: typing takes milliseconds, and __future__ a third of the rest.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from typing import Any
@@ -68,7 +67,7 @@ __all__ = [
 ]
 
 
-def load(path: str | bytes | os.PathLike[Any]) -> KernelLibrary:
+def load(path: "str | bytes | os.PathLike[Any]") -> "KernelLibrary":
     """Return the finished kernels of the file *path*: ``load("axpy.kernels").axpy[blocks, threads](...)``.
 
     Neither Numba nor a compiler is imported. The file is checked as it is read: the index now, a kernel's description
@@ -86,7 +85,7 @@ def load(path: str | bytes | os.PathLike[Any]) -> KernelLibrary:
     return KernelLibrary(path)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _WHERE:
         import importlib
 

@@ -12,6 +12,7 @@ import time
 EXIT_CODE = 130  # what shells report for a program that SIGINT ended
 _GRACE = 0.3  # seconds in which Python code may clean up
 _CHILDREN = "numba.cuda.cudadrv.external_code.child_process"
+_STORE = "numba.cuda.cudadrv.external_code.cache.store"
 _ending = threading.Lock()
 
 
@@ -44,10 +45,21 @@ def _watch(receiver):
 
 
 def end():
-    """Kill the child processes of this project, say that the command was interrupted, and end the process."""
+    """Kill the child processes of this project, clean up, say that the command was interrupted, and end the process."""
     _ending.acquire()  # never released: a second thread waits here for the end
-    if (children := sys.modules.get(_CHILDREN)) is not None:
-        children.kill_all()
+    with contextlib.suppress(Exception):  # of modules that are only half imported, for example
+        if (children := sys.modules.get(_CHILDREN)) is not None:
+            children.kill_all()
+        if (store := sys.modules.get(_STORE)) is not None:
+            store.abandon()
+        if (workers := sys.modules.get("multiprocessing.process")) is not None:
+            for worker in workers.active_children():
+                worker.terminate()
+        if (util := sys.modules.get("multiprocessing.util")) is not None:
+            # It removes semaphores, of which multiprocessing's own process would print that they are left.
+            removing = threading.Thread(target=util._run_finalizers, args=(0,), daemon=True)
+            removing.start()
+            removing.join(_GRACE)
     with contextlib.suppress(OSError):
         os.write(2, b"numba-cuda-autolink: interrupted\n")
     os._exit(EXIT_CODE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The base class of the generators. Each method that draws numbers is a C function around one of cuRAND's."""
+"""The base class of the generators. Their methods call cuRAND's functions by name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import sys
 import numpy as np
 from cuda import pathfinder
 from numba.cuda import autolink, types
+
+_AS_STATE = """
+template <class State, class Record> State* as_state(Record* record) { return reinterpret_cast<State*>(record); }
+template <class State, class Record> State* as_state(Record& record) { return reinterpret_cast<State*>(&record); }
+"""
 
 
 @functools.cache
@@ -37,6 +42,14 @@ def need_headers():
         sys.exit(2)
 
 
+@functools.cache
+def library():
+    """Return cuRAND's device functions, and assertions that the records in Python are its states."""
+    layouts = {"curandStatePhilox4_32_10_t": 64, "curandStateSobol32_t": 140, "curandStateScrambledSobol32_t": 140}
+    asserted = "".join(f'static_assert(sizeof({name}) == {size}, "");\n' for name, size in layouts.items())
+    return autolink.cxx(f"#include <curand_kernel.h>\n{asserted}{_AS_STATE}", include_paths=[headers()])
+
+
 class Generator(autolink.DeviceCallable):
     """A generator whose state is an array of one record.
 
@@ -48,75 +61,47 @@ class Generator(autolink.DeviceCallable):
 
     __numba_cuda_link_types__ = "numba-cuda"  # the checks of arguments compare types
     cxx_state: str
-    layout: str  # static assertions
 
-    def check(self, state):
-        """Raise `TypeError` if *state* is not the type of a state."""
+    def cxx(self, state, parameters, expression):
+        """Return a C++ function of a ``state`` and *parameters*, after a check of the type of the state."""
         dtype = state if isinstance(state, types.Record) else getattr(state, "dtype", state)
         if getattr(dtype, "size", None) != self.state_type.itemsize or not isinstance(dtype, types.Record):
             raise TypeError(
                 f"state: got {state}, expected a record of {self.cxx_state}:"
                 f" cuda.local.array(1, {type(self).__name__.lower()}.state_type)"
             )
-
-    def source(self, name, signature, body):
-        """Return the source of the C function *name*.
-
-        All functions of a kernel are in one translation unit, since cuRAND's headers take nearly all of the compile
-        time.
-        """
-        state = f'static_assert({self.layout}, "Python\'s record is another");'
-        guard = f"NUMBA_CURAND_{type(self).__name__.upper()}"
-        code = f"""
-            #include <curand_kernel.h>
-            #ifndef {guard}
-            #define {guard}
-            {state}
-            #endif
-            extern "C" __device__ {signature} {{ {body} }}"""
-        return autolink.CUDASource(code, name=f"{name}.cu", include_paths=[headers()], unit="curand")
-
-    def named(self, name):
-        """Return the symbol of this generator's C function *name*."""
-        return f"curand_{type(self).__name__.lower()}_{name}"
+        declared = ", ".join(["auto& record", *parameters])
+        return library().expr(
+            f"[]({declared}) {{ auto* state = as_state<{self.cxx_state}>(record); return {expression}; }}"
+        )
 
 
-def draws(name, expression, returns):
-    """Return a device method that draws one number. *expression* is C++, with the pointer ``state``."""
+def draws(expression, *parameters):
+    """Return a device method that evaluates *expression*, C++ with the pointer ``state``; of the one *parameter*, if
+    there is one, the argument is passed."""
 
     def call(self, state):
-        self.check(state)
-        return autolink.Extern(self.named(name), returns=returns)
+        function = self.cxx(state, (), expression)
+        return lambda state: function(state)
 
-    def link(self, state):
-        symbol = self.named(name)
-        signature = f"{autolink.cxx_type(returns)} {symbol}({self.cxx_state}* state)"
-        return self.source(symbol, signature, f"return {expression};")
+    def call_with_argument(self, state, argument):
+        function = self.cxx(state, parameters, expression)
+        return lambda state, argument: function(state, argument)
 
-    call.__name__ = name
-    return autolink.device_method(call).link(link)
+    return autolink.device_method(call_with_argument if parameters else call)
 
 
-def draws_into(name, count, expression, dtype):
+def draws_into(count, expression, dtype):
     """Return a device method that draws *count* numbers into an array. *expression* is C++ and returns a vector."""
-
-    def check(self, state, out):
-        self.check(state)
-        if getattr(out, "dtype", None) != dtype:
-            raise TypeError(f"out: got {out}, expected an array of {dtype} for {count} numbers")
+    stored = ", ".join(f"out[{i}] = v.{'xyzw'[i]}" for i in range(count))
 
     def call(self, state, out):
-        check(self, state, out)
-        return autolink.Extern(self.named(name))
+        if getattr(out, "dtype", None) != dtype:
+            raise TypeError(f"out: got {out}, expected an array of {dtype} for {count} numbers")
+        function = self.cxx(state, ["auto* out"], f"[&](auto v) {{ {stored}; }}({expression})")
+        return lambda state, out: function(state, out)
 
-    def link(self, state, out):
-        symbol = self.named(name)
-        T = autolink.cxx_type(dtype)
-        body = f"const auto v = {expression}; " + " ".join(f"out[{i}] = v.{'xyzw'[i]};" for i in range(count))
-        return self.source(symbol, f"void {symbol}({self.cxx_state}* state, {T}* out)", body)
-
-    call.__name__ = name
-    return autolink.device_method(call).link(link)
+    return autolink.device_method(call)
 
 
 def record(fields):

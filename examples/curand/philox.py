@@ -18,7 +18,6 @@ class Philox(Generator):
     """A counter-based generator, with 2^64 subsequences of 2^66 numbers for each seed. Each thread uses one of them."""
 
     cxx_state = "curandStatePhilox4_32_10_t"
-    layout = "sizeof(curandStatePhilox4_32_10_t) == 64 && alignof(curandStatePhilox4_32_10_t) == 16"
     state_type = record(
         [
             ("counter", np.uint32, 4),
@@ -35,15 +34,9 @@ class Philox(Generator):
     @autolink.device_method
     def init(self, state, seed, subsequence, offset=0):
         """Set *state* to position *offset* of a *subsequence*."""
-        self.check(state)
-        numbers = {name: types.uint64 for name in ("seed", "subsequence", "offset")}
-        return autolink.Extern(self.named("init"), args={"state": None, **numbers})
-
-    @init.link
-    def init(self, state, seed, subsequence, offset):
-        name, number = self.named("init"), "unsigned long long"
-        signature = f"void {name}({self.cxx_state}* state, {number} seed, {number} subsequence, {number} offset)"
-        return self.source(name, signature, "curand_init(seed, subsequence, offset, state);")
+        numbers = ["unsigned long long seed", "unsigned long long subsequence", "unsigned long long offset"]
+        start = self.cxx(state, numbers, "curand_init(seed, subsequence, offset, state)")
+        return lambda state, seed, subsequence, offset: start(state, seed, subsequence, offset)
 
     @init.python
     def init(self, state, seed, subsequence, offset=0):
@@ -54,18 +47,7 @@ class Philox(Generator):
         record["output"] = philox(record["counter"], record["key"])
         self.skipahead(state, offset)
 
-    @autolink.device_method
-    def skipahead(self, state, count):
-        """Skip *count* numbers."""
-        self.check(state)
-        return autolink.Extern(self.named("skipahead"), args={"state": None, "count": types.uint64})
-
-    @skipahead.link
-    def skipahead(self, state, count):
-        name = self.named("skipahead")
-        return self.source(
-            name, f"void {name}({self.cxx_state}* state, unsigned long long count)", "skipahead(count, state);"
-        )
+    skipahead = draws("skipahead(count, state)", "unsigned long long count")
 
     @skipahead.python
     def skipahead(self, state, count):
@@ -75,28 +57,16 @@ class Philox(Generator):
         _set_counter(record, _counter(record) + position // 4)
         record["output"] = philox(record["counter"], record["key"])
 
-    bits = draws("bits", "curand(state)", types.uint32)
-    uniform = draws("uniform", "curand_uniform(state)", types.float32)
-    uniform_double = draws("uniform_double", "curand_uniform_double(state)", types.float64)
-    normal = draws("normal", "curand_normal(state)", types.float32)
-    normal_double = draws("normal_double", "curand_normal_double(state)", types.float64)
-    bits4 = draws_into("bits4", 4, "curand4(state)", types.uint32)
-    uniform4 = draws_into("uniform4", 4, "curand_uniform4(state)", types.float32)
-    uniform2_double = draws_into("uniform2_double", 2, "curand_uniform2_double(state)", types.float64)
-    normal4 = draws_into("normal4", 4, "curand_normal4(state)", types.float32)
-
-    @autolink.device_method
-    def poisson(self, state, mean):
-        """Draw a number of the Poisson distribution with this *mean*."""
-        self.check(state)
-        return autolink.Extern(self.named("poisson"), returns=types.uint32, args={"state": None, "mean": types.float64})
-
-    @poisson.link
-    def poisson(self, state, mean):
-        name = self.named("poisson")
-        return self.source(
-            name, f"unsigned int {name}({self.cxx_state}* state, double mean)", "return curand_poisson(state, mean);"
-        )
+    bits = draws("curand(state)")
+    uniform = draws("curand_uniform(state)")
+    uniform_double = draws("curand_uniform_double(state)")
+    normal = draws("curand_normal(state)")
+    normal_double = draws("curand_normal_double(state)")
+    poisson = draws("curand_poisson(state, mean)", "double mean")
+    bits4 = draws_into(4, "curand4(state)", types.uint32)
+    uniform4 = draws_into(4, "curand_uniform4(state)", types.float32)
+    uniform2_double = draws_into(2, "curand_uniform2_double(state)", types.float64)
+    normal4 = draws_into(4, "curand_normal4(state)", types.float32)
 
     @bits.python
     def bits(self, state):

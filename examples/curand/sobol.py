@@ -10,6 +10,7 @@ from . import distributions
 from .generator import Generator, draws, record
 
 _MASK = 0xFFFFFFFF
+_PARAMETERS = "const unsigned* directions", "unsigned offset"
 
 
 class Sobol(Generator):
@@ -19,7 +20,6 @@ class Sobol(Generator):
     """
 
     cxx_state = "curandStateSobol32_t"
-    layout = "sizeof(curandStateSobol32_t) == 140"
     state_type = record(
         [("index", np.uint32), ("x", np.uint32), ("scramble", np.uint32), ("directions", np.uint32, 32)]
     )
@@ -27,45 +27,25 @@ class Sobol(Generator):
     @autolink.device_method
     def init(self, state, directions, offset=0):
         """Set *state* to position *offset* of the sequence with these *directions*, an array of 32 uint32."""
-        self.check(state)
         _check_directions(directions)
-        args = {"state": None, "directions": types.voidptr, "offset": types.uint32}
-        return autolink.Extern(self.named("init"), args=args)
-
-    @init.link
-    def init(self, state, directions, offset):
-        name = self.named("init")
-        signature = f"void {name}({self.cxx_state}* state, void* directions, unsigned int offset)"
-        return self.source(name, signature, "curand_init((unsigned int*)directions, offset, state);")
+        start = self.cxx(state, _PARAMETERS, "curand_init((unsigned*)directions, offset, state)")
+        return lambda state, directions, offset: start(state, directions, offset)
 
     @init.python
     def init(self, state, directions, offset=0):
         _set(state[0], directions, 0, offset)
 
-    @autolink.device_method
-    def skipahead(self, state, count):
-        """Skip *count* numbers."""
-        self.check(state)
-        return autolink.Extern(self.named("skipahead"), args={"state": None, "count": types.uint32})
-
-    @skipahead.link
-    def skipahead(self, state, count):
-        name = self.named("skipahead")
-        return self.source(
-            name,
-            f"void {name}({self.cxx_state}* state, unsigned int count)",
-            f"skipahead<{self.cxx_state}*>(count, state);",
-        )
+    skipahead = draws("skipahead<decltype(state)>(count, state)", "unsigned count")
 
     @skipahead.python
     def skipahead(self, state, count):
         record = state[0]
         _set(record, record["directions"].copy(), record["scramble"], int(record["index"]) + int(count))
 
-    bits = draws("bits", "curand(state)", types.uint32)
-    uniform = draws("uniform", "curand_uniform(state)", types.float32)
-    uniform_double = draws("uniform_double", "curand_uniform_double(state)", types.float64)
-    normal = draws("normal", "curand_normal(state)", types.float32)
+    bits = draws("curand(state)")
+    uniform = draws("curand_uniform(state)")
+    uniform_double = draws("curand_uniform_double(state)")
+    normal = draws("curand_normal(state)")
 
     @bits.python
     def bits(self, state):
@@ -90,22 +70,15 @@ class ScrambledSobol(Sobol):
     """A scrambled Sobol sequence. Its numbers are combined with a constant of the dimension (`scramble_constants`)."""
 
     cxx_state = "curandStateScrambledSobol32_t"
-    layout = "sizeof(curandStateScrambledSobol32_t) == 140"
 
     @autolink.device_method
     def init(self, state, directions, constant, offset=0):
         """Set *state* to position *offset* of the sequence with these *directions*, scrambled by *constant*."""
-        self.check(state)
         _check_directions(directions)
-        numbers = {"constant": types.uint32, "offset": types.uint32}
-        return autolink.Extern(self.named("init"), args={"state": None, "directions": types.voidptr, **numbers})
-
-    @init.link
-    def init(self, state, directions, constant, offset):
-        name = self.named("init")
-        parameters = f"{self.cxx_state}* state, void* directions, unsigned int constant, unsigned int offset"
-        body = "curand_init((unsigned int*)directions, constant, offset, state);"
-        return self.source(name, f"void {name}({parameters})", body)
+        start = self.cxx(
+            state, [*_PARAMETERS, "unsigned constant"], "curand_init((unsigned*)directions, constant, offset, state)"
+        )
+        return lambda state, directions, constant, offset: start(state, directions, offset, constant)
 
     @init.python
     def init(self, state, directions, constant, offset=0):

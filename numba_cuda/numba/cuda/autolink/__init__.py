@@ -42,6 +42,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``lowered_names``      CUDA C++ compiled for the current target, and C++ names in it
 ``device_functions``   Python functions that C++ calls
 ``device_variables``   variables of device code that the host sets
+``calling_code``       code that an object returns, and that calls objects in its turn
 ``prebuilt``           device code that a package ships: what fits the target
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again

@@ -21,6 +21,7 @@ from numba_cuda_autolink.parameters import placed
 from .finished_kernels import check_launchable, parameter_names
 from .kernel_parameters import kernel_parameters
 from .kernel_signatures import normalized
+from .vocabulary import NUMBA_CUDA, vocabulary_of_kernel
 
 
 def bind(kernel: Any, *what: Any) -> Kernel:
@@ -46,6 +47,12 @@ def bind(kernel: Any, *what: Any) -> Kernel:
     """
     if config.ENABLE_CUDASIM:
         raise RuntimeError("bind() launches on a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has none")
+    if (vocabulary := vocabulary_of_kernel(kernel)) is not NUMBA_CUDA:
+        raise TypeError(
+            f"bind() expects a kernel of numba-cuda, got one of {vocabulary.name}\n"
+            f"  got: {kernel!r:.60}\n"
+            "  what to do: launch it itself, or make it with the cuda.jit of numba.cuda"
+        )
     if not isinstance(kernel, CUDADispatcher) or kernel.targetoptions.get("device"):
         raise TypeError(f"bind() expects a kernel made by cuda.jit, got {type(kernel).__name__} {kernel!r:.60}")
     argtypes = _argtypes(what)

@@ -84,6 +84,11 @@ def compiling(target: Target) -> Iterator[None]:
         yield
 
 
+def is_asking() -> bool:
+    """Return whether a hook is being asked on this thread, so that what is compiled is part of its answer."""
+    return _state.hook_target is not None
+
+
 def asking(target: Target) -> contextlib.AbstractContextManager[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
     return _inside(compilation=None, hook_target=target)

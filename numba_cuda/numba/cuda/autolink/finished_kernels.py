@@ -50,8 +50,6 @@ class LaunchFacts:
     @classmethod
     def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
         """Return those of numba-cuda's *kernel*, which is called *name* and linked as *plan* says."""
-        variables = tuple(variable for _, variable in plan.variables)
-        own = [callback for each in variables for callback in (each.setup_callback, each.teardown_callback)]
         return cls(
             name,
             tuple(kernel.argument_types),
@@ -60,11 +58,18 @@ class LaunchFacts:
             bool(kernel.extensions),
             kernel.cooperative,
             kernel.shared_memory_carveout,
-            tuple(callback for callback in plan.setup_callbacks if callback not in own),
-            tuple(callback for callback in plan.teardown_callbacks if callback not in own),
+            *callbacks(plan),
             any(NRT in planned.origins for planned in plan.inputs),
-            variables,
+            tuple(variable for _, variable in plan.variables),
         )
+
+
+def callbacks(plan: LinkPlan) -> tuple[tuple[Callable[[Any], None], ...], tuple[Callable[[Any], None], ...]]:
+    """Return what is called when a kernel that is linked as *plan* says is loaded, and when it is unloaded; without
+    what sets its variables."""
+    own = [each for _, variable in plan.variables for each in (variable.setup_callback, variable.teardown_callback)]
+    setup = tuple(callback for callback in plan.setup_callbacks if callback not in own)
+    return setup, tuple(callback for callback in plan.teardown_callbacks if callback not in own)
 
 
 def parameter_names(function: Any, count: int) -> tuple[str, ...]:

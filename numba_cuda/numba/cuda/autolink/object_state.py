@@ -19,8 +19,8 @@ def state(obj: Any) -> Any:
     result is a class where the state is unknown: that of the error which *obj* raises, or its own.
     """
     cls = type(obj)
-    own_getstate = getattr(cls, "__getstate__", None)
-    if own_getstate is not getattr(object, "__getstate__", None):
+    if has_own_getstate(cls):
+        own_getstate = cls.__getstate__
         if not isinstance(own_getstate, pytypes.FunctionType):
             return cls  # written in C: it may say nothing
         try:
@@ -38,12 +38,21 @@ def state(obj: Any) -> Any:
         for name, value in vars(base).items()
         if not name.startswith(("__", "_abc_")) and not hasattr(type(value), "__get__")
     }
-    own = {
+    return of_class | own_attributes(obj)
+
+
+def has_own_getstate(cls: type) -> bool:
+    """Return whether instances of *cls* say what is pickled of them."""
+    return getattr(cls, "__getstate__", None) is not getattr(object, "__getstate__", None)
+
+
+def own_attributes(obj: Any) -> dict[str, Any]:
+    """Return the attributes and slots of *obj*, without its cached properties."""
+    return {
         name: value
-        for name, value in {**slots, **getattr(obj, "__dict__", {})}.items()
-        if not isinstance(inspect.getattr_static(cls, name, None), functools.cached_property)
+        for name, value in {**_slots(obj), **getattr(obj, "__dict__", {})}.items()
+        if not isinstance(inspect.getattr_static(type(obj), name, None), functools.cached_property)
     }
-    return of_class | own
 
 
 def attributes(value: Any) -> dict[str, Any] | None:

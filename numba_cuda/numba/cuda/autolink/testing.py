@@ -32,6 +32,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .protocol import asking
     from .protocol.callee import find_callee
     from .protocol.hooks import LinkItem
+    from .vocabulary import core_type
 
 __all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
 __all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
@@ -56,6 +57,9 @@ def check_linkable(
     - returns the same code when it is asked again, and in another process, with other hashes and without a GPU;
     - has a ``__numba_cuda_link_key__``, if any, that consists of values, is the same in another process, and differs
       wherever the code does.
+
+    Of an object whose ``__numba_cuda_call__`` returns a Python function, and that has no code of its own, it checks
+    that kernels that call it link.
 
     In a test::
 
@@ -197,6 +201,7 @@ def _argument_type(given: Any) -> Any:
     """Return the Numba type that *given* stands for; types of constants stay what they are."""
     if isinstance(given, str):
         return numba_type_named(given)
+    given = core_type(given)
     return given if isinstance(given, types.Type) else numba_type_of(given)
 
 

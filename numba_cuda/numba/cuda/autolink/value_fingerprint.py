@@ -36,7 +36,8 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from .object_state import attributes, state
+from .calling_code import CallingCode
+from .object_state import attributes, has_own_getstate, own_attributes, state
 from .patched import set_on, set_on_bases, set_on_type, set_on_types
 from .python_code import globals_used, imports_of, is_versioned, names_used, origin_of
 
@@ -53,7 +54,18 @@ class UnknownValueError(Exception):
 
 def fingerprint(*values: Any) -> bytes:
     """Return the SHA-256 of *values*. Raise `UnknownValueError` if they lead to a value that has none."""
-    writer = _Writer([], itertools.count(1))
+    return _digest(values, is_link_key=False)
+
+
+def fingerprint_of_link_key(value: Any) -> bytes:
+    """Return the SHA-256 of a link key, in which attributes that ``__getstate__`` leaves out count too: nothing else
+    would show that they changed. Raise `UnknownValueError` if *value* leads to a value that has none, or to one that
+    reads files, such as a library of C++."""
+    return _digest((value,), is_link_key=True)
+
+
+def _digest(values: tuple[Any, ...], *, is_link_key: bool) -> bytes:
+    writer = _Writer([], itertools.count(1), is_link_key=is_link_key)
     writer.add("values", *values)
     return writer.hash.digest()
 
@@ -68,7 +80,8 @@ def plain(value: Any) -> bool:
 class _Writer:
     """Writes values into a hash, each as a label and its content, framed, so that no two can run into each other."""
 
-    def __init__(self, inside: list[int], counter: Iterator[int]) -> None:
+    def __init__(self, inside: list[int], counter: Iterator[int], *, is_link_key: bool) -> None:
+        self._is_link_key = is_link_key
         self.hash = hashlib.sha256()
         # The objects that contain the one that is being written, which may refer back to them.
         self._inside = inside
@@ -110,15 +123,19 @@ class _Writer:
             self._written[id(value)] = len(self._written), value
         if number > _MOST_VALUES or len(self._inside) > _DEEPEST:
             raise UnknownValueError(f"it leads to more than {_MOST_VALUES} values, or is nested deeper than {_DEEPEST}")
+        if self._is_link_key and getattr(cls, "cxx_reads_files", False):
+            raise UnknownValueError(f"a link key with {value!r} does not show what the files are that it reads")
         self._inside.append(id(value))
         content = encode(value)
         if content is None:
             raise UnknownValueError(f"a value of type {cls.__module__}.{cls.__qualname__} cannot be fingerprinted")
         self.add(label, *content)
+        if self._is_link_key and label == "object" and has_own_getstate(cls):
+            self.add("attributes", own_attributes(value))
         self._inside.pop()
 
     def _digest_of_first(self, element: tuple[Any, ...]) -> bytes:
-        writer = _Writer(self._inside, self._counter)
+        writer = _Writer(self._inside, self._counter, is_link_key=self._is_link_key)
         writer._value(element[0])
         return writer.hash.digest()
 
@@ -270,6 +287,11 @@ def _linkable(value: LinkableCode) -> Iterable[Any]:
     return type(value), value.data, value.nrt, callbacks, getattr(value, "compile_options", None)
 
 
+def _calling_code(value: CallingCode) -> Iterable[Any]:
+    """Code is what it links: its name in C is made of its own content, and the objects that it calls bring theirs."""
+    return type(value), str(value), [each.digest for _, each in value.traced_inputs("")]
+
+
 def _c_value(value: Any) -> Iterable[Any] | None:
     cls = type(value)
     is_unknown = value if issubclass(cls, _C_POINTERS) else _holds_pointer(cls)
@@ -365,6 +387,7 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (pytypes.MethodType, "method", _by("__self__", "__func__")),
     (ObjectCode, "object code", _by("code_type", "code")),
     (LinkableCode, "linkable", _linkable),
+    (CallingCode, "calling code", _calling_code),
     (pathlib.PurePath, "path", lambda value: (type(value), str(value))),
     ((io.StringIO, io.BytesIO), "text", lambda value: (type(value), value.getvalue(), value.tell())),
     (struct.Struct, "struct", _by("__class__", "format")),

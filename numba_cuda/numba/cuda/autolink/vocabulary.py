@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core import ir, ir_utils
+from numba.cuda.core import ir, ir_utils, typed_passes
 from numba.cuda.typing import typeof
 
 
@@ -29,8 +29,9 @@ class Vocabulary:
     ----------
     name:
         The front end's name, for messages.
-    types, ir, ir_utils, typeof:
-        Its modules of these names: Numba types, Numba IR, helpers of the IR, and ``typeof`` with ``Purpose``.
+    types, ir, ir_utils, typeof, typed_passes:
+        Its modules of these names: Numba types, Numba IR, helpers of the IR, ``typeof`` with ``Purpose``, and type
+        inference.
     to_core, from_core:
         Translate a type of the front end to numba-cuda's, and back: each is the other's inverse.
     kernels, builds:
@@ -42,13 +43,14 @@ class Vocabulary:
     ir: Any
     ir_utils: Any
     typeof: Any
+    typed_passes: Any
     to_core: Callable[[Any], Any] = _same
     from_core: Callable[[Any], Any] = _same
     kernels: Any = None
     builds: Any = None
 
 
-NUMBA_CUDA = Vocabulary("numba-cuda", types, ir, ir_utils, typeof)
+NUMBA_CUDA = Vocabulary("numba-cuda", types, ir, ir_utils, typeof, typed_passes)
 _others: list[Vocabulary] = []
 
 
@@ -64,7 +66,7 @@ def others() -> tuple[Vocabulary, ...]:
 
 
 def vocabulary_of(numba_type: Any) -> Vocabulary:
-    """Return the vocabulary that *numba_type* belongs to; numba-cuda's for what is no type."""
+    """Return the vocabulary that *numba_type* belongs to; numba-cuda's for what is not a type."""
     if not isinstance(numba_type, types.Type):
         for vocabulary in _others:
             if isinstance(numba_type, vocabulary.types.Type):
@@ -73,12 +75,12 @@ def vocabulary_of(numba_type: Any) -> Vocabulary:
 
 
 def vocabulary_of_kernel(kernel: Any) -> Vocabulary:
-    """Return the vocabulary of the front end that made *kernel*; numba-cuda's for what is no kernel."""
+    """Return the vocabulary of the front end that made *kernel*; numba-cuda's for what is not a kernel."""
     if type(kernel).__module__.startswith("numba_cuda_mlir."):
         importlib.import_module("numba_cuda_mlir.mlir_compiler")  # which activates
     return next((each for each in _others if isinstance(kernel, each.kernels)), NUMBA_CUDA)
 
 
 def core_type(numba_type: Any) -> Any:
-    """Return *numba_type* as numba-cuda's type; what is no type, and what is one already, as it is."""
+    """Return *numba_type* as numba-cuda's type; what is not a type, and what is one already, as it is."""
     return vocabulary_of(numba_type).to_core(numba_type)

@@ -56,6 +56,7 @@ def _run(options: argparse.Namespace) -> int:
 
     from ..many_kernels.building import run_all
     from ..many_kernels.job_list import JobList, JobListError
+    from ..many_kernels.jobs import error_text
     from ..many_kernels.pickling import pickled_jobs
 
     start = time.monotonic()
@@ -72,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"numba-cuda-autolink: {unwritten} entries could not be written to the shared cache", file=sys.stderr)
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
     for job, raised in failed:
-        text = "\n".join(f"  {line}" for line in f"{type(raised).__name__}: {raised}".splitlines())
+        text = "\n".join(f"  {line}" for line in error_text(raised).splitlines())
         print(f"numba-cuda-autolink: {job} could not be built:\n{text}", file=sys.stderr)
     finished = [each for each in results if not isinstance(each, BaseException)]
     counts = f"{built.get('program', 0)} programs and {built.get('link', 0)} links"

@@ -1,28 +1,56 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Canonical names: the same functions get the same LLVM IR, whatever was compiled before them.
 
-Mangled names contain, as an ABI tag (``B2v7``), a number that counts all functions of the process. The functions of one
-kernel are renumbered in the order in which they appear.
+Mangled names contain, as an ABI tag (``B2v7``), a number that counts all functions of the process; for a record, one
+that counts all types; and for a Python function that is an argument, its address. All are renumbered in the order in
+which they appear in a kernel.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _UNIQUE_ID = re.compile(r"B(\d+)v(\d+)(?=B)")
+_ADDRESS = re.compile(r"(?<=_200x)[0-9a-f]{8,16}(?=_3e)")  # in "<function f at 0x...>"
+_RECORD = re.compile(r"(?<=6RecordILi)\d+(?=E)")
+_DIGITS = 16  # of a digest: 64 bits
 _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
 
 def with_canonical_names(texts: Iterable[str]) -> list[str]:
     """Return the *texts* of a kernel's LLVM modules, or its names, with canonical names."""
     numbers: dict[str, int] = {}
+    addresses: dict[str, int] = {}
+    records: dict[str, int] = {}
 
-    def renumbered(found: re.Match[str]) -> str:
+    def moved(found: re.Match[str]) -> str:
+        # As long as before: a length stands in front of each part of a mangled name.
+        return f"{addresses.setdefault(found[0], len(addresses) + 1):0{len(found[0])}x}"
+
+    texts = _renamed(texts, lambda unique_id: f"v{numbers.setdefault(unique_id, len(numbers) + 1)}")
+    texts = [_ADDRESS.sub(moved, text) for text in texts]
+    texts = [_RECORD.sub(lambda found: str(records.setdefault(found[0], len(records) + 1)), text) for text in texts]
+    return [_MODULE_ID.sub('; ModuleID = "module"', text) for text in texts]
+
+
+def with_names_by_content(texts: Iterable[str]) -> list[str]:
+    """Return the *texts* of the LLVM modules of a function that is linked into kernels that other code is part of, too.
+
+    Equal functions get equal names there, and different functions different ones.
+    """
+    canonical = with_canonical_names(texts)
+    content = hashlib.sha256("\0".join(canonical).encode()).hexdigest()[:_DIGITS]
+    return _renamed(canonical, lambda number: f"v{number}h{content}")
+
+
+def _renamed(texts: Iterable[str], tag_of: Callable[[str], str]) -> list[str]:
+    def renamed(found: re.Match[str]) -> str:
         length, unique_id = found.groups()
         if int(length) != len(unique_id) + 1:
             return found[0]
-        tag = f"v{numbers.setdefault(unique_id, len(numbers) + 1)}"
+        tag = tag_of(unique_id)
         return f"B{len(tag)}{tag}"
 
-    return [_MODULE_ID.sub('; ModuleID = "module"', _UNIQUE_ID.sub(renumbered, text)) for text in texts]
+    return [_UNIQUE_ID.sub(renamed, text) for text in texts]

@@ -23,12 +23,12 @@ from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
-from ..compilation import cc_without_device, compilation, is_for_launch
+from ..calling_code import CallingCode
+from ..compilation import cc_without_device, compilation, is_asking, is_for_launch
 from ..protocol.asking import AskedCall, with_answer
-from ..protocol.call_sites import CallSite
-from ..protocol.calling_code import CallingCode
+from ..protocol.call_sites import CallSite, origins_of
 from .call_graph import Calls, callees_first
-from .canonical_names import with_canonical_names
+from .canonical_names import with_canonical_names, with_names_by_content
 from .cxx_compatibility import compatible_with_cxx
 from .linking_files import Entry, LinkingFiles, OrderedSet, inputs_of
 
@@ -161,12 +161,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def llvm_strs(self) -> list[str]:
         """The text of the modules; with canonical names if external code is linked, so that equal links are
-        recognised."""
-        if self._llvm_strs is None and self._entries:
-            own = [self._entry_name] if self._entry_name is not None else []
-            canonical = with_canonical_names([*map(str, self.modules), *own])
-            if own:
-                self._entry_name = canonical.pop()
+        recognised. What hooks compile becomes external code, whose names must not meet those of the kernel."""
+        if self._llvm_strs is None and (self._entries or (self._entry_name is None and is_asking())):
+            modules = [*map(str, self.modules)]
+            if self._entry_name is None:
+                canonical = with_names_by_content(modules)
+            else:
+                *canonical, self._entry_name = with_canonical_names([*modules, self._entry_name])
             self._has_canonical_names = True
             self._llvm_strs = compatible_with_cxx(canonical)
         texts: list[str] = super().llvm_strs
@@ -206,7 +207,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def provided(self, target: Target) -> Iterator[tuple[str, LinkInput]]:
         """Yield what is linked for *target* into a kernel with this function, besides its own code, with origins."""
-        provided = [pair for entry in self._entries for pair in inputs_of(entry, target)]
+        origins: dict[Any, str] = {**origins_of(self.call_sites)}
+        provided = [pair for entry in self._entries for pair in inputs_of(entry, target, origins.get(entry, ""))]
         yield from provided
         if getattr(config, "CUDA_ENABLE_NRT", False) and any(link_input.nrt for _, link_input in provided):
             yield NRT, from_item(NRT_LIBRARY)
@@ -303,7 +305,14 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         undefined = self._undefined() if self._symbols else ()
         if self._symbols and target is not None:
             undefined += tuple(itertools.chain.from_iterable(each.undefined for each in self._called_by_cxx(target)))
-        return {symbol: tuple(self._symbols[symbol]) for symbol in undefined if symbol in self._symbols}
+        alike: dict[str, list[str]] = {}  # the origins of calls by the text that symbols know them by
+        for call, origin in origins_of(self.call_sites).items():
+            alike.setdefault(str(call), []).append(origin)
+
+        def traced(site: SymbolSite) -> SymbolSite:
+            return site._replace(asked=tuple(origin for text in site.asked for origin in alike.get(text, [text])))
+
+        return {symbol: tuple(map(traced, self._symbols[symbol])) for symbol in undefined if symbol in self._symbols}
 
     def _called_by_cxx(self, target: Target) -> Iterator[CallingCode]:
         for site in self.call_sites:

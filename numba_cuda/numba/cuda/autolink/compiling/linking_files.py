@@ -15,6 +15,7 @@ from numba.cuda.cudadrv.external_code.link.plan import NAMED_EXPLICITLY
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from ..lowered_names import CompiledSource
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.errors import HookError
@@ -49,7 +50,8 @@ class LinkingFiles(OrderedSet):
     """What one function needs linked, in order of first use.
 
     To numba-cuda it is a set of paths and ``LinkableCode``: a call site stands for the answer of the called object, for
-    the target that the function was compiled for.
+    the target that the function was compiled for. CUDA C++ is compiled: numba-cuda would do so without the options
+    of its source.
     """
 
     def __init__(self, target: Callable[[], Target]):
@@ -66,21 +68,24 @@ class LinkingFiles(OrderedSet):
     def __iter__(self) -> Iterator[str | os.PathLike[str] | LinkableCode]:
         for entry in self._items:
             if isinstance(entry, CallSite):
-                for link_input in with_answer(entry, self._target()).answer.inputs():
-                    yield link_input.as_linkable()
+                target = self._target()
+                for each in with_answer(entry, target).answer.inputs():
+                    yield CompiledSource({}, each, target).code if each.kind is kinds.CUDA else each.as_linkable()
             else:
                 yield entry
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        calls = [entry for entry in self._items if isinstance(entry, CallSite)]
+        answers = [with_answer(call, self._target()).answer for call in calls]
+        return len(self._items) - len(calls) + sum(len(answer.inputs()) for answer in answers)
 
 
-def inputs_of(entry: Entry | LinkInput, target: Target) -> list[tuple[str, LinkInput]]:
-    """Return the link inputs that *entry* stands for when it is linked for *target*, with their origins. Raise
-    `LinkError` if there are none: a file is missing, or an object refuses."""
+def inputs_of(entry: Entry | LinkInput, target: Target, origin: str = "") -> list[tuple[str, LinkInput]]:
+    """Return the link inputs that *entry* stands for when it is linked for *target*, with their *origin*: by
+    default the text of a call site. Raise `LinkError` if there are none: a file is missing, or an object refuses."""
     if isinstance(entry, CallSite):
         try:
-            return list(with_answer(entry, target).answer.traced_inputs(str(entry)))
+            return list(with_answer(entry, target).answer.traced_inputs(origin or str(entry)))
         except HookError as error:
             raise LinkError(error.describe(entry)) from error
         except LinkInputError as error:  # of a file that was there when the object was asked

@@ -11,7 +11,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Targe
 from ..ahead_of_time import compute_capability
 from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
 from .records import FailedError, Linkable, LinkedCode
-from .subject import Subject, describe_linking, find_subject
+from .subject import PythonSubject, Subject, describe_linking, find_python_subject, find_subject
 from .symbols import check_symbols
 
 
@@ -25,13 +25,19 @@ def run_checks(
 ) -> Linkable:
     """Run the checks of `testing.check_linkable`. A check that builds on one that failed is left out."""
     targets = tuple(Target(compute_capability(cc), lto=each) for each in lto)
+    if (python := find_python_subject(obj, argtypes, targets)) is not None:
+        _check_links(python)
+        python.findings.raise_failed()
+        code = dict.fromkeys(LinkedCode.of(planned.input) for planned in python.built.inputs)
+        types = tuple(arg.type for arg in python.args if arg.type is not None)
+        return Linkable(python.findings.call, types, (), tuple(code), tuple(python.findings.checks))
     subject = find_subject(obj, argtypes, targets)
     defined = check_symbols(subject)
     repeats = check_repetition(subject)
     check_other_process(subject, other_process)
     if repeats:
         pairs = (other if isinstance(other, tuple) else (other,) for other in others)
-        compared = [find_subject(one, types or argtypes, targets[:1]) for one, *types in pairs]
+        compared = [find_subject(one, given or argtypes, targets[:1]) for one, *given in pairs]
         check_own_symbols(subject, compared)
         check_link_key(subject, compared)
     if defined:
@@ -42,7 +48,7 @@ def run_checks(
     return Linkable(subject.findings.call, subject.site.argtypes, tuple(subject.symbols), tuple(code), checks)
 
 
-def _check_links(subject: Subject) -> None:
+def _check_links(subject: Subject | PythonSubject) -> None:
     """Check that kernels that call the object once and twice link, for each target."""
     for target in subject.targets:
         how = describe_linking(target)

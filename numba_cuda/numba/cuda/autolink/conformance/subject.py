@@ -24,6 +24,7 @@ from ..device_callable.c_abi import numba_type_named, numba_type_of
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, find_callee
 from ..protocol.errors import CallError, HookError
+from ..vocabulary import core_type
 from . import reproducibility
 from .records import FailedError, Findings
 
@@ -60,11 +61,23 @@ class Subject:
 
     def build_error(self, target: Target, calls: int = 1) -> str:
         """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
-        try:
-            _build(self.obj, self.args, target, calls, lto=target.lto)
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        return ""
+        return _build_error(self.obj, self.args, target, calls)
+
+
+@dataclass(frozen=True)
+class PythonSubject:
+    """An object whose calls stand for a Python function, and that has no code of its own. ``built`` is a kernel that
+    calls it."""
+
+    findings: Findings
+    obj: Any
+    args: tuple[Argument, ...]
+    targets: tuple[Target, ...]
+    built: ahead_of_time.LinkedKernel
+
+    def build_error(self, target: Target, calls: int = 1) -> str:
+        """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
+        return _build_error(self.obj, self.args, target, calls)
 
 
 def describe_linking(target: Target) -> str:
@@ -102,6 +115,29 @@ def find_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...])
     declared = prototypes_in(ptx)
     symbols = {name: declared.get(name) for name in symbols_of_ptx(ptx).undefined}
     return Subject(findings, obj, args, targets, site, symbols, built.called_functions, answers)
+
+
+def find_python_subject(obj: Any, argtypes: Iterable[Any], targets: tuple[Target, ...]) -> PythonSubject | None:
+    """Return *obj* if its calls stand for Python functions, and it has no hook for code; else ``None``. Raise
+    `NotLinkableError` if a kernel cannot call it."""
+    if find_callee(obj) is not None or not hasattr(obj, "__numba_cuda_call__"):
+        return None
+    args = tuple(map(_argument, argtypes))
+    findings = Findings(f"{safe_repr(obj)}({', '.join(map(str, args))})")
+    with findings.check("can be called in a kernel"):
+        built = _built(obj, args, targets[0])
+    findings.raise_failed()
+    if built.called_functions and not built.call_sites:  # a C function, whose code the object does not return
+        return None
+    return PythonSubject(findings, obj, args, targets, built)
+
+
+def _build_error(obj: Any, args: tuple[Argument, ...], target: Target, calls: int) -> str:
+    try:
+        _build(obj, args, target, calls, lto=target.lto)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:
@@ -164,6 +200,7 @@ def _argument(given: Any) -> Argument:
     """Return the argument that *given* stands for. Raise `TypeError` if a string is not the name of a type."""
     if isinstance(given, str):
         given = numba_type_named(given)
+    given = core_type(given)
     if isinstance(given, types.Literal):
         return Argument(constant=given.literal_value)
     if isinstance(given, (types.Type, np.dtype)) or (isinstance(given, type) and issubclass(given, np.generic)):

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.compile.header_prefix import with_room
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..device_callable.array_views import mdspan
@@ -15,6 +16,8 @@ from .parameters import Parameter, mode_of
 from .prelude import PRELUDE, VIEWS
 
 _LONGEST_READABLE = 40
+# Stands for the text that is ours in the symbols of calls.
+_PRELUDE = hashlib.sha256((PRELUDE + VIEWS).encode()).hexdigest()
 _VIEW_MODES = ("nca::by_mdspan", "nca::by_span")
 
 
@@ -43,7 +46,8 @@ class Head:
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
-        return f"{line_marker('source of autolink.cxx')}{self.source}\n{check}{line_marker('prelude')}{PRELUDE}"
+        source = with_room(self.source, "source of autolink.cxx")  # for a compile server
+        return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class Call:
         name = self.pattern.name.partition("(")[0]
         readable = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_")[:_LONGEST_READABLE] or "expression"
         called = self.pattern.text, self.pattern.callee, self.pattern.written
-        content = repr((self.head, called, self.parameters, PRELUDE, VIEWS))
+        head = self.head.identity, self.head.namespace, self.head.records
+        content = repr((head, called, self.parameters, _PRELUDE))
         digest = hashlib.sha256(content.encode()).hexdigest()[:16]
         object.__setattr__(self, "symbol", f"cxx_{readable}_{digest}")
 

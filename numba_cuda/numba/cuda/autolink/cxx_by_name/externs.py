@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.cuda import types
 
+from ..device_callable.conversions import state
 from ..device_callable.extern import Extern
 from .calls import Call
 from .refusals import CxxError
@@ -44,7 +45,7 @@ def extern_of(call: Call, answer: str, records: Sequence[Any]) -> Extern:
             returns == types.none,
         )
     passed = {
-        f"args_{number}": view
+        f"args_{number}": state if parameter.is_state else view
         for number, (view, parameter) in enumerate(zip(call.array_views(mode), call.parameters, strict=True))
         if parameter.is_passed
     }

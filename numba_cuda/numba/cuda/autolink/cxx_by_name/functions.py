@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda import types
@@ -15,6 +15,7 @@ from ..compilation import current_target
 from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable, simulated
+from ..device_functions.definition import DeviceFunction
 from .call_text import record_alias
 from .calls import Call, CallPattern
 from .parameters import WAYS, Parameter, parameter_of
@@ -32,7 +33,7 @@ _LONGEST_NAME = 50
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
-    depends_on_files = True  # headers, which may change between two kernels
+    cxx_reads_files = True  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
 
     def __init__(self, library: CxxLibrary, pattern: CallPattern):
@@ -46,6 +47,10 @@ class CxxFunction(DeviceCallable):
 
     def __reduce__(self) -> Any:
         return function_of, (self._library, self._pattern)
+
+    def __getstate__(self) -> Any:
+        """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
+        return self.__reduce__()[1]
 
     @property
     def __name__(self) -> str:
@@ -67,6 +72,7 @@ class CxxFunction(DeviceCallable):
 
         Arrays are passed as a ``"pointer"`` to the first element; as a ``"span"`` or an ``"mdspan"`` of libcu++, with
         the array's shape and, in elements, its strides; or as the first ``"element"`` itself, to which C++ can write.
+        Any value can be passed as the ``"state"`` of a `device_function`: C++ takes it by ``auto``.
         ``None``, as for arguments that are not named, leaves it to the function: it gets a pointer if it takes one,
         else the view that it takes. A strided array is always an ``mdspan``.
 
@@ -126,6 +132,16 @@ class CxxFunction(DeviceCallable):
             return None
         return self._library.cxx_resolver.why_refused(call)
 
+    @staticmethod
+    def ask_together(calls: Iterable[tuple[CxxFunction, Sequence[Any]]]) -> None:
+        """Find out the C functions of all calls of a kernel, in the order in which it links them: apart, each would
+        cost a run of the compiler."""
+        of_libraries: dict[CxxLibrary, list[Call]] = {}
+        for function, argtypes in calls:
+            of_libraries.setdefault(function.cxx_library, []).append(function.call(argtypes))
+        for library, each in of_libraries.items():
+            library.cxx_resolver.resolve_linked(each)
+
     def call(self, argtypes: Sequence[Any]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
         records = self._library.cxx_records
@@ -154,9 +170,12 @@ class CxxFunction(DeviceCallable):
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
         return self._library.cxx_resolver.resolve(self.call(args), current_target())
 
-    def __numba_cuda_link__(self, *args: Any) -> list[CUDASource]:
-        """Return the source of the call, with those of the calls that were declared together with it."""
-        return self._library.cxx_resolver.sources(self.call(args), current_target())
+    def __numba_cuda_link__(self, *args: Any) -> list[CUDASource | DeviceFunction]:
+        """Return the source of the call, with those of the calls that were declared together with it; and the code of
+        the Python functions that C++ gets."""
+        called = (getattr(each, "numba_cuda_link_object", None) for each in args)
+        python = [each for each in called if isinstance(each, DeviceFunction)]
+        return [*self._library.cxx_resolver.sources(self.call(args), current_target()), *python]
 
     def __numba_cuda_link_key__(self, *args: Any) -> Any:
         """Return what distinguishes the function from others."""

@@ -37,6 +37,8 @@ class CxxLibrary:
     expressions name. Each is a device callable, always the same object.
     """
 
+    cxx_reads_files = True  # headers, which may change between two kernels
+
     def __init__(self, source: Any, arguments: Mapping[str, Any], namespace: str):
         # Each name without the prefix "_" or "cxx_" hides a function of that name in C++.
         self._given = source, dict(arguments), namespace
@@ -54,6 +56,10 @@ class CxxLibrary:
 
     def __reduce__(self) -> Any:
         return CxxLibrary, self._given
+
+    def __getstate__(self) -> Any:
+        """Return what distinguishes it from other libraries, without what was asked of it: for fingerprints."""
+        return self._given, self._identity, tuple(self.cxx_records.items())
 
     def __getattr__(self, name: str) -> CxxFunction:
         if name.startswith("_"):

@@ -6,19 +6,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.cuda import types
 
 from ..device_callable.array_views import mdspan
-from ..device_callable.c_abi import CABIError, cxx_type, memory_layout
+from ..device_callable.c_abi import HEADERS, CABIError, cxx_type, memory_layout
 from ..device_callable.c_structs import field_names, field_types
+from ..device_functions.definition import DeviceFunction
 from .placeholders import FIRST, with_arguments
 
-VALUE, POINTER, ELEMENT, SPAN, MDSPAN = "value", "pointer", "element", "span", "mdspan"
-WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN)
+VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE = "value", "pointer", "element", "span", "mdspan", "state"
+WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE)
 _MODES = {POINTER: "by_pointer", ELEMENT: "by_element", SPAN: "by_span", MDSPAN: "by_mdspan"}
-_HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+# A class of its own: a pointer to the data of an array is not one.
+_STATE = "#ifndef NCA_STATE\n#define NCA_STATE\nnamespace nca { struct state { const void* at; }; }\n#endif"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Parameter:
         For arrays, the arguments of ``nca::array_form`` after the mode.
     way:
         How an array is passed; None lets the function decide.
+    is_state:
+        Whether it is passed as state of a Python function.
     headers, declarations, inside:
         What C++ needs before the call; *inside* is declared in the namespace in which names resolve.
     """
@@ -49,6 +53,7 @@ class Parameter:
     is_number: bool = False
     as_array: str = ""
     way: str | None = None
+    is_state: bool = False
     headers: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
@@ -66,10 +71,20 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
     """Return the parameter for an argument of *numba_type*. Raise `CABIError` if C++ has no value for it."""
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     if callee is not None:
+        if isinstance(callee, DeviceFunction):
+            return _python_function(callee)
         if not hasattr(type(callee), "cxx_text"):
             raise CABIError(f"{callee!r} is not a function of C++ and cannot be passed to one")
         return _functor(callee)
     numba_type = types.unliteral(numba_type)
+    if isinstance(numba_type, types.Dispatcher):
+        raise CABIError(
+            "C++ cannot call a Python function that is compiled for no types yet\n"
+            "  what to do: let an object's __numba_cuda_call__ return a function that passes"
+            " autolink.device_function(f, *argtypes)"
+        )
+    if way == STATE:
+        return Parameter("nca::state", "const void*", "nca::state{{p}}", is_state=True, declarations=(_STATE,))
     if isinstance(numba_type, types.Array):
         return _array(numba_type, way, records)
     if way not in (None, VALUE):
@@ -83,8 +98,7 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
         name = f"cuda::std::complex<{part}>"
         value = f"{name}({{p}}.x, {{p}}.y)"
         return Parameter(f"{name}&", cxx_type(numba_type), value, True, headers=("cuda/std/complex",))
-    found = cxx_type(numba_type)
-    headers = (_HEADERS[found],) if found in _HEADERS else ()
+    found, headers, _ = _element(numba_type, records)
     is_number = isinstance(numba_type, (types.Number, types.Boolean))
     if isinstance(numba_type, types.EnumMember):
         enumerator = f"nca::enumerator<{found}>"
@@ -105,8 +119,23 @@ def _functor(callee: Any) -> Parameter:
     return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
 
 
+def _python_function(function: DeviceFunction) -> Parameter:
+    """Return the parameter for a Python function: its functor, or what makes one of the addresses of its state."""
+    declared, functor = (function.declaration,), function.functor
+    if not function.states:
+        return Parameter(f"const {functor}&", "", f"{functor}{{}}", declarations=declared)
+    name = f"nca_with_state_{function.symbol}"
+    given = [f"nca::state s{number}" for number in range(function.states)]
+    passed = ", ".join(f"s{number}.at" for number in range(function.states))
+    maker = (
+        f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ __device__ {functor} operator()("
+        f"{', '.join(given)}) const {{ return {functor}({passed}); }} }};\n#endif"
+    )
+    return Parameter(f"const {name}&", "", f"{name}{{}}", declarations=(_STATE, *declared, maker))
+
+
 def _array(array: Any, way: str | None, records: Records) -> Parameter:
-    element, headers, declarations = element_type(array.dtype, records)
+    element, headers, declarations = _element(array.dtype, records)
     element = element if array.mutable else f"const {element}"
     strided = array.layout not in "CF"
     way = way or (MDSPAN if strided else POINTER if array.ndim == 0 else None)
@@ -139,13 +168,13 @@ def _struct(numba_type: Any, records: Records) -> Parameter:
     is_record = isinstance(numba_type, types.Record)
     record = numba_type if is_record else getattr(numba_type, "of_record", None)
     if record is not None:
-        name, headers, declarations = element_type(record, records)
+        name, headers, declarations = _element(record, records)
         const = "" if is_record else "const "
         return Parameter(
             f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))", headers=headers,
             declarations=declarations,
         )  # fmt: skip
-    name, headers, declarations = element_type(numba_type, records)
+    name, headers, declarations = _element(numba_type, records)
     parts, elements = _parts(numba_type, records, "{p}->")
     return Parameter(
         f"{elements}&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
@@ -160,42 +189,47 @@ def _parts(numba_type: Any, records: Records, path: str) -> tuple[str, str]:
         if isinstance(element, types.BaseTuple) and len(element) and not hasattr(element, "of_record"):
             value, name = _parts(element, records, f"{place}.")
         else:
-            value, name = place, element_type(element, records)[0]
+            value, name = place, _element(element, records).cxx
         values.append(value)
         names.append(name)
     whole = f"cuda::std::tuple<{', '.join(names)}>"
     return f"{whole}({', '.join(values)})", whole
 
 
-def element_type(numba_type: Any, records: Records) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the C++ type of a value of *numba_type* in memory, and the headers and the declarations that it needs.
+class _Element(NamedTuple):
+    """The C++ type of a value in memory, and the headers and declarations that it needs."""
 
-    A record that no C++ struct is known for becomes a struct with its fields.
-    """
+    cxx: str
+    headers: tuple[str, ...] = ()
+    declarations: tuple[str, ...] = ()
+
+
+def _element(numba_type: Any, records: Records) -> _Element:
+    """Return what a value of *numba_type* is in C++. A record that no C++ struct is known for becomes a struct with its
+    fields."""
     numba_type = getattr(numba_type, "of_record", numba_type)
     if isinstance(numba_type, types.Complex):
-        return f"cuda::std::complex<{cxx_type(numba_type.underlying_float)}>", ("cuda/std/complex",), ()
+        return _Element(f"cuda::std::complex<{cxx_type(numba_type.underlying_float)}>", ("cuda/std/complex",))
     if isinstance(numba_type, types.Record) and numba_type in records:
-        return records[numba_type], (), ()
+        return _Element(records[numba_type])
     if not isinstance(numba_type, (types.Record, types.BaseTuple)):
         found = cxx_type(numba_type)
-        return found, ((_HEADERS[found],) if found in _HEADERS else ()), ()
+        return _Element(found, (HEADERS[found],) if found in HEADERS else ())
     layout = memory_layout(numba_type)
     headers: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
     members = []
     for name, part in zip(field_names(numba_type), field_types(numba_type), strict=True):
-        shape = (
-            "".join(f"[{size}]" for size in getattr(part, "shape", ())) if isinstance(part, types.NestedArray) else ""
-        )
-        inner, more_headers, more = element_type(part.dtype if shape else part, records)
-        headers, declarations = (*headers, *more_headers), (*declarations, *more)
-        members.append(f"{inner} {name}{shape};")
+        is_array = isinstance(part, types.NestedArray)
+        shape = "".join(f"[{size}]" for size in part.shape) if is_array else ""
+        member = _element(part.dtype if is_array else part, records)
+        headers, declarations = (*headers, *member.headers), (*declarations, *member.declarations)
+        members.append(f"{member.cxx} {name}{shape};")
     body = " ".join(members)
     name = f"nca_struct_{_digest(body)}"
     asserted = f'static_assert(sizeof({name}) == {layout.size} && alignof({name}) == {layout.align}, "");'
     guard = f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ {body} }};\n{asserted}\n#endif"
-    return name, headers, (*declarations, guard)
+    return _Element(name, headers, (*declarations, guard))
 
 
 def _digest(text: str) -> str:

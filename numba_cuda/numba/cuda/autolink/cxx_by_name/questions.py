@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..lowered_names import compiled
 from .placeholders import filled
-from .refusals import refusal
+from .refusals import CxxError, refusal
 from .targets import targeting
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Question:
 
 def asked(library: CxxLibrary, question: Question, cc: Any) -> list[str]:
     """Return the lowered names that answer *question*. Raise `CxxError` if its text does not compile."""
+    if config.ENABLE_CUDASIM:
+        raise CxxError(
+            f"{question.label}: only the compiler knows it, which the simulator cannot ask\n  library: {library!r}\n"
+            "  what to do: in the simulator, use a NumPy dtype or a number in its place"
+        )
     namespace = library.cxx_head().namespace
     values = {
         "open": f"namespace {namespace} {{" if namespace else "",

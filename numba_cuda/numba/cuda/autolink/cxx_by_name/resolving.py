@@ -8,6 +8,7 @@ changed header is noticed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,6 +67,13 @@ class Resolver:
     def resolve_together(self, calls: Sequence[Call]) -> None:
         """Resolve calls that were put off."""
         self._resolve(calls, current_target(), self._notes())
+
+    def resolve_linked(self, calls: Sequence[Call]) -> None:
+        """Resolve the calls of a kernel in the translation unit that its link compiles: with those that were declared
+        together with them."""
+        target = current_target()
+        declared = [self._declared.get((call.symbol, target), (call,)) for call in calls]
+        self._resolve(tuple(dict.fromkeys(itertools.chain(*declared))), target, self._notes())
 
     def declare(self, calls: Sequence[Call], target: Target) -> None:
         """Resolve *calls* together. Raise `CxxError` if C++ refuses one."""

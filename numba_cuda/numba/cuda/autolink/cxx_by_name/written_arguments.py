@@ -12,38 +12,37 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.core import ir
-from numba.cuda.core.typed_passes import type_inference_stage
-
 from ..protocol.call_sites import constant_of
+from ..vocabulary import NUMBA_CUDA, Vocabulary
 from .externs import WrittenArgumentError
 from .functions import CxxFunction
 
 
-def rewrite_written(state: Any) -> bool:
-    """Rewrite the calls in the function of a compiler's *state* that write to their arguments; return whether there are
-    any. Type inference has failed for them."""
+def rewrite_written(state: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> bool:
+    """Rewrite the calls in the function of a compiler's *state* that write to their arguments, in the IR of
+    *vocabulary*; return whether there are any. Type inference has failed for them."""
+    ir = vocabulary.ir
     calls = [
         (block, statement, callee)
         for block in state.func_ir.blocks.values()
         for statement in block.find_insts(ir.Assign)
         if isinstance(statement.value, ir.Expr) and statement.value.op == "call" and not statement.value.kws
-        if isinstance(callee := constant_of(state.func_ir, statement.value.func), CxxFunction)
+        if isinstance(callee := constant_of(state.func_ir, statement.value.func, vocabulary), CxxFunction)
     ]
     if not calls:
         return False
-    found = type_inference_stage(
+    found = vocabulary.typed_passes.type_inference_stage(
         state.typingctx, state.targetctx, state.func_ir, state.args, state.return_type, state.locals, raise_errors=False
     )
     rewritten = False
     for block, statement, callee in calls:
         argtypes = [found.typemap.get(arg.name) for arg in statement.value.args]
-        refused = None if None in argtypes else callee.why_refused(argtypes)
+        refused = None if None in argtypes else callee.why_refused([vocabulary.to_core(each) for each in argtypes])
         if isinstance(refused, WrittenArgumentError):
-            stores = [_store(state.func_ir, statement.value.args[number]) for number in refused.written]
+            stores = [_store(ir, state.func_ir, statement.value.args[number]) for number in refused.written]
             if None not in stores:
                 place = block.body.index(statement)
-                call = _WritingCall(state.func_ir, block.scope, statement, callee.writing(refused.written))
+                call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.writing(refused.written))
                 block.body[place : place + 1] = call.statements(stores, refused.is_void)
                 rewritten = True
     return rewritten
@@ -57,7 +56,7 @@ _TEMPORARY = re.compile(r"\$|.*__v(?:const)?\d\w*_\d+(?:\.\d+)*\Z")
 _Store = Callable[[Any, Any], Any]
 
 
-def _store(func_ir: Any, arg: Any) -> _Store | None:
+def _store(ir: Any, func_ir: Any, arg: Any) -> _Store | None:
     """Return how to store a value where an argument came from, a variable or an element of an array; None for a
     temporary value."""
     while True:
@@ -80,8 +79,10 @@ def _store(func_ir: Any, arg: Any) -> _Store | None:
 
 @dataclass(frozen=True)
 class _WritingCall:
-    """A call of *function*, which returns the new values as well, in place of the call in a *statement* of the IR."""
+    """A call of *function*, which returns the new values as well, in place of the call in a *statement*. *ir*
+    is the module of the front end's IR."""
 
+    ir: Any
     func_ir: Any
     scope: Any
     statement: Any
@@ -90,22 +91,22 @@ class _WritingCall:
     def statements(self, stores: Sequence[_Store | None], is_void: bool) -> Iterator[Any]:
         """Yield the statements: the call, and assignments of what it returns."""
         loc, call = self.statement.loc, self.statement.value
-        yield (callee := self._assigned(ir.Global(self.function.__name__, self.function, loc)))
-        yield (values := self._assigned(ir.Expr.call(callee.target, call.args, (), loc)))
+        yield (callee := self._assigned(self.ir.Global(self.function.__name__, self.function, loc)))
+        yield (values := self._assigned(self.ir.Expr.call(callee.target, call.args, (), loc)))
         self.func_ir._definitions[self.statement.target.name].remove(call)
         if is_void:
-            yield self._assigned(ir.Const(None, loc), self.statement.target)
+            yield self._assigned(self.ir.Const(None, loc), self.statement.target)
         for position, store in enumerate(stores if is_void else [None, *stores]):  # None: the result comes first
-            yield (index := self._assigned(ir.Const(position, loc)))
-            element = ir.Expr.static_getitem(values.target, position, index.target, loc)
+            yield (index := self._assigned(self.ir.Const(position, loc)))
+            element = self.ir.Expr.static_getitem(values.target, position, index.target, loc)
             yield (value := self._assigned(element, self.statement.target if store is None else None))
             if store is not None:
                 stored = store(value.target, loc)
-                if isinstance(stored, ir.Assign):
+                if isinstance(stored, self.ir.Assign):
                     self.func_ir._definitions[stored.target.name].append(stored.value)
                 yield stored
 
     def _assigned(self, value: Any, target: Any = None) -> Any:
         target = target or self.scope.redefine("$of_cxx", self.statement.loc)
         self.func_ir._definitions[target.name].append(value)
-        return ir.Assign(value, target, self.statement.loc)
+        return self.ir.Assign(value, target, self.statement.loc)

@@ -45,6 +45,8 @@ _SCALARS: dict[Any, CType] = {
 }
 
 
+# The headers of types that CUDA C++ does not have without one.
+HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
 _BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
 
 
@@ -198,7 +200,7 @@ def memory_layout(numba_type: Any) -> Layout:
     if isinstance(numba_type, types.Record):
         return _record(numba_type)
     if isinstance(numba_type, types.BaseTuple):
-        return _struct(memory_layout(element) for element in numba_type.types)
+        return layout_of_fields(memory_layout(element) for element in numba_type.types)
     if isinstance(numba_type, types.NestedArray):
         of_one = memory_layout(numba_type.dtype)
         return Layout(of_one.size * int(np.prod(numba_type.shape)), of_one.align)
@@ -208,7 +210,8 @@ def memory_layout(numba_type: Any) -> Layout:
     return Layout(element.size, element.align)
 
 
-def _struct(fields: Iterable[Layout]) -> Layout:
+def layout_of_fields(fields: Iterable[Layout]) -> Layout:
+    """Return where a struct has its *fields*, in their order."""
     offsets, end, align = [], 0, 1
     for field in fields:
         offsets.append(end + -end % field.align)
@@ -218,7 +221,7 @@ def _struct(fields: Iterable[Layout]) -> Layout:
 
 def _record(record: Any) -> Layout:
     fields = sorted(record.members, key=lambda member: record.offset(member[0]))
-    expected = _struct(memory_layout(field_type) for _, field_type in fields)
+    expected = layout_of_fields(memory_layout(field_type) for _, field_type in fields)
     advice = "what to do: make its dtype with np.dtype(..., align=True), with the fields in the order of the C++ struct"
     described = f"\n  record: {record}\n  {advice}"
     for (name, field_type), offset in zip(fields, expected.offsets, strict=True):

@@ -157,7 +157,7 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
     argument cannot be passed to C."""
     names = list(parameters)
     args = []
-    for name, target in extern.args or ((name, None) for name in names):
+    for name, target in ((name, None) for name in names) if extern.args is None else extern.args:
         if name not in parameters:
             raise CABIError(
                 f"Extern's args name {name!r}, but the parameters of the call are {', '.join(names) or 'none'}"

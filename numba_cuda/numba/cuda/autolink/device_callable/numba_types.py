@@ -82,7 +82,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         return type(self).__name__, (next(_numbers),)
 
     def __reduce__(self) -> Any:
-        return DeviceCallableType.of, (self.numba_cuda_link_object,)
+        return _type_of, (self.numba_cuda_link_object,)
 
     def __deepcopy__(self, memo: Any) -> DeviceCallableType:
         # literal_unroll copies the IR, types and all.
@@ -153,7 +153,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
         call depends on files."""
         in_progress = compilation()
-        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "depends_on_files", False):
+        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "cxx_reads_files", False):
             return always
         found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
         return found
@@ -196,6 +196,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
         first, *advice = diagnosis.splitlines()
         return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+
+
+def _type_of(obj: Any) -> DeviceCallableType:
+    # cloudpickle writes a class method by value, with the globals that it uses: the types of all objects.
+    return DeviceCallableType.of(obj)
 
 
 register_model(DeviceCallableType)(models.OpaqueModel)

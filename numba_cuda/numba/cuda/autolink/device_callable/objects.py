@@ -168,6 +168,8 @@ class DeviceMethod:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._is_in_a_class = True
+        if name != "_":  # a further part of the method
+            self.__name__ = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundDeviceMethod(instance, self)

@@ -67,9 +67,12 @@ class NamedModules:
 
 
 def _with_own_names(texts: Sequence[str], linkage: str) -> Iterator[str]:
-    """Yield *texts* with what they define renamed after `NAMELESS`, in order, and other functions than that of this
-    *linkage*. What Numba names after types and counts of what was compiled before then has a name of its own in each
-    piece of code, and no linkage that depends on whether another library was linked with it."""
+    """Yield *texts* in which what they define is called `NAMELESS` and a number, in order of definition, and functions
+    other than `NAMELESS` have this *linkage*.
+
+    Numba makes names of types and of a count of what was compiled before, which two pieces of code may share; and its
+    linkage of a function depends on what else was linked with it.
+    """
     names: dict[str, str] = {}
     for text in texts:
         for found in (*_DEFINED.finditer(text), *_VARIABLE.finditer(text)):

@@ -7,10 +7,9 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
 
+from ..device_callable.c_abi import HEADERS
 from ..device_callable.c_structs import is_struct
 from .c_signature import CSignature
-
-_HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
 
 
 def functor_name(symbol: str) -> str:
@@ -25,7 +24,7 @@ def declaration(symbol: str, signature: CSignature) -> str:
     names = [_cxx(symbol, structs, *each) for each in zip(signature.arguments, signature.c_arguments, strict=True)]
     returns = _cxx(symbol, structs, signature.returns, signature.c_returns)
     parameters = ", ".join([*names, *("const void*" for _ in signature.state)])
-    headers = sorted({_HEADERS[name] for name in (*names, returns) if name in _HEADERS})
+    headers = sorted({HEADERS[name] for name in (*names, returns) if name in HEADERS})
     lines = [
         f"#ifndef AUTOLINK_{symbol}",
         f"#define AUTOLINK_{symbol}",

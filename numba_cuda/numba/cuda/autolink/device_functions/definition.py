@@ -21,9 +21,14 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.errors import UnsupportedBytecodeError
 
-from ..compilation import compilation, compiling_apart, current_target, note_device_function
+from ..calling_code import CallingCode
+from ..compilation import asking, compilation, compiling_apart, current_target, note_device_function
 from ..device_callable.c_abi import CABIError, numba_type_of
-from ..protocol.calling_code import CallingCode
+from ..device_callable.c_structs import is_struct
+from ..device_callable.conversions import by_value
+from ..device_callable.conversions import state as as_state
+from ..device_callable.extern import Extern
+from ..device_callable.objects import DeviceCallable
 from ..value_fingerprint import UnknownValueError, fingerprint
 from ..vocabulary import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from .c_signature import CSignature
@@ -33,8 +38,12 @@ from .wrapper import can_raise, wrapped
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DeviceFunction(CallingCode):
+class DeviceFunction(CallingCode, DeviceCallable):
     """A Python function that C++ calls, as `device_function` returns it.
+
+    A Python function that ``__numba_cuda_call__`` returns may pass it to a function of `cxx`, which gets an object of
+    the class ``functor``; if the function has state, an object that makes one, ``op(table)``, of values that are passed
+    as ``"state"``.
 
     Attributes
     ----------
@@ -44,8 +53,8 @@ class DeviceFunction(CallingCode):
     declaration : str
         C++ that declares it and ``functor``, to be put at namespace scope, as often as needed.
     functor : str
-        A class in C++ whose objects are called as the function is. It is made of the ``const void*`` of each state. If
-        the function has no state, it is made of nothing, or of a ``const void*`` that it ignores.
+        A C++ class whose objects are called like the function. It is constructed from the ``const void*`` of each
+        state; if there is none, from nothing, or from a ``const void*`` that it ignores.
     returns : Numba type
         What it returns.
     """
@@ -56,6 +65,7 @@ class DeviceFunction(CallingCode):
     _code: tuple[LinkInput, ...]
     _target: Target
     library: Any
+    _made_of: Any  # the weak reference to what was compiled
 
     @property
     def symbol(self) -> str:
@@ -64,6 +74,15 @@ class DeviceFunction(CallingCode):
     @property
     def functor(self) -> str:
         return functor_name(self.symbol)
+
+    @property
+    def states(self) -> int:
+        """The number of parameters that are state."""
+        return len(self._signature.state)
+
+    @property
+    def __name__(self) -> str:
+        return self._name.partition("(")[0]
 
     @property
     def returns(self) -> Any:
@@ -81,6 +100,16 @@ class DeviceFunction(CallingCode):
     def takes_arrays(self) -> bool:  # type: ignore[override]
         return any(isinstance(state, types.Array) for state in self._signature.state)
 
+    def __numba_cuda_call__(self, *args: Any) -> Extern:
+        """Return the C function, for a call in Python."""
+        passed = {f"args_{n}": by_value if is_struct(t) else t for n, t in enumerate(self._signature.arguments)}
+        states = {f"args_{n}": as_state for n in range(len(passed), len(passed) + self.states)}
+        return Extern(self.symbol, returns=self.returns, args={**passed, **states})
+
+    def __numba_cuda_link__(self, *args: Any) -> DeviceFunction:
+        """Return its code."""
+        return self
+
     def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         yield from ((origin, each) for each in self._code)
         yield from self.library.provided(self._target)
@@ -90,6 +119,13 @@ class DeviceFunction(CallingCode):
 
     def __hash__(self) -> int:
         return hash(self.symbol)
+
+    def __reduce__(self) -> Any:
+        # It is compiled again: its code brings that of the objects that it calls, which are asked then.
+        subject = self._made_of()
+        if subject is None:
+            raise TypeError(f"{self!r} cannot be pickled: what it was made of no longer exists")
+        return _function_for, (self._target, subject, self._signature.arguments, self._signature.state)
 
     def __repr__(self) -> str:
         return f"device_function({self._name}) as {self.symbol}"
@@ -151,8 +187,9 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
         in C++ are of the types that `cxx_type` returns; for a struct, of any class of its size and layout.
     state : Numba type, or iterable of these, optional
         The types of the function's last parameters, which C++ passes on without knowing them: arrays, records, tuples,
-        numbers. It gets them by ``args={"table": autolink.state}`` of an `Extern`, and makes the functor of them. If
-        the type is ``none``, as for an argument ``table=None`` that a call leaves out, the function has no state.
+        numbers. C++ gets them with ``args={"table": autolink.state}`` of an `Extern`, and constructs the functor from
+        them. If the type is ``none``, as for an argument ``table=None`` that a call leaves out, the function has no
+        state.
 
     Raises
     ------
@@ -182,7 +219,7 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
         outer = _in_progress.questions
         _in_progress.questions = (*outer, (id(subject), question))
         try:
-            known[question] = _compile(name, dispatcher, question)
+            known[question] = _compile(name, dispatcher, question, weakref.ref(subject))
         finally:
             _in_progress.questions = outer
     note_device_function(known[question])
@@ -203,6 +240,11 @@ def _known(subject: Any) -> dict[Any, DeviceFunction]:
             known: dict[Any, DeviceFunction] = notes.setdefault(("device_function", subject), {})
             return known
     return _compiled.setdefault(subject, {}).setdefault(content, {})
+
+
+def _function_for(target: Target, subject: Any, argtypes: Any, state: Any) -> DeviceFunction:
+    with asking(target):
+        return device_function(subject, *argtypes, state=state)
 
 
 def _dispatcher(subject: Any, target: Target) -> Any:
@@ -247,7 +289,7 @@ def _check_parameters(function: Any, called: str, arguments: Any, states: Any) -
         )
 
 
-def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target]) -> DeviceFunction:
+def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made_of: Any) -> DeviceFunction:
     arguments, states, target = question
     called = f"{name}({', '.join(map(str, (*arguments, *states)))})"
     _check_parameters(dispatcher.py_func, called, arguments, states)
@@ -266,4 +308,4 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target]) -> D
     modules = [str(module) for module in compiled.library.modules]
     own = wrapped(NAMELESS, compiled, signature, dispatcher.py_func.__code__ if can_raise(modules) else None)
     named = NamedModules.of(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_"), [str(own), *modules], target)
-    return DeviceFunction(called, named, signature, named.compiled(target, called), target, compiled.library)
+    return DeviceFunction(called, named, signature, named.compiled(target, called), target, compiled.library, made_of)

@@ -10,14 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import progress, timeline
+from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import recording
+from numba_cuda_mlir.numba_cuda.core.errors import TypingError
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
+from ..cxx_by_name.written_arguments import rewrite_written
+from ..deferred_calls import propagated
 from ..mlir.constants import refresh_typing
 from ..mlir.external_code import KEY, ExternalCode
 from ..mlir.linking import CallLinker, linker_for
-from ..mlir.lowering import llvm_prototype, lower_call
+from ..mlir.lowering import check_memory, llvm_prototype, lower_call
 from ..mlir.object_types import CalledObjectType, is_called_object
 from ..mlir.words import MLIR
 from ..protocol.asking import AskedCall, with_answer
@@ -105,8 +109,15 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_compiler:MLIRTypeInference.run_pass")
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
-    """Ask called objects when types are final, so that one that refuses is a typing error at the call."""
-    changed = original(inference, state)
+    """Let functions of C++ write to variables, and ask called objects when types are final, so that one that refuses is
+    a typing error at the call."""
+    while True:
+        try:
+            changed = original(inference, state)
+            break
+        except TypingError:
+            if compilation() is None or not rewrite_written(state, MLIR):
+                raise
     if compilation() is not None:
         for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
             _ask(site, call.loc)
@@ -120,6 +131,12 @@ def _ask(site: CallSite, loc: Any) -> AskedCall:
         return with_answer(site, in_progress.target)
     except HookError as error:
         raise CallError(error, site, loc) from error.__cause__
+
+
+@_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
+def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
+    """Resolve together the calls that called objects put off."""
+    return propagated(original, inferer, raise_errors)
 
 
 # Lowering
@@ -136,6 +153,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     for call in asked:
         _external(lower).add_call(call)
     if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):
+        check_memory(lower, target, fn, expr.loc)
         return original(lower, target, fn, args, kws, expr)
     with in_progress.noting_prototypes() as prototypes:
         lower_call(lower, _external(lower), target, expr, args)
@@ -165,6 +183,7 @@ def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
     numba_type = lower.fndesc.typemap.get(name)
     if not isinstance(numba_type, CalledObjectType) or getattr(value, "op", None) == "call":
         return original(lower, assignment)
+    _external(lower)  # also of a kernel that only reads attributes, which no key of a cache knows
     lower.var_assign_count[name] = 1
     lower.varmap[name] = numba_type.called_object()
     return None
@@ -205,8 +224,12 @@ def _optimize(original: Any, cres: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.caching:MLIRCacheImpl.check_cachable")
 def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
-    """Keep kernels with external code out of numba-cuda-mlir's cache, whose keys do not know that code."""
-    return KEY not in cres.metadata and original(implementation, cres)
+    """Keep kernels that use called objects out of numba-cuda-mlir's cache, whose keys do not know these objects."""
+    if (external := cres.metadata.get(KEY)) is None:
+        return original(implementation, cres)
+    reason = "the cache of numba-cuda-mlir does not know what its called objects provide"
+    logger.info("kernel %r is not cached: %s", external.name, reason)
+    return False
 
 
 # Attributes of numba-cuda-mlir that are used and not replaced.

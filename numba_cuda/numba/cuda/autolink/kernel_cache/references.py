@@ -19,6 +19,7 @@ import numba.cuda
 from numba.cuda import types
 from numba.cuda.serialize import NumbaPickler
 
+from ..calling_code import CallingCode
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import identity
 from .reachable import Reached
@@ -72,6 +73,9 @@ class KernelPickler(NumbaPickler):
         for entry in entries:
             if isinstance(entry, CallSite):
                 self._locate(entry.callee.obj, _modules_at(entry.filename), str(entry))
+                for given in (getattr(each, "numba_cuda_link_object", None) for each in entry.argtypes):
+                    if given is not None and not isinstance(given, CallingCode):  # which is compiled again
+                        self._locate(given, _modules_at(entry.filename), f"{given}, an argument of {entry},")
             elif not isinstance(entry, (str, os.PathLike)):
                 self._locate(entry, _numba_cuda_modules(), code_label(entry))
             elif os.fspath(entry) not in self._linked and not is_numba_cuda_file(entry):
@@ -86,6 +90,13 @@ class KernelPickler(NumbaPickler):
             if name is None:
                 raise NotCacheableError(_not_reached(label))
             self._globals[identity(owner)] = ("global", *name)
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Pickle the type of a function that is written in a kernel so that it holds the function: nothing else does
+        in another process."""
+        if isinstance(obj, types.Dispatcher):
+            return _type_of_function, (type(obj), obj.dispatcher)
+        return super().reducer_override(obj)
 
     def persistent_id(self, obj: Any) -> Any:
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
@@ -116,6 +127,12 @@ class KernelUnpickler(pickle.Unpickler):
         for part in name.split("."):
             found = getattr(found, part)
         return found
+
+
+def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
+    found = cls(dispatcher)
+    found.numba_cuda_autolink_held = dispatcher
+    return found
 
 
 def _not_reached(label: str) -> str:

@@ -20,7 +20,7 @@ from ..compilation import asking
 from ..compiling.code_library import LinkingCodeLibrary
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 from .bodies import Body, ReturnedBody, bodies_of
 from .reachable import Reached
 from .references import KernelPickler, KernelUnpickler, NotCacheableError, code_label, is_numba_cuda_global
@@ -62,7 +62,9 @@ class StoredKernel:
         for body in self.bodies:
             if body.changed(self.target):
                 return f"{body}, which is compiled into it, changed"
-        for fact, entry in zip(self.facts, self.library.get("entries", ()), strict=True):
+        entries = self.library.get("entries", ())
+        _ask_together(entries, self.target)
+        for fact, entry in zip(self.facts, entries, strict=True):
             if _fact(entry, self.target, fact.subject).digest != fact.digest:
                 return f"the code of {fact.label} changed"
         return None
@@ -85,6 +87,7 @@ def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
     pickler = KernelPickler(file, reached, entries, [each for each in bodies if isinstance(each, ReturnedBody)])
     kernel_states = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     target = states.get("target") or Target((0, 0))
+    _ask_together(entries, target)
     facts = tuple(_fact(entry, target) for entry in entries)
     if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
@@ -96,6 +99,17 @@ def load_kernel(data: bytes, reached: Reached) -> StoredKernel:
     """Return the kernel that `dump_kernel` wrote, with references to what is *reached* now. *data* is unpickled: it
     must come from a store that nobody else can write to."""
     return StoredKernel(*KernelUnpickler(io.BytesIO(data), reached).load())
+
+
+def _ask_together(entries: Iterable[Any], target: Target) -> None:
+    """Let objects find out what they answer in all calls at once, if their class can."""
+    asked: dict[Any, list[tuple[Any, Any]]] = {}
+    for entry in entries:
+        if isinstance(entry, CallSite) and (ask := getattr(type(entry.callee.obj), "ask_together", None)) is not None:
+            asked.setdefault(ask, []).append((entry.callee.obj, entry.argtypes))
+    with asking(target):
+        for ask, calls in asked.items():
+            ask(calls)
 
 
 def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
@@ -135,7 +149,7 @@ def _link_key(site: CallSite, target: Target) -> bytes | None:
     with asking(target):
         value = link_key(*site.argtypes)
     try:
-        return None if value is None else fingerprint(value)
+        return None if value is None else fingerprint_of_link_key(value)
     except UnknownValueError:
         return None
 

@@ -22,7 +22,7 @@ from .assignment import Assignment
 from .attempts import AssignedJob, Attempt, Task, attempt_all
 from .chunks import ChunkSizes
 from .entries import CacheMark, Collected
-from .jobs import BuildManyError, Job
+from .jobs import BuildManyError, Job, note_lost
 from .pickling import pickled_jobs
 from .progress_bar import progress_bar
 from .workers import Workers
@@ -67,10 +67,16 @@ def build_many(
     BuildManyError
         If jobs failed. Its ``results`` has the others, and ``errors`` has what they raised.
     TypeError, ValueError
-        If one of *jobs* is not a job, or cannot be pickled; if a job has no compute capability and there is no GPU.
+        If one of *jobs* is not a job, or cannot be pickled; if a job has no compute capability and there is no GPU; if
+        *executor* is not an executor.
     """
     if on_error not in ("raise", "return"):
         raise ValueError(f'on_error must be "raise" or "return", not {on_error!r}')
+    if not (executor is None or isinstance(executor, Executor)):
+        raise TypeError(
+            f"executor must be a concurrent.futures.Executor, got {type(executor).__name__}\n"
+            "  what to do: pass Dask's client.get_executor(), autolink.RayExecutor() or mpi4py's MPIPoolExecutor()"
+        )
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build_many() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not do")
     checked = [Job.of(each) for each in jobs]
@@ -202,6 +208,7 @@ class _Building:
         if not self._is_alone:
             self._suspects += started.jobs
             return
+        note_lost(lost)
         for job in started.jobs:
             self._results[job] = lost
             self._assignment.finished(job)

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..ahead_of_time import compute_capability
 from ..kernel_events import KernelEvent, listeners
 from .job_list import JobList, described
-from .jobs import Job
+from .jobs import Job, kernel_name
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_CAPTURE"
 
@@ -38,8 +38,11 @@ def _note(event: KernelEvent) -> None:
         with _lock, open(os.path.join(folder, f"{os.getpid()}.jsonl"), "a", encoding="utf-8") as file:
             file.write(line + "\n")
     except Exception as error:  # the application runs on
-        name = getattr(event.kernel, "__name__", type(event.kernel).__name__)
-        warnings.warn(f"kernel {name} is not captured: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            f"kernel {kernel_name(event.kernel)} is not captured: {type(error).__name__}: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def captured(folder: str | os.PathLike[str]) -> JobList:

@@ -25,7 +25,7 @@ from numba.cuda import types
 from numba.cuda.core import sigutils
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
-from .jobs import Job
+from .jobs import Job, kernel_name
 
 FORMAT = 1
 _OTHERS = ("output", "entry_name", "options", "for_launch")
@@ -84,9 +84,9 @@ class JobList:
 
 def described(job: Job) -> dict[str, Any]:
     """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
-    kernel, signature = _kernel_name(job.kernel), _signature_text(job.signature)
+    kernel, signature = _importable_name(job.kernel), _signature_text(job.signature)
     data: dict[str, Any] = {
-        "kernel": kernel or str(getattr(getattr(job.kernel, "py_func", job.kernel), "__qualname__", job.kernel)),
+        "kernel": kernel or kernel_name(job.kernel),
         "signature": signature or str(job.signature),
         "cc": None if job.cc is None else str(ComputeCapability.parse(job.cc)),
     }
@@ -110,7 +110,7 @@ def _loaded(data: dict[str, Any]) -> Job:
         raise JobListError(f"kernel {named} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _kernel_name(kernel: Any) -> str | None:
+def _importable_name(kernel: Any) -> str | None:
     """Return ``"module:function"`` if another process finds the same kernel there, else ``None``."""
     function = getattr(kernel, "py_func", kernel)
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")

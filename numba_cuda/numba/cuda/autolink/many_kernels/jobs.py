@@ -53,9 +53,28 @@ class Job:
         return job
 
     def __str__(self) -> str:
-        function = getattr(self.kernel, "py_func", self.kernel)
-        name = getattr(function, "__qualname__", type(function).__name__)
-        return f"{name} with {self.signature}" + (f" for {self.cc}" if self.cc is not None else "")
+        return f"{kernel_name(self.kernel)} with {self.signature}" + (f" for {self.cc}" if self.cc is not None else "")
+
+
+def kernel_name(kernel: Any) -> str:
+    """Return the name of *kernel* for people; of what is not a function, that of its type."""
+    function = getattr(kernel, "py_func", kernel)
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def note_lost(error: BaseException) -> None:
+    """Say in the notes of an executor's *error* what it means for the job that was lost."""
+    notes = [
+        "The executor did not return this job. If its worker ended, it was killed, had no memory left, or a compiler"
+        " crashed in it.",
+        "what to do: build the kernel alone in this process, by build(), to see which",
+    ]
+    vars(error)["__notes__"] = notes  # what add_note() of Python 3.11 appends to
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type, the text and the notes of *error*."""
+    return "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
 
 
 class BuildManyError(RuntimeError):
@@ -75,7 +94,7 @@ class BuildManyError(RuntimeError):
         self.errors = {number: each for number, each in enumerate(self.results) if isinstance(each, BaseException)}
         lines = [f"{len(self.errors)} of {len(self.jobs)} kernels could not be built"]
         for number, error in list(self.errors.items())[:_MOST_DESCRIBED]:
-            text = "\n".join(f"    {line}" for line in f"{type(error).__name__}: {error}".splitlines())
+            text = "\n".join(f"    {line}" for line in error_text(error).splitlines())
             lines.append(f"  job {number}, {self.jobs[number]}:\n{text}")
         if (more := len(self.errors) - _MOST_DESCRIBED) > 0:
             lines.append(f"  and {more} more, in this error's attribute errors")

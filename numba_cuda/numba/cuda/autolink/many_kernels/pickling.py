@@ -24,7 +24,10 @@ def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
 
 
 def _pickled_job(number: int, job: Job) -> bytes:
-    capability = compute_capability(job.cc)
+    try:
+        capability = compute_capability(job.cc)
+    except ValueError as error:
+        raise ValueError(f"job {number}, {job}: {error}") from error
     try:
         return pickled(dataclasses.replace(job, cc=capability))
     except Exception as error:

@@ -18,7 +18,8 @@ from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.cache.store import abandon, current_store
+from numba.cuda.cudadrv.external_code.child_process import kill_all
 
 _LONGEST_WRITE = 5.0  # seconds to wait for each entry that is written to a shared cache
 _WATCH_INTERVAL = 1.0  # seconds between two looks of a worker at its parent
@@ -72,7 +73,8 @@ def worker_processes(count: int) -> ProcessPoolExecutor:
 
 
 def _start() -> None:
-    """Set up a worker: Ctrl-C is for the parent, which then gives it no more jobs."""
+    """Set up a worker: Ctrl-C is for the parent, which then gives it no more jobs, or terminates it."""
+    signal.signal(signal.SIGTERM, _end_now)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -92,4 +94,11 @@ def _end_with(parent: Any) -> None:
     # A fork of the parent may still have the sentinel's pipe: an orphan gets another parent.
     while not multiprocessing.connection.wait([parent.sentinel], _WATCH_INTERVAL) and os.getppid() == parent.pid:
         pass
+    _end_now()
+
+
+def _end_now(*_: Any) -> None:
+    """End this process in the middle of what it does, and leave nothing behind."""
+    kill_all()
+    abandon()
     os._exit(1)

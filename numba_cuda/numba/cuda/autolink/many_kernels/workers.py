@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from types import TracebackType
+from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.jobs import most_jobs
 
@@ -15,6 +17,18 @@ from .worker_processes import worker_processes
 _TASKS_PER_WORKER = 2
 _LEAST_QUEUED = 64  # for a cluster that grows with what is queued
 _RECOUNTED = 5.0  # seconds after which the workers of a cluster are counted again
+
+
+class _ThisThread(Executor):
+    """Runs each call when it is submitted: a thread of its own would wait for ever where a hook builds kernels."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 class Workers:
@@ -41,7 +55,7 @@ class Workers:
         return max(_TASKS_PER_WORKER * count, 0 if self.is_own else _LEAST_QUEUED)
 
     def _started(self) -> Executor:
-        return worker_processes(self._own_count) if self._own_count > 1 else ThreadPoolExecutor(1, "build")
+        return worker_processes(self._own_count) if self._own_count > 1 else _ThisThread()
 
     def replace(self) -> None:
         """Replace an executor of our own, which is broken."""

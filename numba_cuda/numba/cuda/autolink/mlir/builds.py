@@ -15,7 +15,7 @@ from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
 from ..ahead_of_time import LinkedKernel
 from ..compilation import without_device
-from ..finished_kernels import LaunchFacts, parameter_names
+from ..finished_kernels import LaunchFacts, callbacks, parameter_names
 from ..reports.facts import facts_of
 from .external_code import KEY, ExternalCode
 
@@ -74,9 +74,9 @@ def of_compiled(dispatcher: Any, compiled: Any, output: str = "cubin") -> Linked
         bool(dispatcher.targetoptions.get("extensions")),
         bool(metadata.get("use_cooperative")),
         dispatcher.targetoptions.get("shared_memory_carveout"),
-        plan.setup_callbacks,
-        plan.teardown_callbacks,
+        *callbacks(plan),
         bool(metadata.get("needs_nrt")),
+        tuple(variable for _, variable in plan.variables),
         front_end=_NAME,
     )
     return LinkedKernel(

@@ -59,7 +59,7 @@ class ByAddress:
 def by_address(callee: str, prototype: CPrototype) -> ByAddress:
     """Return the function that calls *callee*. Its first parameter is the address of the result, if that is a
     struct."""
-    structs: dict[CType, str] = {}
+    structs: dict[CStruct, str] = {}
     types = [_declared(each, structs) for each in (prototype.returns, *prototype.parameters)]
     returns, *parameters = types
     taken = [("const void*" if is_struct(c) else "int" if is_short(c) else t) for c, t in _pairs(prototype, parameters)]
@@ -81,16 +81,24 @@ def by_address(callee: str, prototype: CPrototype) -> ByAddress:
     symbol = f"{callee}_by_address_{digest}"
     used = sorted(set(_NAME.findall(" ".join([*types, *(each.cxx for each in structs)]))))
     definitions = [_DEFINITIONS[name] for name in used]
-    definitions += [f"typedef {c_type.cxx} {name};" for c_type, name in structs.items()]
+    definitions += [f"typedef {_definition(c_type)} {name};" for c_type, name in structs.items()]
     function = f'extern "C" __device__ {result} {symbol}({", ".join(named)}) {{ {body} }}'
     return ByAddress(symbol, "\n".join([*definitions, declared, function, ""]))
+
+
+def _definition(struct: CStruct) -> str:
+    """Return a struct of C++; of a view, a struct of the same members, since its header takes time to compile."""
+    if struct.cxx.startswith("struct {"):
+        return struct.cxx
+    members = " ".join(f"{each.cxx} _{number};" for number, each in enumerate(struct.members))
+    return f"struct {{ {members} }}"
 
 
 def _pairs(prototype: CPrototype, parameters: list[str]) -> list[tuple[CType, str]]:
     return list(zip(prototype.parameters, parameters, strict=True))
 
 
-def _declared(c_type: CType, structs: dict[CType, str]) -> str:
+def _declared(c_type: CType, structs: dict[CStruct, str]) -> str:
     """Return how C++ declares a value; a struct without a name gets one in *structs*."""
     if isinstance(c_type, CStruct):
         return structs.setdefault(c_type, f"struct_{len(structs)}")

@@ -29,10 +29,10 @@ def _align(operation: Any) -> Any:
     if operation.name in ("memref.alloca", "memref.global"):
         attributes = operation.attributes
         memref = attributes["type"].value if operation.name == "memref.global" else operation.results[0].type
-        wanted = _alignment(ir.MemRefType(memref).element_type)
+        needed = _alignment(ir.MemRefType(memref).element_type)
         known = attributes["alignment"].value if "alignment" in attributes else 0
-        if wanted > known:
-            attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), wanted)
+        if needed > known:
+            attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), needed)
     return ir.WalkResult.ADVANCE
 
 

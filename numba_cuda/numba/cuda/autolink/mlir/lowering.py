@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype, CType
+from numba_cuda_mlir import cuda
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, func, llvm
 from numba_cuda_mlir._mlir.extras import types as T
 from numba_cuda_mlir.lowering_utilities import (
-    complex_to_llvm_struct,
     get_or_insert_function,
-    is_complex_type,
-    llvm_ptr_add_bytes,
-    llvm_struct_to_complex,
     memref_data_pointer,
 )
 from numba_cuda_mlir.numba_cuda import types
@@ -23,17 +20,18 @@ from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
 
 from ..compilation import compilation
 from ..device_callable.array_views import ArrayView
-from ..device_callable.c_abi import memory_layout
-from ..device_callable.c_structs import field_types
-from ..device_callable.c_structs import is_struct as is_struct_type
+from ..device_callable.c_abi import CABIError, memory_layout
 from ..device_callable.constants import as_constant
 from ..device_callable.conversions import State
 from ..device_callable.extern import Passed, Prototype
 from ..device_callable.record_values import result_type
 from .by_address import by_address, is_plain, is_short, is_struct
 from .external_code import ExternalCode
+from .memory import allocate, load, state, store, view
 from .python_bodies import Body
 from .type_map import from_core, to_core
+
+_MEMORY = (cuda.local.array, cuda.shared.array)
 
 
 def lower_call(builder: Any, external: ExternalCode, target: Any, call: Any, args: Sequence[Any]) -> None:
@@ -50,6 +48,19 @@ def lower_call(builder: Any, external: ExternalCode, target: Any, call: Any, arg
         builder.store_var(target, builder.build_user_defined_function_call(target, meaning.dispatcher, variables))
         return
     _call_c_function(builder, external, target, meaning, list(zip(values, signature.args, strict=True)), call.loc)
+
+
+def check_memory(builder: Any, target: Any, function: Any, loc: Any) -> None:
+    """Raise `LoweringError` if a call of *function* makes an array of records, which numba-cuda-mlir cannot."""
+    array = builder.get_numba_type(target.name)
+    makes_array = getattr(builder.get_numba_type(function.name), "typing_key", None) in _MEMORY
+    if makes_array and isinstance(array, types.Array) and isinstance(array.dtype, types.Record):
+        raise LoweringError(
+            "numba-cuda-mlir has no local or shared arrays of records, and so none of objects of C++\n"
+            f"  got: {array}\n"
+            "  what to do: keep them in an array that is an argument of the kernel, or compile it with numba-cuda",
+            loc=loc,
+        )
 
 
 def _variable(builder: Any, call: Any, value: Any, numba_type: Any) -> Any:
@@ -78,7 +89,7 @@ def _call_c_function(
         external.add_glue(glue.link_input)
         symbol = glue.symbol
         if is_struct(returns):
-            result = _memory(builder, returns.size, returns.align)
+            result = allocate(builder, returns.size, returns.align)
             operands.insert(0, result)
     results = [] if returns.kind == "void" or result is not None else [_mlir_type(returns)]
     function_type = ir.FunctionType.get(inputs=[each.type for each in operands], results=results)
@@ -94,7 +105,7 @@ def _call_c_function(
     if returns.kind == "void":
         value: Any = ir.NoneType.get()
     elif result is not None:
-        value = _load(builder, core, c_function.returns, result)
+        value = load(builder, core, c_function.returns, result)
     else:
         value = _from_c(builder, returns, from_core(core), builder._call_results_tuple(returned)[0])
     builder.store_var(target, value)
@@ -119,29 +130,40 @@ def _from_c(builder: Any, c_type: CType, numba_type: Any, value: Any) -> Any:
 def _operand(builder: Any, arg: Passed, argument: tuple[Any, Any], loc: Any) -> Any:
     """Return what the function is given for an *argument*: its variable, or the value of a default; and its type."""
     given, numba_type = argument
-    if isinstance(arg.asked_for, (ArrayView, State)):
-        raise LoweringError(
-            f"numba-cuda-mlir cannot pass an argument as {arg.asked_for}\n"
-            "  what to do: pass the array as a pointer, and its shape as numbers",
-            loc=loc,
-        )
     if arg.numba_type == to_core(types.none):
         return llvm.mlir_zero(llvm.PointerType.get())
+    if isinstance(arg.asked_for, State):
+        return _state(builder, arg.numba_type, lambda: _value(builder, given), loc)
     goal = from_core(arg.numba_type)
-    value = builder.load_var(given) if hasattr(given, "name") else builder.lower_literal_if_needed(as_constant(given))
+    value = _value(builder, given)
     if not isinstance(goal, (types.Array, types.Record, types.CPointer, types.RawPointer)):
         value = builder.lower_cast(numba_type, goal, value)  # also of an equal type: a size is an index in MLIR
+    if isinstance(arg.asked_for, ArrayView):
+        return view(builder, arg.asked_for, arg.numba_type, value)
     c_type = arg.c_type
     if c_type.kind == "pointer":
         return _address(builder, arg.numba_type, goal, value)
     if is_struct(c_type):
-        memory = _memory(builder, c_type.size, c_type.align)
-        _store(builder, arg.numba_type, goal, value, memory)
+        memory = allocate(builder, c_type.size, c_type.align)
+        store(builder, arg.numba_type, value, memory)
         return memory
     if is_short(c_type):
         extend = arith.extsi if c_type.kind == "int" else arith.extui
         return extend(out=T.i32(), in_=value)
     return value
+
+
+def _value(builder: Any, given: Any) -> Any:
+    if hasattr(given, "name"):
+        return builder.load_var(given)
+    return builder.lower_literal_if_needed(as_constant(given))
+
+
+def _state(builder: Any, core: Any, value: Any, loc: Any) -> Any:
+    try:
+        return state(builder, core, value)
+    except CABIError as error:
+        raise LoweringError(str(error), loc=loc) from None
 
 
 def _address(builder: Any, core: Any, numba_type: Any, value: Any) -> Any:
@@ -151,51 +173,9 @@ def _address(builder: Any, core: Any, numba_type: Any, value: Any) -> Any:
     if isinstance(numba_type, (types.CPointer, types.RawPointer, types.Record)):
         return value
     layout = memory_layout(core)
-    memory = _memory(builder, layout.size, layout.align)
-    _store(builder, core, numba_type, value, memory)
+    memory = allocate(builder, layout.size, layout.align)
+    store(builder, core, value, memory)
     return memory
-
-
-def _memory(builder: Any, size: int, align: int) -> Any:
-    with builder.alloca_insertion_point():
-        count = arith.constant(T.i64(), size)
-        return ir.Value(llvm.alloca(llvm.PointerType.get(), count, T.i8(), alignment=max(align, 1)))
-
-
-def _at(address: Any, offset: int) -> Any:
-    return llvm_ptr_add_bytes(address, arith.constant(T.i64(), offset)) if offset else address
-
-
-def _store(builder: Any, core: Any, numba_type: Any, value: Any, address: Any) -> None:
-    """Store a *value* at an *address*, where C expects a *core* type."""
-    layout = memory_layout(core)
-    if isinstance(numba_type, types.Record):
-        data = llvm.load(ir.Type.parse(f"!llvm.array<{layout.size} x i8>"), value)
-        llvm.store(data, address, alignment=1)
-    elif isinstance(numba_type, types.BaseTuple):
-        parts = zip(field_types(core), numba_type.types, value, layout.offsets, strict=True)
-        for part, part_type, element, offset in parts:
-            _store(builder, part, part_type, element, _at(address, offset))
-    else:
-        data = builder.as_storage(numba_type, value)
-        if is_complex_type(data.type):
-            data = complex_to_llvm_struct(data)
-        llvm.store(data, address, alignment=layout.align)
-
-
-def _load(builder: Any, core: Any, in_memory: Any, address: Any) -> Any:
-    """Return the value of a *core* type that C has stored as an *in_memory* type at an *address*."""
-    layout = memory_layout(in_memory)
-    if is_struct_type(core):
-        parts = zip(core.types, field_types(in_memory), layout.offsets, strict=True)
-        return tuple(_load(builder, part, stored, _at(address, offset)) for part, stored, offset in parts)
-    numba_type = from_core(core)
-    data_type = builder.get_storage_type(numba_type)
-    if is_complex_type(data_type):
-        part = data_type.element_type
-        loaded = llvm.load(llvm.StructType.get_literal([part, part]), address, alignment=layout.align)
-        return llvm_struct_to_complex(loaded, data_type)
-    return builder.from_storage(numba_type, llvm.load(data_type, address, alignment=layout.align))
 
 
 def llvm_prototype(prototype: CPrototype) -> str:

@@ -50,7 +50,7 @@ class _Conversions:
 class CalledObjectType(types.Callable, types.NoneType):
     """The type of one `DeviceCallable`, or of one method of one, in numba-cuda-mlir.
 
-    As a ``NoneType`` it is no parameter of the device functions that an object is passed to.
+    It is a ``NoneType``, so that device functions that an object is passed to have no parameter for it.
     """
 
     def __init__(self, core: DeviceCallableType):
@@ -123,7 +123,7 @@ def _typeof(obj: Any, context: Any) -> CalledObjectType:
 
 
 def is_called_object(value: Any) -> bool:
-    """Return whether a *value* of the lowering is a called object or its placeholder, and no value of MLIR."""
+    """Return whether a *value* of the lowering is a called object or its placeholder, rather than a value of MLIR."""
     return isinstance(value, (DeviceCallable, BoundDeviceMethod, ir.NoneType))
 
 

@@ -24,7 +24,7 @@ from ..device_callable.record_values import RecordValue
 
 
 class ForeignValue(types.Type):
-    """A type of numba-cuda-mlir that numba-cuda has no counterpart of."""
+    """A type of numba-cuda-mlir without a counterpart in numba-cuda."""
 
     def __init__(self, original: Any):
         self.original = original

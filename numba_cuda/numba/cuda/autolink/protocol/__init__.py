@@ -10,7 +10,6 @@ travels with its answer, as an `AskedCall`.
 ``call_sites``        which objects the calls of a typed function reach
 ``asking``            calls an object's hooks, once per signature and target; a call site with its answer
 ``answers``           what an object returned, and what is remembered of it while the object lives
-``calling_code``        code that an object returns, and that calls objects in its turn
 ``stored_answers``    answers of objects with a link key, kept on disk
 ``errors``            the errors that users see when an object gives no usable answer, and where it raised
 ====================  ==========================================================================================

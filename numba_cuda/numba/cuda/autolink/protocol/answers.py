@@ -16,8 +16,8 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkIn
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
+from ..calling_code import CallingCode
 from .callee import Callee, Identity
-from .calling_code import CallingCode
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
 # A piece of code; a file that is read when it is linked: its path, or a source with compile options; or code that calls

@@ -19,11 +19,11 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkIn
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
 from numba.cuda.cudadrv.external_code.target import Target
 
+from ..calling_code import CallingCode
 from ..compilation import asking, noting_device_functions
 from .answers import Answer, AnswerMemory, Item, items_of
 from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
-from .calling_code import CallingCode
 from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
 
 

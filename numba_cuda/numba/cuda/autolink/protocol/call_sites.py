@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import types as pytypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,12 @@ class CallSite:
     @property
     def call(self) -> str:
         """The call as text: ``fft(array(complex64, 1d, C))``, with the object's repr as its name."""
-        return f"{self.callee}({', '.join(map(str, self.argtypes))})"
+        return self.described()
+
+    def described(self, number: int = 1) -> str:
+        """Return the call as text, with a *number* after the object unless it is the first."""
+        counted = f" #{number}" if number > 1 else ""
+        return f"{self.callee}{counted}({', '.join(map(str, self.argtypes))})"
 
     @property
     def place(self) -> str:
@@ -46,6 +51,18 @@ class CallSite:
 
     def __str__(self) -> str:
         return f"{self.call} called at {self.place}"
+
+
+def origins_of(sites: Iterable[CallSite]) -> dict[CallSite, str]:
+    """Return the text of each of *sites*. Of objects that look the same and are called with the same types in one line,
+    those after the first have numbers."""
+    alike: dict[str, dict[Callee, int]] = {}
+    found: dict[CallSite, str] = {}
+    for site in sites:
+        callees = alike.setdefault(str(site), {})
+        number = callees.setdefault(site.callee, len(callees) + 1)
+        found[site] = str(site) if number == 1 else f"{site.described(number)} called at {site.place}"
+    return found
 
 
 class CallSites:

@@ -25,12 +25,12 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..calling_code import CallingCode
 from ..compilation import noting_device_functions, tool_versions
 from ..python_code import file_digest
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 from .answers import Item, Question
 from .callee import Callee
-from .calling_code import CallingCode
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _CODE = (LinkInput, CUDASource)
@@ -81,8 +81,8 @@ def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> Cach
             ("format", "6"),
             ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
             ("code", code),
-            ("link key", f"{fingerprint(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
-            ("link key's digest", fingerprint(link_key)),
+            ("link key", f"{fingerprint_of_link_key(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
+            ("link key's digest", fingerprint_of_link_key(link_key)),
             ("signature", f"({', '.join(map(str, argtypes))})"),
             ("signature's digest", fingerprint(argtypes)),
             ("target", repr(target)),

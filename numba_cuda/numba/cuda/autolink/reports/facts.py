@@ -16,6 +16,7 @@ from numba.cuda.cudadrv.external_code.timeline import Span
 
 from ..compiling.call_graph import CallGraph, Frame, call_graph
 from ..protocol.asking import with_answer
+from ..protocol.call_sites import origins_of
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .object_names import short_names
@@ -49,6 +50,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
     calls = []
     sites = dict.fromkeys((*library.call_sites, *chains))
     names = short_names({site.callee: _names_of(site.callee) for site in sites})
+    origins = origins_of(sites)
     for site in sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
@@ -57,7 +59,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         except HookError:
             how = None, False
         obj = site.callee.obj
-        what = str(site), safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
+        what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
         calls.append(CallReport(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
     log = library.linker_log(cc) if output == "cubin" else ""

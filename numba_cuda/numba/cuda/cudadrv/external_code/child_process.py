@@ -26,6 +26,7 @@ import signal
 import site
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,6 +85,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         if not sys.executable:
             raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
         self._mark = os.urandom(16).hex().encode()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", os.path.abspath(__file__), self._mark.decode()],
@@ -118,6 +120,12 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         """The id of the process."""
         return self._process.pid
 
+    def folder(self) -> str:
+        """Return a folder for files of the script, which is removed with the child. Raises `OSError`."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-", ignore_cleanup_errors=True)
+        return self._folder.name
+
     @property
     def has_ended(self) -> bool:
         """Whether it answers no more requests."""
@@ -147,6 +155,8 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         for pipe in (self._requests, self._replies, *([] if self._reader.is_alive() else [self._noise])):
             with contextlib.suppress(OSError):  # what was written and is unread
                 pipe.close()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -209,9 +219,13 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
 
 
 def kill_all() -> None:
-    """Kill all children of this process. They are in sessions of their own, which Ctrl-C does not reach."""
+    """Kill all children of this process, which ends. They are in sessions of their own, which Ctrl-C does not reach."""
     for child in list(_running):
         child._kill()
+        if child._folder is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child._process.wait(_GRACE)
+            child._folder.cleanup()
 
 
 def absolute_path() -> list[str]:

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda import types
-from numba.cuda.autolink.value_fingerprint import UnknownValueError, fingerprint
+from numba.cuda.autolink.value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 
 
 class Color(enum.Enum):
@@ -193,6 +193,17 @@ def test_an_object_says_with_getstate_what_counts():
 
     assert fingerprint(Named(1, name="a")) == fingerprint(Named(1, name="b"))
     assert fingerprint(Named(1)) != fingerprint(Named(2))
+
+
+def test_what_getstate_leaves_out_counts_in_a_link_key():
+    class Named(Point):
+        def __getstate__(self):
+            return {}
+
+    one, other = Named(1, name="a"), Named(1, name="b")
+    assert fingerprint([one]) == fingerprint([other])
+    assert fingerprint_of_link_key([one]) != fingerprint_of_link_key([other])
+    assert fingerprint_of_link_key([one]) == fingerprint_of_link_key([Named(1, name="a")])
 
 
 def test_values_may_refer_to_themselves_and_to_too_much():

@@ -49,6 +49,7 @@ class DiskEntries:
         self._files: FileStreamProgramCache | None = None
         self._unusable = not settings.on_disk
         self._warned: dict[str, str] = {}
+        self._writes = 0  # in progress
 
     @property
     def is_open(self) -> bool:
@@ -106,6 +107,7 @@ class DiskEntries:
         """Write an *entry*, as `pack` makes it, as `write` does."""
         if (files := self._open()) is None or len(entry) > self._settings.max_bytes:
             return
+        self._writes += 1
         try:
             try:
                 self._place(files, digest, entry)
@@ -117,6 +119,14 @@ class DiskEntries:
                 self._evict(self._settings.max_bytes)
         except OSError as error:
             self._warn("write", f"cannot write to its cache {self._root} and continues without it: {error}.")
+        finally:
+            self._writes -= 1
+
+    def settle(self, seconds: float) -> None:
+        """Wait until no entry is being written, no longer than so many *seconds*."""
+        end = time.monotonic() + seconds
+        while self._writes > 0 and time.monotonic() < end:
+            time.sleep(0.001)
 
     def entries(self) -> Iterator[StoredEntry]:
         """Yield the entries that can be read. Does not create the directory."""

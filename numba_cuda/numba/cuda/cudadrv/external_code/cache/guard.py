@@ -104,6 +104,11 @@ class BuildGuard(Generic[Found]):
         self._builders: dict[bytes, int] = {}  # threads, by the key that they build under
         self._awaited: dict[int, bytes] = {}  # keys, by the thread that waits for them
 
+    def release_all(self) -> None:
+        """Release all locks, and remove their files: this process ends in the middle of its builds."""
+        for lock in list(self._locks):
+            lock.release()
+
     @contextlib.contextmanager
     def turn(self, digest: bytes, folder: str | None, look: Callable[[], Found | None]) -> Iterator[Found | None]:
         """Wait for the turn to build under *digest*, among the processes that share *folder*.

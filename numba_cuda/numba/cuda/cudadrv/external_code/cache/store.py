@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .remote import RemoteEntries
 
 _MEMORY_BYTES = 256 << 20
+_LONGEST_SETTLING = 0.2  # seconds
 
 Origin = Literal["memory", "disk", "image", "remote", "built"]
 
@@ -209,6 +210,11 @@ class CacheStore:
         if self.remote is not None:
             self.remote.end(patience)
 
+    def abandon(self) -> None:
+        """Leave no locks and no half-written entries behind: this process ends in the middle of its builds."""
+        self._guard.release_all()
+        self.disk.settle(_LONGEST_SETTLING)
+
     def _count(self, key: CacheKey, origin: str, seconds: float) -> None:
         with _lock:
             self.statistics.add(key.kind, origin, seconds)
@@ -308,6 +314,12 @@ def reset_store(store: CacheStore | None = None) -> CacheStore | None:
     global _store
     replaced, _store = _store, store
     return replaced
+
+
+def abandon() -> None:
+    """Leave no locks and no half-written entries behind: this process ends in the middle of its builds."""
+    if _store is not None:
+        _store.abandon()
 
 
 def _end() -> None:

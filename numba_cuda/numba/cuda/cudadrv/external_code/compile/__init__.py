@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compile what is not linked as it is, once: CUDA C++ with NVRTC, LLVM bitcode with NVVM.
+"""Compile, once, what is not linked as it is: CUDA C++ with NVRTC, LLVM bitcode with NVVM.
 
-====================  ==============================================================================
-``translation_unit``  everything that determines what NVRTC compiles a source to
-``nvrtc``             call NVRTC, here or as the script of a child process
-``jobs``              compile translation units concurrently, in child processes
-``c_prototypes``      the C types with which Python calls functions
-``prototype_check``   assertions in a translation unit that its functions have these types
-``cached_unit``       a translation unit in the cache: its headers and its program
-``unit_keys``         the keys under which it is cached
-``unknown_headers``   compile a source that is new while its headers are found
-``programs``          the cache of programs: compile an input of either kind
-``bitcode``           compile LLVM bitcode, and cache it
-``bitcode_child``     the child process that reads and compiles bitcode
-``debug_sources``     files of generated sources, for debuggers and profilers
-``diagnostics``       the errors in NVRTC's log, what to do about them, and a file with the source
-====================  ==============================================================================
+=======================  ==============================================================================
+``translation_unit``     everything that determines what NVRTC compiles a source to
+``nvrtc``                call NVRTC, here or as the script of a child process
+``jobs``                 compile translation units concurrently, in child processes
+``header_prefix``        the lines that include headers at the beginning of a source
+``header_server``        compile with precompiled headers, in child processes
+``header_server_child``  the script of these child processes
+``c_prototypes``         the C types with which Python calls functions
+``prototype_check``      assertions in a translation unit that its functions have these types
+``cached_unit``          a translation unit in the cache: its headers and its program
+``unit_keys``            the keys under which it is cached
+``unknown_headers``      compile a source that is new while its headers are found
+``programs``             the cache of programs: compile an input of either kind
+``bitcode``              compile LLVM bitcode, and cache it
+``bitcode_child``        the child process that reads and compiles bitcode
+``debug_sources``        files of generated sources, for debuggers and profilers
+``diagnostics``          the errors in NVRTC's log, what to do about them, and a file with the source
+=======================  ==============================================================================
 """

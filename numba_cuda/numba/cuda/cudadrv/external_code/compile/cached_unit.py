@@ -18,7 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..cache.key import CacheKey
 from ..cache.shared_work import check_assigned, shares_work
@@ -26,7 +26,7 @@ from ..cache.store import CacheStore, Fetched, current_store
 from ..headers.changes import HeaderManifest, HeaderWatch
 from ..toolkit import nvrtc_version
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, compile_unit, fixed_include_paths, working_directory
+from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
 from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 _NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
 
 # Bytes of headers from which on compiling takes longer than starting a process for it.
-_MANY_HEADERS = 1 << 20
+MANY_HEADERS = 1 << 20
 
 Compile = Callable[[TranslationUnit], Compiled]
+CompileNames = Callable[[TranslationUnit, Sequence[str]], Compiled]
 Called = Sequence["CalledFunction"]
 
 
@@ -95,7 +96,7 @@ class CachedUnit:
             return True
         store = current_store()
         keys = [known.key, *checked_keys(known.key, called)]
-        return known.manifest.size > _MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
+        return known.manifest.size > MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -110,13 +111,9 @@ class CachedUnit:
         """
         start = time.perf_counter()
         self.found = None
-        try:
-            known = self.recorded()
-            if known is None and (data := self._compiled_first(compile_, called)) is not None:
-                return Fetched(data, "built", time.perf_counter() - start)
-            known = known or self.known()
-        except OSError as error:
-            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+        known, data = self._recorded_or_compiled(compile_, called)
+        if data is not None:
+            return Fetched(data, "built", time.perf_counter() - start)
         if known is None:
             check_assigned([dataclasses.replace(self.base_key, kind="program")])
             return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
@@ -144,45 +141,51 @@ class CachedUnit:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
-    def lowered(self, names: Sequence[str]) -> tuple[dict[str, str], bool]:
-        """Return the lowered names of the name expressions *names*, and whether they are from a cache, not from a
-        compile, whose program is cached too. Raise `CompileError` if the code does not compile, or a name means
-        nothing in it."""
-        found: dict[str, str] = {}
-
-        def noted(compile_: Callable[..., Compiled], **how: Any) -> Compile:
-            def compile_and_note(unit: TranslationUnit) -> Compiled:
-                compiled = compile_(unit, names, **how)
-                found.update(compiled.names)
-                return compiled
-
-            return compile_and_note
-
+    def lowered(self, names: Sequence[str], compile_: CompileNames) -> tuple[dict[str, str], bool]:
+        """Return the lowered names of the name expressions *names*, and whether they are from a cache. If not, they are
+        from a compile by *compile_*, whose program is cached too. Raise `CompileError` if the code does not compile, or
+        a name means nothing in it."""
         from .jobs import compile_in_child
 
-        here = noted(compile_unit)
-        try:
-            known = self.recorded()
-            is_built = known is None and self._compiled_first(here, ()) is not None
-            known = known or self.known()
-        except OSError as error:
-            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+        found: dict[str, str] = {}
+
+        def noted(compiled: Compiled) -> Compiled:
+            found.update(compiled.names)
+            return compiled
+
+        def here(unit: TranslationUnit) -> Compiled:
+            return noted(compile_(unit, names))
+
+        def in_child(unit: TranslationUnit) -> Compiled:
+            return noted(compile_in_child(unit, names, traces=True))
+
+        known, data = self._recorded_or_compiled(here, ())
         if known is None:
-            self._compiled_and_recorded(here, (), noted(compile_in_child, traces=True))
+            self._compiled_and_recorded(here, (), in_child)
             return found, False
         program, manifest = known
 
         def build() -> bytes:
-            if not is_built:
+            if data is None:
                 current_store().put(program, self._compiled(here, (), manifest))
             return json.dumps(found).encode()
 
         key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
         try:
-            data = current_store().fetch(key, build).data
+            lowered = current_store().fetch(key, build).data
         except _HeaderEditedError:
             return found, False
-        return dict(json.loads(data)), not found
+        return dict(json.loads(lowered)), not found
+
+    def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
+        """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
+        was compiled now. Raise `CompileError` for a header that cannot be read."""
+        try:
+            known = self.recorded()
+            data = self._compiled_first(compile_, called) if known is None else None
+            return known or self.known(), data
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
 
     def _compiled_first(self, compile_: Compile, called: Called) -> bytes | None:
         """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
@@ -229,7 +232,7 @@ class CachedUnit:
 
     def _note_source(self) -> None:
         """Note that there is a program of this source, if it is not compiled in less time than that takes."""
-        if self._watch is not None and self._watch.manifest.size > _MANY_HEADERS:
+        if self._watch is not None and self._watch.manifest.size > MANY_HEADERS:
             current_store().put(self._keys.source, b"")
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:

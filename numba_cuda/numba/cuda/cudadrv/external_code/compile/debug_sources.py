@@ -36,9 +36,10 @@ class _Piece(NamedTuple):
 
 def with_files(text: str, name: str) -> str:
     """Return the source *text* of a unit called *name* with directives that name a file for each generated source in
-    it. Where the cache writes nothing to disk, it stays as it is."""
+    it. It stays as it is where the cache writes nothing to disk, or in a directory whose name is not UTF-8, as source
+    text must be."""
     settings = current_store().settings
-    if not settings.on_disk:
+    if not settings.on_disk or settings.directory != settings.directory.encode(errors="replace").decode():
         return text
     folder = os.path.join(settings.directory, SOURCES)
     placed = []

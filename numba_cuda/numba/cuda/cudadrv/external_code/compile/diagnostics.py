@@ -23,7 +23,6 @@ _UNDEFINED_MACRO = re.compile(
 _HOST_HEADER = re.compile(r"features\.h$|(?:bits|gnu|sys|asm|linux)/")
 _BUILT_IN = "__nv_nvrtc_builtin_header.h"
 _VIEW_WITHOUT_HEADER = re.compile(r"\bcuda::std::(span|mdspan)\b")
-# C++'s have no suffix; C's are listed.
 # What NVRTC has without a header, by the name of C's header.
 _NEED_NO_HEADER = {
     "stdio": "printf",
@@ -38,6 +37,7 @@ _NOT_ON_DEVICES = {
     **dict.fromkeys(("iostream", "ostream", "print"), "printf, which needs no header"),
     **dict.fromkeys(("thread", "mutex", "shared_mutex"), "the threads of the kernel, and <cuda/std/atomic>"),
 }
+# C++'s have no suffix; C's are listed.
 _STANDARD_HEADER = re.compile(r"[a-z_]+|(?:assert|float|limits|math|std(?:arg|bool|def|int|io|lib)|string|time)\.h")
 
 

@@ -30,29 +30,43 @@ def most_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def compile_in_free_process(unit: TranslationUnit) -> Compiled:
-    """Compile *unit* in this process if NVRTC is idle here, else in a child process. Safe to call from threads. Raises
-    `CompileError` if it does not compile."""
+def compile_in_free_process(unit: TranslationUnit, kept: list[ChildProcess] | None = None) -> Compiled:
+    """Compile *unit* in this process if NVRTC is idle here, else as `compile_in_child` does. Safe to call from threads.
+    Raises `CompileError` if it does not compile."""
     if _in_process.acquire(blocking=False):
         try:
             return compile_unit(unit)
         finally:
             _in_process.release()
-    return compile_in_child(unit)
+    return compile_in_child(unit, kept=kept)
 
 
-def compile_in_child(unit: TranslationUnit, names: Sequence[str] = (), *, traces: bool = False) -> Compiled:
+def compile_in_child(
+    unit: TranslationUnit,
+    names: Sequence[str] = (),
+    *,
+    traces: bool = False,
+    kept: list[ChildProcess] | None = None,
+) -> Compiled:
     """Compile *unit* in a child process, and lower the name expressions *names*; with *traces*, NVRTC reports which
-    headers it reads. Raises `CompileError` if the code does not compile, or NVRTC crashes."""
-    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "traces": traces, "names": list(names)}
+    headers it reads. The child is one of *kept*, if there is one, and is kept there for the next unit: to start one
+    takes a quarter of a second. Raises `CompileError` if the code does not compile, or NVRTC crashes."""
+    content = dataclasses.asdict(unit) | {"options": dict(unit.options), "names": list(names)}
+    child = None
     try:
-        with ChildProcess(nvrtc.__file__) as child:
-            timeline.in_process(child.pid)
-            reply = child.request(content)
+        child = kept.pop() if kept else ChildProcess(nvrtc.__file__)
+        timeline.in_process(child.pid)
+        reply = child.request(content | ({"traces": child.folder()} if traces else {}))
+        if kept is not None:
+            kept.append(child)
+            child = None
     except TypeError:  # an option may be any object, which cannot be sent
         return compile_unit(unit, names)
     except ChildError as error:
         raise CompileError(unit.name, f"NVRTC in a child process: {error}") from error
+    finally:
+        if child is not None:
+            child.close()
     if "error" in reply.content:
         raise CompileError(unit.name, reply.content["error"])
     content = reply.content

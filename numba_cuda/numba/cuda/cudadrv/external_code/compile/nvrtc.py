@@ -7,7 +7,6 @@ import io
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,32 +33,39 @@ class Compiled:
     names: dict[str, str] = field(default_factory=dict)
 
 
+def program_options(name: str, options: dict[str, Any]) -> ProgramOptions:
+    """Return the *options* of a unit called *name*, which may have been sent as JSON: that makes lists of tuples."""
+    made = {
+        option: [tuple(e) if isinstance(e, list) else e for e in value] if isinstance(value, (tuple, list)) else value
+        for option, value in options.items()
+    }
+    return ProgramOptions(name=name, **made)
+
+
 def run_nvrtc(
-    code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False, names: Sequence[str] = ()
+    code: str, name: str, options: dict[str, Any], output: str, *, traces: str = "", names: Sequence[str] = ()
 ) -> Compiled:
     """Compile a translation unit, given by its fields, and lower the name expressions *names*. Raises `CompileError` if
     the code does not compile, or a name means nothing in it.
 
-    With *traces*, NVRTC, 13 or later, reports which headers it reads. Only in a process that does nothing else: NVRTC
-    13.4 has been seen to corrupt memory when it does.
+    With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
+    nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
     """
-    options = {
-        # JSON makes lists of tuples.
-        option: [tuple(e) if isinstance(e, list) else e for e in value] if isinstance(value, (tuple, list)) else value
-        for option, value in options.items()
-    }
+    options = dict(options)
     log = io.StringIO()
-    with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-") as folder:
-        if traces:
-            options["fdevice_time_trace"] = os.path.join(folder, "trace.json")
+    if traces:
+        options["fdevice_time_trace"] = os.path.join(traces, "trace.json")
+    try:
+        program = Program(code, "c++", options=program_options(name, options))
         try:
-            program = Program(code, "c++", options=ProgramOptions(name=name, **options))
             result = program.compile(output, name_expressions=tuple(names), logs=log)
-        except Exception as error:
-            raise CompileError(name, str(error)) from error
-        lowered = {given: os.fsdecode(result.symbol_mapping[given]) for given in names}
-        headers = _traced_headers(folder) if traces else ()
-        return Compiled(bytes(result.code), log.getvalue().replace("\0", ""), headers, lowered)
+        finally:
+            del program  # of which cuda.core prints an error if it is collected with the frames of an exception
+    except Exception as error:
+        raise CompileError(name, str(error)) from error
+    lowered = {given: os.fsdecode(result.symbol_mapping[given]) for given in names}
+    headers = _traced_headers(traces) if traces else ()
+    return Compiled(bytes(result.code), log.getvalue().replace("\0", ""), headers, lowered)
 
 
 def _traced_headers(folder: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from .. import progress, timeline
 from ..cache.key import CacheKey
@@ -23,7 +24,7 @@ from ..inputs.link_input import LinkInput
 from ..target import Target
 from .c_prototypes import CalledFunction
 from .cached_unit import CachedUnit, Called, Compile, unpacked
-from .nvrtc import CompileError
+from .nvrtc import Compiled, CompileError
 from .translation_unit import (
     TranslationUnit,
     compile_unit,
@@ -31,6 +32,9 @@ from .translation_unit import (
     toolkit_include_paths,
     working_directory,
 )
+
+if TYPE_CHECKING:
+    from ..child_process import ChildProcess
 
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
@@ -46,6 +50,9 @@ class Program:
     origin: Origin
     seconds: float
 
+
+# If it is 1, servers that have precompiled headers compile.
+COMPILE_SERVER = "NUMBA_CUDA_AUTOLINK_COMPILE_SERVER"
 
 # The units whose headers were unknown, by the random digest that stood for them.
 _unknown: dict[bytes, CachedUnit] = {}
@@ -77,14 +84,25 @@ def compiled(
             span.origin = fetched.origin
         return Program(fetched.data, kind, fetched.origin, fetched.seconds)
     unit = unit_of(link_input, target)
-    return _program(unit, _timed(_Checked(unit, tuple(called)), compile_unit))
+    return _program(unit, _timed(_Checked(unit, tuple(called)), compile_here))
 
 
 def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> tuple[dict[str, str], bool]:
     """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, and whether they are from a
     cache, not from a compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile.
     """
-    return unit_of(link_input, target).lowered(names)
+    return unit_of(link_input, target).lowered(names, compile_here)
+
+
+def compile_here(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
+    """Compile *unit*, and lower the name expressions *names*: in this process; or, where the setting
+    ``NUMBA_CUDA_AUTOLINK_COMPILE_SERVER`` is 1, by a server that has precompiled the unit's headers, if one is ready.
+    Raises `CompileError` if it does not compile."""
+    if os.environ.get(COMPILE_SERVER, "").strip() == "1":
+        from .header_server import compile_with_server
+
+        return compile_with_server(unit, names)
+    return compile_unit(unit, names)
 
 
 def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:
@@ -115,7 +133,7 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
     done = _all_fetched({unit: units.index(unit) for unit in slow})
     return [
-        _program(unit.unit, done.get(unit) or _fetched(number, unit, compile_unit, len(units) - number - 1))
+        _program(unit.unit, done.get(unit) or _fetched(number, unit, compile_here, len(units) - number - 1))
         for number, unit in enumerate(units)
     ]
 
@@ -132,12 +150,14 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
     from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 
     failing = threading.Event()
+    children: list[ChildProcess] = []
+    compile_ = functools.partial(compile_in_free_process, kept=children)
 
     def fetched(number: int, unit: _Checked) -> Fetched:
         if failing.is_set():
             raise CancelledError
         try:
-            return _fetched(number, unit, compile_in_free_process)
+            return _fetched(number, unit, compile_)
         except SourceError:
             failing.set()
             raise
@@ -150,6 +170,8 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
         wait(futures.values(), return_when=FIRST_EXCEPTION)
     finally:
         pool.shutdown(cancel_futures=True)
+        for child in children:
+            child.close()
     raised = [each.exception() for each in futures.values() if not each.cancelled()]
     if failed := [each for each in raised if isinstance(each, SourceError)]:
         # Not `PrototypeError`, which a declaration may cause that does not matter.
@@ -164,7 +186,7 @@ def _all_assigned(units: Sequence[_Checked]) -> list[Program]:
     left: list[CacheKey] = []
     for number, unit in enumerate(units):
         try:
-            found.append(_program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1)))
+            found.append(_program(unit.unit, _fetched(number, unit, compile_here, len(units) - number - 1)))
         except LeftToAnotherError as error:
             left += error.keys
     if left:
@@ -179,24 +201,28 @@ class _Checked:
     unit: CachedUnit
     called: tuple[CalledFunction, ...]
 
+    @property
+    def source(self) -> TranslationUnit:
+        return self.unit.unit
+
     def is_slow(self) -> bool:
         return self.unit.is_slow(self.called)
 
 
 def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> Fetched:
     try:
-        with progress.step(f"compiling {os.path.basename(unit.unit.unit.name)}", remaining):
+        with progress.step(f"compiling {os.path.basename(unit.source.name)}", remaining):
             return _timed(unit, compile_)
     except CompileError as error:
         raise SourceError(number, error) from error
 
 
 def _timed(unit: _Checked, compile_: Compile) -> Fetched:
-    if unit.unit.unit.option("lineinfo") or unit.unit.unit.option("debug"):
+    if unit.source.option("lineinfo") or unit.source.option("debug"):
         from .debug_sources import write_files
 
-        write_files(unit.unit.unit.code)
-    with timeline.span("compile", unit.unit.unit.name) as span:
+        write_files(unit.source.code)
+    with timeline.span("compile", unit.source.name) as span:
         fetched = unit.unit.fetched(compile_, unit.called)
         span.origin = fetched.origin
     return fetched

@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..inputs.link_input import line_marker
 from .c_prototypes import CalledFunction
 from .nvrtc import CompileError
 from .translation_unit import TranslationUnit
@@ -225,12 +226,10 @@ def with_assertions(unit: TranslationUnit, called: Sequence[CalledFunction]) -> 
     named = [(number, each) for number, each in enumerate(called) if _NAME.fullmatch(each.symbol)]
     functions = {each.symbol: _FUNCTION.format(symbol=each.symbol, space=_SPACE) for _, each in named}
     # The blank line ends a comment or a line that the user's text may end with.
-    lines = [unit.code.rstrip("\0"), "", "#if __cplusplus >= 201103L", f'#line 1 "{_FILE}"', _TEMPLATES]
+    lines = [unit.code.rstrip("\0"), "", "#if __cplusplus >= 201103L", f"{line_marker(_FILE)}{_TEMPLATES}"]
     lines += functions.values()
     for number, each in named:
-        call = each.call.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-        lines.append(f'#line 1 "{_FILE}: {call}"')
-        lines.append(f"namespace {_SPACE} {{ {_assertion(each, number)} }}")
+        lines.append(f"{line_marker(f'{_FILE}: {each.call}')}namespace {_SPACE} {{ {_assertion(each, number)} }}")
     return dataclasses.replace(unit, code="\n".join([*lines, "#endif", ""]))
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Goes up when the assertions of `prototype_check` change.
 _CHECK = "2"
-_MOST_NOTES = 16
 
 
 class UnitKeys:
@@ -63,11 +62,7 @@ class UnitKeys:
 
 def checked_keys(program: CacheKey, called: Sequence[CalledFunction]) -> list[CacheKey]:
     """Return the keys under which is noted that functions of *program*, if there, have the types of calls: one for each
-    function, or for so many that notes take longer than the check, one for all."""
-    if len(called) > _MOST_NOTES:
-        functions = sorted((each.symbol, each.types) for each in called)
-        parts = ("format", _CHECK), ("program", program.digest), ("functions", repr(functions))
-        return [CacheKey("prototype", f"{len(functions)} functions in {program.name}", parts)]
+    function, so that kernels that call others of them use it too."""
     return [
         CacheKey(
             "prototype",

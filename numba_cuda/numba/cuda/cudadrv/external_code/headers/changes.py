@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .scan import Found, SourceText
 
 # Raised when the meaning of a stored manifest changes.
-MANIFEST_FORMAT = "4"
+MANIFEST_FORMAT = "5"
 
 # How long, in seconds, the headers of installed packages count as unchanged after a look at them.
 PACKAGES_INTERVAL = 1.0
@@ -184,9 +184,10 @@ class HeaderManifest:
         return dataclasses.replace(self, recorded=now, headers=tuple(headers), absences=tuple(absences))
 
     def packed(self) -> bytes:
-        """Return the manifest as JSON that is read quickly."""
-        content = (self.recorded, self.digest, self.headers, self.absences, self.links, self.has_path, self.is_settled)
-        return json.dumps((*content, this_machine()), separators=(",", ":")).encode()
+        """Return the manifest as two lines of JSON: the files, which many manifests share, and the rest."""
+        rest = (self.recorded, self.digest, self.links, self.has_path, self.is_settled, this_machine())
+        lines = [json.dumps(part, separators=(",", ":")) for part in ((self.headers, self.absences), rest)]
+        return "\n".join(lines).encode()
 
     @classmethod
     def unpacked(cls, data: bytes) -> HeaderManifest:
@@ -194,21 +195,25 @@ class HeaderManifest:
 
         The states of another machine's files say nothing of those here: then nothing is settled, and all is read.
         """
-        recorded, digest, headers, absences, links, has_path, settled, machine = json.loads(data)
+        files, _, rest = data.partition(b"\n")
+        recorded, digest, links, has_path, settled, machine = json.loads(rest)
         is_ours = machine == this_machine()
-        manifest = cls(
-            recorded if is_ours else 0,
-            digest,
-            tuple([Header(path, tuple(state), sha256) for path, state, sha256 in headers]),
-            tuple(
-                Absence(base, tuple(names), tuple(watched), tuple(map(tuple, states)), tuple(unwatched))
-                for base, names, watched, states, unwatched in absences
-            ),
-            tuple(map(tuple, links)),
-            has_path,
-        )
+        headers, absences = _unpacked_files(files)
+        manifest = cls(recorded if is_ours else 0, digest, headers, absences, tuple(map(tuple, links)), has_path)
         vars(manifest)["is_settled"] = settled and is_ours  # as if computed before
         return manifest
+
+
+@functools.lru_cache(32)  # the units of one library have the same files
+def _unpacked_files(data: bytes) -> tuple[tuple[Header, ...], tuple[Absence, ...]]:
+    headers, absences = json.loads(data)
+    return (
+        tuple([Header(path, tuple(state), sha256) for path, state, sha256 in headers]),
+        tuple(
+            Absence(base, tuple(names), tuple(watched), tuple(map(tuple, states)), tuple(unwatched))
+            for base, names, watched, states, unwatched in absences
+        ),
+    )
 
 
 def _same_files(headers: Sequence[Header]) -> list[int]:
@@ -228,7 +233,7 @@ class HeaderWatch:
     def __init__(self, manifest: HeaderManifest, packages: Sequence[str], seen: float = -PACKAGES_INTERVAL):
         self._packages = tuple(os.path.join(folder, "") for folder in packages)
         self._set(manifest)
-        self._packages_until = seen + PACKAGES_INTERVAL
+        self._files.until = max(self._files.until, seen + PACKAGES_INTERVAL)
 
     def unchanged(self) -> bool:
         """Whether a compile would read the same as when `manifest` was recorded, which then has the current states.
@@ -239,8 +244,8 @@ class HeaderWatch:
         if not (
             manifest.is_settled
             and manifest.links_unchanged()
-            and all_unchanged(self._own)
-            and self._packages_unchanged()
+            and all_unchanged(self._files.own)
+            and self._files.packaged_unchanged()
         ):
             refreshed = manifest.refreshed()
             if refreshed is None:
@@ -250,21 +255,23 @@ class HeaderWatch:
 
     def _set(self, manifest: HeaderManifest) -> None:
         self.manifest = manifest
-        self._own: list[tuple[str, FileState]] = []
-        self._packaged: list[tuple[str, FileState]] = []
-        self._packages_until = 0.0
-        known = [(header.path, header.state) for header in manifest.headers]
-        for absence in manifest.absences:
-            known += zip(absence.watched, absence.states, strict=True)
-        for each in known:
-            (self._packaged if (each[0] + os.sep).startswith(self._packages) else self._own).append(each)
+        self._files = _watched_files(manifest.headers, manifest.absences, self._packages)
 
-    def _packages_unchanged(self) -> bool:
+
+@dataclass
+class _WatchedFiles:
+    """The paths and states of *own* files, and of *packaged* ones, which count as unchanged *until* a time."""
+
+    own: list[tuple[str, FileState]]
+    packaged: list[tuple[str, FileState]]
+    until: float = 0.0
+
+    def packaged_unchanged(self) -> bool:
         now = time.monotonic()
-        if now < self._packages_until:
+        if now < self.until:
             return True
         until = later = now + PACKAGES_INTERVAL
-        for path, state in self._packaged:
+        for path, state in self.packaged:
             seen = _seen_packaged.get(path)
             if seen is None or seen[0] <= now:
                 seen = _seen_packaged[path] = later, state_of(path)
@@ -272,5 +279,18 @@ class HeaderWatch:
                 return False
             if seen[0] < until:
                 until = seen[0]
-        self._packages_until = until
+        self.until = until
         return True
+
+
+@functools.lru_cache(32)  # the units of one library have the same files
+def _watched_files(
+    headers: tuple[Header, ...], absences: tuple[Absence, ...], packages: tuple[str, ...]
+) -> _WatchedFiles:
+    known = [(header.path, header.state) for header in headers]
+    for absence in absences:
+        known += zip(absence.watched, absence.states, strict=True)
+    files = _WatchedFiles([], [])
+    for each in known:
+        (files.packaged if (each[0] + os.sep).startswith(packages) else files.own).append(each)
+    return files

@@ -129,16 +129,17 @@ class LinkInput:
         others: dict[str, Any] = {name: getattr(self, name) for name in ("name", "setup_callback", "teardown_callback")}
         if self.kind is CUDA:
             others |= {**vars(self.options), "options": dict(self.options.options)}
+            del others["working_directory"]
             return CUDASource(code, nrt=self.nrt, **others)
         if self.kind is BITCODE:
             return Bitcode(code, **others)
         return self.kind.linkable(code, nrt=self.nrt, **others)
 
 
-def line_marker(name: str) -> str:
-    """Return the directive after which NVRTC's messages count the lines of *name*."""
+def line_marker(name: str, line: int = 1) -> str:
+    """Return the directive after which NVRTC's messages count the lines of *name*, from *line* on."""
     quoted = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'#line 1 "{quoted}"\n'
+    return f'#line {line} "{quoted}"\n'
 
 
 def is_item(item: Any) -> bool:

@@ -12,6 +12,7 @@
 ``duplicates``      symbols that two inputs define
 ``variables``       variables that the host sets: their names, and how C++ declares them
 ``signatures``      calls whose parameters are not those of the function
+``hidden_prototypes``  the functions of LTO-IR and of compressed code
 ``probes``          links made only to read LTO-IR, and what logs report of symbols
 ``ltoir_symbols``   which LTO-IR defines and references what
 ``errors``          the error of a link

@@ -22,6 +22,7 @@ from .parts import LinkJob, Part
 from .plan import PlannedInput
 from .trial import TrialError, run_trials
 
+_OF_PYTHON = (kinds.LTO_IR, kinds.PTX, kinds.CUBIN)  # which cuda.compile_all returns, with what the function calls
 _UNDEFINED = re.compile(r"Undefined reference to '([^']+)'")
 _TWICE = re.compile(r"Multiple definition of '([^']+)'")
 
@@ -62,9 +63,12 @@ def _remedy(job: LinkJob, symbol: str, planned: Sequence[PlannedInput | None]) -
     if any(each.input.variable is not None for each in sources):
         yield "what to do: declare it extern in C++: the Variable defines it"
     elif symbol in job.kernel_code.sites or len(sources) < len(planned):
+        compiled = any(each is not None and each.input.kind in _OF_PYTHON for each in planned)
         yield (
             "what to do: give the two functions different names (put what distinguishes them, such as sizes and types,"
             " into the symbol), or return equal code from both objects: equal code is linked once"
+            + "; for a Python function, autolink.device_function(f, *argtypes)"
+            * compiled
         )
     else:
         first, second = ((each.members or (each,))[0].input.options for each in sources)

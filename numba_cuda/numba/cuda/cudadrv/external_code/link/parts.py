@@ -62,7 +62,11 @@ class LinkJob:
     def of(cls, plan: LinkPlan, kernel_code: KernelCode) -> LinkJob:
         """Compile what is not compiled yet. Raises `LinkError` if something does not compile."""
         own = [Part(item.kind, item.code, item.name) for item in kernel_code.inputs]
-        return cls(plan, kernel_code, (*own, *_external_parts(plan, kernel_code)))
+        external = list(_external_parts(plan, kernel_code))
+        from_sources = {(part.kind, part.code) for part in external if part.compiled is not None}
+        # What cuda.compile_all returns of a function contains the code that the kernel's calls bring as sources.
+        once = [part for part in external if part.compiled is not None or (part.kind, part.code) not in from_sources]
+        return cls(plan, kernel_code, (*own, *once))
 
     @property
     def has_ltoir(self) -> bool:

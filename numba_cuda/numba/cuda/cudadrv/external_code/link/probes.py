@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Links made only to read LTO-IR, whose symbols are not plain bytes.
+"""Links made only to read LTO-IR, whose symbols are not plain bytes, and compressed code.
 
 A search for definitions ends before code is generated and takes about a millisecond. It fails by design, in the stage
 that joins the modules, which leaves the process's later links as they are; a failure of ptxas would not.
@@ -71,6 +71,15 @@ def ptx_of_ltoir(modules: Sequence[bytes], names: tuple[str, ...], arch: str, *,
     do not link. Without *optimize*, nothing is inlined or left out of a body, and the link takes a tenth of the
     time."""
     outcome = _linked([_module(names, arch), *modules], arch, "ptx", optimize=optimize)
+    return outcome.code if outcome.ok else None
+
+
+def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
+    """Return *code* of machine code or PTX as a relocatable cubin, for *arch*; ``None`` if it does not link."""
+    try:
+        outcome = link_in_helper([code], (*options_for([code], arch), "-r"))
+    except TrialError:
+        return None
     return outcome.code if outcome.ok else None
 
 

@@ -23,7 +23,7 @@ from .record import LinkRecord
 from .variables import check_variables
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "4"
+_FORMAT = "5"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 from ..compile.c_prototypes import split_types
 from ..formats import cxx_names
@@ -17,17 +18,18 @@ from ..formats.cubin import cubin_prototypes
 from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
 from .errors import link_error
-from .parts import LinkJob, listed
+from .parts import LinkJob, Part, listed
 from .plan import NAMED_EXPLICITLY
 
+Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
 _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
-def check_signatures(job: LinkJob) -> None:
-    """Compare the prototype of each function that PTX or machine code defines with those that its callers use. Raises
-    `LinkError` if two cannot be the same function's."""
+def check_signatures(job: LinkJob, read: Sequence[tuple[Part, Prototypes, Prototypes]]) -> None:
+    """Compare the prototype of each function that a part defines with those that its callers use: *read* has for each
+    part the functions that it defines and those that it declares. Raises `LinkError` if two cannot be the same
+    function's."""
     called = {name: prototype_of_llvm(text) for name, text in job.kernel_code.prototypes.items()}
-    read = [(part, *prototypes_of(part.kind.name, part.code)) for part in job.provided]
     for part, defined, _ in read:
         of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
         for symbol, own in defined.items():
@@ -62,11 +64,11 @@ def check_no_kernel_is_called(job: LinkJob, *kernels: Collection[str]) -> None:
             )
 
 
-def prototypes_of(kind: str, code: bytes) -> tuple[dict[str, Prototype], dict[str, Prototype]]:
+def prototypes_of(kind: str, code: bytes) -> tuple[Prototypes, Prototypes]:
     """Return the prototypes of the functions that code of *kind* (the name of a `Kind`) defines for other code, and of
     those that it declares only: as far as they can be read, so none of LTO-IR, nor of compressed pieces."""
-    defined: dict[str, Prototype] = {}
-    declared: dict[str, Prototype] = {}
+    defined: Prototypes = {}
+    declared: Prototypes = {}
     with contextlib.suppress(FormatError):  # the linker reports what is wrong with it
         for piece in pieces(kind, code):
             if piece.code is not None and piece.kind == "PTX":

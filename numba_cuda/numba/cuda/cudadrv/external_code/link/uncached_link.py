@@ -12,6 +12,7 @@ from ..formats.cubin import kernels_of
 from ..formats.symbols import kernels_in, symbols_of
 from .duplicates import check_readable_duplicates, duplicate_error, find_duplicate
 from .errors import LinkError, link_error
+from .hidden_prototypes import all_prototypes
 from .kernel_code import KernelCode
 from .parts import LinkJob, listed
 from .plan import NAMED_EXPLICITLY
@@ -30,7 +31,7 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     """Check and link *job*: return the log of a link, a NUL, and the code: none if the device runtime is missing."""
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
-    check_signatures(job)
+    check_signatures(job, all_prototypes(job))
     check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
     doubts, arch = doubted(job), job.plan.target.arch

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -91,3 +92,40 @@ def test_an_interrupted_build_ends_with_its_children(tmp_path):
                 time.sleep(0.05)
         assert not runs(child)
     assert not (tmp_path / "slow.cubin").exists()
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a group of processes")
+def test_an_interrupted_prebuild_ends_with_its_workers_and_leaves_nothing(tmp_path):
+    """While they compile, and hold locks."""
+    (tmp_path / "slow.py").write_text(KERNELS)
+    listed = [{"kernel": "slow:kernel", "signature": f"void({t}[::1])", "cc": "9.0"} for t in ("int32", "int64")]
+    (tmp_path / "jobs.json").write_text(json.dumps({"format": 1, "path": [str(tmp_path)], "jobs": listed}))
+    temporary, cache = tmp_path / "temporary", tmp_path / "cache"
+    temporary.mkdir()
+    own = {"TMPDIR": str(temporary), "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(cache), "NUMBA_CUDA_AUTOLINK_JOBS": "2"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "numba.cuda.autolink", "prebuild", "jobs.json"],
+        cwd=tmp_path,
+        env={**os.environ, **own},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        while process.poll() is None and not list(cache.glob("locks/*")):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        printed = process.communicate(timeout=120)
+        with pytest.raises(ProcessLookupError):
+            for _ in range(200):
+                os.killpg(process.pid, 0)
+                time.sleep(0.05)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert (process.returncode, *printed) == (130, "", "numba-cuda-autolink: interrupted\n")
+    left = [*cache.glob("locks/*"), *cache.glob("tmp/*"), *temporary.iterdir()]
+    assert left == []

@@ -450,7 +450,7 @@ class TestRejects:
         assert isinstance(raised.value, AssertionError)
 
     def test_an_unknown_type_or_compute_capability(self):
-        with pytest.raises(TypeError, match="'float33' is not the name of a Numba type: NameError"):
+        with pytest.raises(TypeError, match="'float33' is not the name of a Numba type"):
             quick(Add(), "float33")
         with pytest.raises(ValueError, match="not known to this CUDA toolkit"):
             quick(Add(), cc=(1, 0))
@@ -588,7 +588,38 @@ class TestEveryExample:
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
         # The objects of cub_unique, curand_monte_carlo and nufft_window are checked in tests of their own (test_cub.py,
         # test_curand.py, test_nufft_window.py); nufft calls only the FFT; finished_graph has one function of three
-        # lines; cub_by_name and glm_vectors have functions of C++ as own_cu_file has.
+        # lines; boost_math, cub_by_name, curand_by_name and glm_vectors have functions of C++ as own_cu_file has.
         checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"}
-        alike = {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph", "cub_by_name", "glm_vectors"}
+        alike = {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph"}
+        alike |= {"boost_math", "cub_by_name", "curand_by_name", "glm_vectors"}
         assert named == checked | alike | {"nufft_window"}
+
+
+class TestBodiesInPython:
+    """Objects without code of their own, whose calls stand for Python functions."""
+
+    def test_kernels_that_call_it_link(self):
+        twice = autolink.cxx("template <class T, class F> __device__ T twice(T x, F f) { return f(f(x)); }").twice
+
+        class Twice(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                f = autolink.device_function(lambda x: x + x, x)
+                return lambda x: twice(x, f)
+
+        found = check_linkable(Twice(), "float32")
+        assert [check.name for check in found.checks] == [
+            "can be called in a kernel",
+            "links alone, with LTO",
+            "links in a kernel that calls it twice, with LTO",
+            "links alone, without LTO",
+            "links in a kernel that calls it twice, without LTO",
+        ]
+        assert len(found.code) == 2
+
+    def test_a_body_that_does_not_compile_is_a_failure(self):
+        class Wrong(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return lambda x: x.nothing
+
+        with pytest.raises(NotLinkableError, match="can be called in a kernel"):
+            check_linkable(Wrong(), "float32")

@@ -925,3 +925,17 @@ def test_an_error_whose_text_raises_is_named(hook):
     message = rf"Odd.{hook} raised WithoutTextError: <an error whose text raises ZeroDivisionError>"
     with pytest.raises(TypingError, match=message):
         autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
+
+def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():
+    def doubled():
+        def call(self, x):
+            return lambda x: x + x
+
+        return autolink.device_method(call)
+
+    class Numbers(autolink.DeviceCallable):
+        twice = doubled()
+
+    assert Numbers().twice.__name__ == "twice"
+    assert "twice" in repr(Numbers().twice)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -68,6 +69,19 @@ def test_every_block_says_what_it_is(page):
         assert bool(block.argument) == (block.mark in ("needs", "raises", "file", "replace")), where
         assert block.language in ("python", "text", "sh") or block.mark in ("file", "replace"), f"{where}: not run"
         assert (block.language == "python") or block.mark not in ("gpu", "needs", "raises", "fresh"), where
+
+
+def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
+    """From the library to the end of the object's class, with its docstring."""
+    page = (DOCS / "tutorial_library_authors.md").read_text()
+    section = page.partition("### Python functions in C++\n")[2].partition("\n### ")[0]
+    counts = []
+    for block in blocks_of(section):
+        if "autolink.device_function(" in block.code:
+            end = next(each.end_lineno for each in ast.parse(block.code).body if isinstance(each, ast.ClassDef))
+            counts.append(sum(bool(line.strip()) for line in block.code.splitlines()[:end]))
+    assert len(counts) == 2
+    assert max(counts) <= 12, counts
 
 
 class TestTheRunnerItself:

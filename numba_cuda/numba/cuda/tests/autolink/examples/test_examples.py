@@ -67,19 +67,25 @@ class TestRunAsAScript:
             assert "linked for sm_90" in done.stdout
             assert "with the external code inlined" in done.stdout
 
-    def test_glm(self):
-        done = self.run("glm_vectors.py")
-        if done.returncode == 2 and "This example needs GLM. Get the headers from Debian's package" in done.stdout:
+    @pytest.mark.parametrize(
+        "name, library", [("glm_vectors.py", "GLM"), ("boost_math.py", "Boost.Math")], ids=["glm", "boost_math"]
+    )
+    def test_libraries_whose_headers_are_fetched(self, name, library):
+        done = self.run(name)
+        if done.returncode == 2 and f"This example needs {library}. Get the headers" in done.stdout:
             pytest.skip(done.stdout.strip())
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
+        assert "On the GPU" in done.stdout or "gives a cubin" in done.stdout
 
-    def test_curand(self):
-        done = self.run("curand_monte_carlo.py")
+    @pytest.mark.parametrize("name", ["curand_monte_carlo.py", "curand_by_name.py"])
+    def test_curand(self, name):
+        """cuRAND's wheel is too large to be a requirement of all tests (77 MB): nox has a corner with it."""
+        done = self.run(name)
         if done.returncode == 2 and "This example needs cuRAND: cuRAND's headers were not found" in done.stdout:
             pytest.skip(done.stdout.strip())
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "All within five standard deviations" in done.stdout
+        if "On the GPU" in done.stdout or name == "curand_monte_carlo.py":
+            assert "All within five standard deviations" in done.stdout
         assert "On the GPU" in done.stdout or "with the external code inlined" in done.stdout
 
     @pytest.mark.thorough

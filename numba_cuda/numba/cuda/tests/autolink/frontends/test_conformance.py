@@ -6,12 +6,15 @@ A statement that does not hold on one has a test in ``test_numba_cuda_mlir.py`` 
 
 from __future__ import annotations
 
+import importlib
 import types as pytypes
 from collections import namedtuple
 
+import numpy as np
 import pytest
 from autolink_support import build
 from numba.cuda import autolink
+from numba.cuda.autolink.testing import ask, check_linkable
 
 FLOATS = "void(float32[::1], float32[::1])"
 
@@ -52,6 +55,12 @@ class Inc(autolink.DeviceCallable):
 def called(kernel, signature=FLOATS):
     """The objects that the calls of a kernel reach, in order, with the argument types as text."""
     return [(site.callee.obj, *map(str, site.argtypes)) for site in build(kernel, signature).call_sites]
+
+
+def typeof(front_end, value):
+    """The front end's Numba type of a value."""
+    module = importlib.import_module(f"{front_end.types.Type.__module__.rpartition('.types')[0]}.typing.typeof")
+    return module.typeof(value)
 
 
 a, b = Inc(1), Inc(2)
@@ -355,6 +364,34 @@ class TestTheCABI:
 
         assert "div" not in build(kernel, "void(float64[::1], int32)", output="ptx").code.decode().split(".entry")[1]
 
+    def test_views_of_arrays_are_inlined(self, cuda):
+        strided = "cuda::std::mdspan<float, cuda::std::dextents<long long, 2>, cuda::std::layout_stride>"
+
+        class View(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, line, matrix):
+                args = {"line": autolink.span, "matrix": autolink.mdspan}
+                return autolink.Extern("viewed", returns="float32", args=args)
+
+            def __numba_cuda_link__(self, line, matrix):
+                assert autolink.cxx_type(matrix, autolink.mdspan) == f"const {strided}&"
+                return autolink.CUDASource(f"""
+                    #include <cuda/std/mdspan>
+                    #include <cuda/std/span>
+                    extern "C" __device__ float viewed(cuda::std::span<float> line, const {strided}& matrix) {{
+                        return line[line.size() - 1] + matrix(1, 2) + matrix.extent(1);
+                    }}""")
+
+        viewed = View()
+
+        @cuda.jit
+        def kernel(r, matrix):
+            r[0] = viewed(r, matrix[::-1, ::2])
+
+        text = build(kernel, "void(float32[::1], float32[:, :])", output="ptx").code.decode()
+        entry = text[text.index(".entry") :]
+        assert "call" not in entry
+        assert ".local" not in entry
+
     def test_one_symbol_with_two_prototypes_is_an_error(self, cuda):
         class Wide(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
@@ -397,6 +434,103 @@ class TestBodies:
 
         assert called(kernel) == [(half_of, "float32")]
 
+    def test_cxx_by_name_writes_to_variables_and_to_elements_of_arrays(self, cuda):
+        split = autolink.cxx("""
+            __device__ inline float split(float x, int& whole) { whole = int(x); return x - whole; }
+        """).split
+
+        @cuda.jit
+        def kernel(r, x, n):
+            whole = np.int32(5)
+            for _ in range(2):
+                r[0] += split(x[0], whole)
+            r[1] = split(x[1], n[0]) + whole
+
+        text = build(kernel, "void(float32[::1], float32[::1], int32[::1])", output="ptx").code.decode()
+        entry = text[text.index(".entry") :]
+        assert "call" not in entry
+        assert "st.global.u32" in entry.replace("b32", "u32")
+
+    def test_cxx_by_name_cannot_write_to_a_temporary_value(self, cuda):
+        split = autolink.cxx("__device__ inline float split(float x, int& whole) { return whole = int(x); }").split
+
+        @cuda.jit
+        def kernel(r, x, n):
+            r[0] = split(x[0], n[0] + n[1])  # here
+
+        with pytest.raises(Exception, match=r"split\(float32, int64\)") as raised:
+            build(kernel, "void(float32[::1], float32[::1], int64[::1])")
+        assert "# here" in str(raised.value)
+
+    def test_lambdas_constants_and_records_of_cxx(self, front_end, cuda):
+        my = autolink.cxx(
+            """
+            namespace my {
+            constexpr int lanes = 4;
+            struct Particle { float x[3]; double mass; };
+            __device__ inline double momentum(const Particle& p, double v) { return p.mass * v; }
+            __device__ inline Particle heavy(double mass) { return {{1, 2, 3}, mass}; }
+            }
+            """,
+            namespace="my",
+        )
+        least_and_most = my.expr(
+            "[](float a, float b) { struct { float least, most; } r{min(a, b), max(a, b)}; return r; }"
+        )
+        particle, lanes, momentum, heavy = my.record("Particle"), my.eval("lanes"), my.momentum, my.heavy
+
+        @cuda.jit
+        def kernel(r, x, particles):
+            local = cuda.local.array(lanes, np.float32)
+            local[0] = x[0]
+            both = least_and_most(local[0], x[1])
+            made = heavy(x[2])
+            r[0] = both[0] + both[1] + momentum(particles[0], 3.0) + made.mass + made.x[1]
+
+        record = typeof(front_end, np.zeros(1, particle)).dtype
+        signature = (*[front_end.types.float32[::1]] * 2, front_end.types.Array(record, 1, "C"))
+        text = build(kernel, signature, output="ptx").code.decode()
+        assert "call" not in text[text.index(".entry") :]
+
+    def test_a_variable_that_python_sets(self, cuda):
+        class Table(autolink.DeviceCallable):
+            values = autolink.Variable("table", np.float32, 4, space="constant")
+
+            def __numba_cuda_call__(self, i):
+                return autolink.Extern("look_up", returns="float32", args={"i": "int32"})
+
+            def __numba_cuda_link__(self, i):
+                source = "extern __constant__ float table[4];"
+                function = 'extern "C" __device__ float look_up(int i) { return table[i]; }'
+                return [self.values, autolink.CUDASource(f"{source}\n{function}")]
+
+        table = Table()
+
+        @cuda.jit
+        def kernel(r, x):
+            r[0] = table(1)
+
+        built = build(kernel, FLOATS)
+        assert "variable table" in [planned.input.name for planned in built.inputs]
+        assert built.launch_facts.variables == (table.values,)
+        assert built.launch_facts.setup == ()
+
+    @pytest.mark.thorough
+    def test_an_object_is_checked_with_the_types_of_either(self, front_end):
+        source = 'extern "C" __device__ float inc(float x) { return x + 1; }'
+
+        class One(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern("inc", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(source)
+
+        checked = check_linkable(One(), front_end.types.float32, lto=True, other_process=False)
+        assert checked.symbols == ("inc",)
+        (given,) = ask(One(), front_end.types.float32)
+        assert given.code == source.encode()
+
     def test_a_python_function_that_cxx_calls(self, cuda):
         class Apply(autolink.DeviceCallable):
             def __numba_cuda_call__(self, op, x):
@@ -418,6 +552,40 @@ class TestBodies:
             r[0] = apply(triple, x[0])
 
         assert [obj for obj, *_ in called(kernel)] == [apply]
+
+    @pytest.mark.parametrize("argument", ["matrix[::-1, ::2]", "(x[1], n)", "x[1]"])
+    def test_state_of_a_python_function_that_cxx_calls(self, cuda, argument):
+        class Apply(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, op, x, state):
+                return autolink.Extern("apply", returns="float32", args={"x": None, "state": autolink.state})
+
+            def __numba_cuda_link__(self, op, x, state):
+                compiled = autolink.device_function(op, x, state=state)
+                body = f"return {compiled.functor}(state)(x);"
+                source = f'extern "C" __device__ float apply(float x, const void* state) {{ {body} }}'
+                return [compiled, autolink.CUDASource(f"{compiled.declaration}\n{source}")]
+
+        apply = Apply()
+
+        @cuda.jit(device=True)
+        def element(x, matrix):
+            return x + matrix[1, 2] + matrix.shape[1]
+
+        @cuda.jit(device=True)
+        def parts(x, pair):
+            return x + pair[0] * pair[1]
+
+        @cuda.jit(device=True)
+        def number(x, y):
+            return x + y
+
+        op = {"m": element, "(": parts, "x": number}[argument[0]]
+        names = {"apply": apply, "op": op}
+        exec(f"def kernel(x, matrix, n):\n    x[0] = apply(op, x[0], {argument})", names)
+        built = build(cuda.jit(names["kernel"]), "void(float32[::1], float32[:, :], int16)", output="ptx")
+        entry = built.code.decode().split(".entry")[1]
+        assert "call" not in entry
+        assert ".local" not in entry
 
 
 class TestLinks:

@@ -164,21 +164,40 @@ class TestWhatItRefuses:
         with pytest.raises(TypeError, match="a called object cannot be an argument of kernel 'kernel'"):
             build(kernel, signature)
 
-    def test_views_and_state(self, mlir):
-        class View(autolink.DeviceCallable):
-            def __numba_cuda_call__(self, x):
-                return autolink.Extern("view", returns="float32", args={"x": autolink.span})
+    def test_state_of_a_type_that_compiled_functions_do_not_have(self, mlir):
+        class Stateful(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x, state):
+                return autolink.Extern("stateful", returns="float32", args={"state": autolink.state})
 
-            def __numba_cuda_link__(self, x):
+            def __numba_cuda_link__(self, x, state):
                 return None
 
         @mlir.cuda.jit
         def kernel(r, x):
-            r[0] = view(x)
+            r[0] = stateful(x[0], abs)  # here
 
-        view = View()
-        with pytest.raises(Exception, match=r"numba-cuda-mlir cannot pass an argument as autolink\.span"):
+        stateful = Stateful()
+        with pytest.raises(Exception, match=r"cannot be passed as autolink\.state in a kernel") as raised:
             build(kernel, FLOATS)
+        assert "# here" in str(raised.value)
+
+    def test_memory_for_objects_of_cxx(self, mlir):
+        """numba-cuda-mlir has no local and shared arrays of records at all."""
+        Counter = autolink.cxx("struct Counter { int n; __device__ Counter() : n(0) {} };").type("Counter")
+
+        @mlir.cuda.jit
+        def kernel(r, x):
+            counter = mlir_cuda.shared.array(1, Counter.dtype)  # here
+            Counter(counter[0])
+
+        mlir_cuda = mlir.cuda
+        with pytest.raises(Exception, match="numba-cuda-mlir has no local or shared arrays of records") as raised:
+            build(kernel, FLOATS)
+        assert "# here" in str(raised.value)
+
+    def test_binding(self, mlir):
+        with pytest.raises(TypeError, match=r"bind\(\) expects a kernel of numba-cuda, got one of numba-cuda-mlir"):
+            autolink.bind(kernel_of(mlir.cuda, Scale(9)), FLOATS)
 
     def test_saving_and_headers_of_finished_kernels(self, mlir, tmp_path):
         built = build(kernel_of(mlir.cuda, Scale(4)), FLOATS)
@@ -190,18 +209,38 @@ class TestWhatItRefuses:
         with pytest.raises(ValueError, match="entry_name cannot be set for kernels of numba-cuda-mlir"):
             build(kernel_of(mlir.cuda, Scale(5)), FLOATS, entry_name="mine")
 
-    def test_its_cache_keeps_no_kernel_with_external_code(self, mlir, tmp_path, monkeypatch):
+    def test_its_cache_keeps_no_kernel_that_uses_called_objects(self, mlir, caplog):
         from numba_cuda_mlir.caching import MLIRCacheImpl
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with_code, without = kernel_of(mlir.cuda, Scale(6)), kernel_of(mlir.cuda, abs)
-            compiled = [metadata_of(kernel) for kernel in (with_code, without)]
-        answers = [MLIRCacheImpl.check_cachable(object.__new__(MLIRCacheImpl), each) for each in compiled]
-        assert answers == [False, True]
+        scale = Scale(6)
+
+        @mlir.cuda.jit(device=True, inline="never")
+        def factor():
+            return scale.factor
+
+        @mlir.cuda.jit
+        def reads(r, x):
+            r[0] = scale.factor
+
+        @mlir.cuda.jit
+        def reads_in_a_device_function(r, x):
+            r[0] = factor()
+
+        caplog.set_level("INFO", "numba_cuda_autolink.cache")
+        implementation = object.__new__(MLIRCacheImpl)
+        kernels = kernel_of(mlir.cuda, scale), reads, reads_in_a_device_function, kernel_of(mlir.cuda, abs)
+        answers = []
+        for kernel in kernels:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                answers.append(implementation.check_cachable(compiled(kernel)))
+        assert answers == [False, False, False, True]
+        logged = [message for message in caplog.messages if "is not cached" in message]
+        assert len(logged) == 3
+        assert "the cache of numba-cuda-mlir does not know what its called objects provide" in logged[0]
 
 
-def metadata_of(kernel):
+def compiled(kernel):
     """What numba-cuda-mlir compiles *kernel* to."""
     from numba.cuda.autolink.compilation import without_device
 

@@ -38,3 +38,32 @@ def test_another_function_is_another_kernel(program):
         results.append(program.run())
     assert results[0].cubin == results[2].cubin != results[1].cubin
     assert results[1].status == "built"
+
+
+def test_a_kernel_whose_call_passes_a_function_is_loaded(program):
+    program.write("""
+        lib = autolink.cxx('template <class F> __device__ int call(F f, int x) { return f(x); }')
+        call, minus = lib.call, lib.expr("[](int x) { return -x; }")
+        class Add(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                return lambda x: call(minus, x)
+        add = Add()
+    """)
+    built, loaded = program.run(), program.run()
+    assert (built.status, loaded.status) == ("built", "loaded")
+    assert loaded.cubin == built.cubin
+
+
+def test_calls_of_one_library_are_looked_up_in_the_unit_of_their_link(program):
+    """A new process runs no compiler, though each function alone would be another program."""
+    parts = LIBRARY.replace("lib.f", "lib.f\nother = lib.g")
+    program.write(
+        parts, "from parts import *\n@cuda.jit(cache=True)\ndef kernel(x): x[0] = add(other(x[1])) + other(x[0])"
+    )
+    (program.folder / "own.h").write_text(
+        "template <class T> __device__ T f(T x) { return x + 1; }\n"
+        "template <class T> __device__ T g(T x) { return 2 * x; }\n"
+    )
+    built, loaded = program.run(), program.run()
+    assert [built.status, loaded.status] == ["built", "loaded"], loaded.log
+    assert loaded.cubin == built.cubin

@@ -175,3 +175,23 @@ def kernel(x):
     changed = program.write(parts + function.format(2), kernel).run()
     assert changed.status == "built"
     assert changed.cubin != first.cubin
+
+
+BY_NAME = """
+twice = autolink.cxx("template <class T, class F> __device__ T twice(T x, F f) { return f(f(x)); }").twice
+class Twice(autolink.DeviceCallable):
+    def __init__(self, function):
+        self.function = function
+    def __numba_cuda_call__(self, x):
+        f = autolink.device_function(self.function, x)
+        return lambda x: twice(x, f)
+"""
+
+
+def test_a_function_that_cxx_gets_by_name_counts_by_its_content(program):
+    results = []
+    for constant in (1, 1, 2):
+        program.write(BY_NAME + f"inner = Add({constant})\nadd = Twice(lambda x: inner(x) * 3)")
+        results.append(program.run())
+    assert [each.status for each in results] == ["built", "loaded", "built"]
+    assert results[0].cubin == results[1].cubin != results[2].cubin

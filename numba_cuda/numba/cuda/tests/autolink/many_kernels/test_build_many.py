@@ -159,6 +159,15 @@ class TestFailures:
         with pytest.raises(TypeError, match="make one job for each"):
             autolink.build_many([(scaling, SIGNATURE, [(8, 0), (9, 0)])], executor=thread)
 
+    @pytest.mark.parametrize("given", [3, "dask", threading])
+    def test_what_is_not_an_executor_is_refused(self, given):
+        with pytest.raises(TypeError, match=r"must be a concurrent.futures.Executor, (.|\n)*client.get_executor"):
+            autolink.build_many([], executor=given)
+
+    def test_a_job_for_an_unknown_architecture_is_named(self, thread):
+        with pytest.raises(ValueError, match=r"^job 1, scaling with .*: compute capability 1.2 is not known"):
+            autolink.build_many([(scaling, SIGNATURE, cc) for cc in ((9, 0), (1, 2))], executor=thread)
+
     def test_an_unknown_way_of_handling_errors_is_refused(self):
         with pytest.raises(ValueError, match="on_error"):
             autolink.build_many([], on_error="ignore")
@@ -169,7 +178,26 @@ class TestFailures:
 
 
 def test_no_jobs_are_no_kernels():
-    assert autolink.build_many([]) == []
+    assert autolink.build_many([]) == autolink.build_many(iter(())) == []
+
+
+def test_jobs_may_come_from_a_generator_and_be_there_twice(tmp_path, thread):
+    kernel = scaling(Scale(2, tmp_path / "generated"), 1)
+    first, second = autolink.build_many(((kernel, SIGNATURE, (9, 0)) for _ in range(2)), executor=thread)
+    assert first.code == second.code
+
+
+def test_a_hook_may_build_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "1")
+
+    class Building(Scale):
+        def __numba_cuda_link__(self, x):
+            autolink.build_many([(scaling(Scale(3, tmp_path / "generated"), 1), SIGNATURE, (9, 0))])
+            return super().__numba_cuda_link__(x)
+
+    (built,) = autolink.build_many([(scaling(Building(2, tmp_path / "generated"), 1), SIGNATURE, (9, 0))])
+    assert built.inputs
+    assert lines_of(tmp_path / "generated") == ["3", "2"]
 
 
 def test_options_and_outputs_are_those_of_build(thread):

@@ -132,6 +132,7 @@ def test_a_job_that_ends_its_worker_fails_alone_and_the_rest_of_its_chunk_is_bui
     results, _ = run_all(many, executor)
     assert [str(each) for each in results if isinstance(each, BaseException)] == ["the worker died"]
     assert isinstance(results[5], RuntimeError) and executor.lost[-1] == 1
+    assert "The executor did not return this job" in str(autolink.BuildManyError(["f"] * 8, results))
 
 
 def test_an_executor_that_is_shut_down_fails_all_jobs(tmp_path):

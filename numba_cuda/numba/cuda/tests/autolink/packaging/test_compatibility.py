@@ -129,6 +129,15 @@ class TestPage:
         page = compatibility.page([result])
         assert "| 1 passed, 2 failed (GPU) |" in page and "GPU: Some GPU." in page
 
+    def test_the_second_front_end_has_a_table_of_its_own(self, result):
+        mlir = compatibility.SECOND_FRONT_END[0]
+        of_mlir = Result(mlir, "def5678", versions={"numba-cuda-mlir": "0.6.0", "numba-cuda": "0.30.4"}, passed=9)
+        page = compatibility.page([result, of_mlir])
+        assert f"| 0.6.0 | 0.30.4 | {mlir.cuda} | 9 passed | 0 | def5678 |" in page
+        assert page.count("9 passed") == 1
+        assert all(Path(each).exists() for each in compatibility.tests_of(mlir))
+        assert compatibility.tests_of(COMBINATIONS[0]) == []
+
     def test_says_that_nothing_failed(self, result):
         result.failed.clear()
         page = compatibility.page([result])
@@ -137,7 +146,7 @@ class TestPage:
 
     def test_the_page_in_the_repository_is_generated_from_the_results(self):
         results = compatibility.kept()
-        assert {result.combination for result in results} <= set(COMBINATIONS)
+        assert {result.combination for result in results} <= {*COMBINATIONS, *compatibility.SECOND_FRONT_END}
         assert (DOCS / "compatibility.md").read_text() == compatibility.page(results)
 
     def test_new_results_take_the_place_of_older_ones(self, result, tmp_path, monkeypatch):

@@ -344,6 +344,32 @@ def test_a_kernel_that_was_built_ahead_of_time_keeps_its_report_in_a_pickle():
     assert pickle.loads(pickle.dumps(restored)).report == linked.report
 
 
+def test_objects_that_look_the_same_in_one_line_are_two_calls_with_their_own_code():
+    class Scale(autolink.DeviceCallable):
+        def __init__(self, factor):
+            self._factor = factor
+
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern(f"scale_{self._factor}", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            code = f"float scale_{self._factor}(float x) {{ return x * {self._factor}; }}"
+            return autolink.CUDASource(f'extern "C" __device__ {code}')
+
+    double, triple = Scale(2), Scale(3)
+    assert repr(double) == repr(triple)
+
+    def kernel(x):
+        x[0] = double(x[0]) + triple(x[1])
+
+    report = build(kernel, "void(float32[::1])").report
+    assert [[code.defines for code in call.returned] for call in report.builds[0].calls] == [
+        [("scale_2",)],
+        [("scale_3",)],
+    ]
+    assert [line.rpartition("of ")[2] for line in str(report).splitlines() if "→" in line] == ["call 1", "call 2"]
+
+
 def test_json_makes_an_equal_report(report):
     text = report.to_json()
     assert json.loads(text)["version"] == 3

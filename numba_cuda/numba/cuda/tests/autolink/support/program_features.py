@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from random_programs import LINK_TO, NO_FILES, Feature
 
@@ -406,6 +406,20 @@ def deepest$n(value):
         amount="self.value.amount",
         before="""
 class Hidden$n:
+    def __init__(self, amount):
+        self.amount = amount
+    def __getstate__(self):
+        return {}
+""",
+    ),
+    _value(
+        "the state of a link key that pickling hides",
+        "1",
+        "2",
+        value="Hiding$n($v)",
+        amount="self.value.amount",
+        before="""
+class Hiding$n:
     def __init__(self, amount):
         self.amount = amount
     def __getstate__(self):
@@ -1782,6 +1796,158 @@ CXX_BY_NAME = (
     ),
 )
 
+_ADDS = "__device__ int f$n(int x) { return x + AMOUNT; }"
+_OF_HEADER = "autolink.cxx('#include <h$n.cuh>\\n', include_paths=[HERE])"
+_CLASS_OF_HEADER = f"""
+Class$n = {_OF_HEADER}.type("C$n")
+get$n = Class$n.method("get")
+@cuda.jit(device=True)
+def add$n(x):
+    object = cuda.local.array(1, Class$n.dtype)
+    Class$n(object[0], types.int32(x))
+    return get$n(object[0])
+"""
+_RECORD_OF_HEADER = f"""
+lib$n = {_OF_HEADER}
+record$n, first$n = lib$n.record("P$n"), lib$n.first$n
+@cuda.jit(device=True)
+def add$n(x):
+    record = cuda.local.array(1, record$n)
+    record[0].a = x
+    return int(first$n(record[0]))
+"""
+_TWO_OF_A_LIBRARY = f"""
+lib$n = autolink.cxx('#include <h$n.cuh>\\n' + {_ADDS + " __device__ int g$n(int x) { return 3 * x; }"!r},
+                     include_paths=[HERE])
+f$n, g$n = lib$n.f$n, lib$n.g$n
+"""
+
+CXX_BY_NAME_AND_PYTHON = (
+    _code("a macro of a library of C++", f"add$n = autolink.cxx({_ADDS!r}, defines={{'AMOUNT': '$v'}}).f$n"),
+    _code(
+        "the order of include paths of a library of C++",
+        f"add$n = autolink.cxx('#include <h$n.cuh>\\n' + {_ADDS!r},"
+        " include_paths=[os.path.join(HERE, each) for each in '$v'.split()]).f$n",
+        "a$n b$n",
+        "b$n a$n",
+        files=_BOTH_FOLDERS,
+    ),
+    _code(
+        "the namespace of a name of C++",
+        "add$n = autolink.cxx('__device__ int f$n(int x) { return x; } namespace b$n {'"
+        "'__device__ int f$n(int x) { return x + 2; } }', namespace='$v').f$n",
+        "",
+        "b$n",
+    ),
+    _code(
+        "an overload in a header of C++",
+        f"add$n = {_OF_HEADER}.f$n",
+        "",
+        "__device__ inline int f$n(int x) { return x + 5; }",
+        files={"h$n.cuh": "__device__ inline int f$n(double x) { return x + 1; }\n$v\n"},
+    ),
+    _code(
+        "the state of a functor in a header of C++",
+        f"add$n = {_OF_HEADER}['A$n{{}}']",
+        files={
+            "h$n.cuh": "struct A$n { int n = $v; __device__ int operator()(int x) const { return x + n; } };\n",
+        },
+    ),
+    _code(
+        "the constructor of a class in a header of C++",
+        _CLASS_OF_HEADER,
+        files={
+            "h$n.cuh": "struct C$n { int n; __device__ C$n(int x) : n(x + $v) {} __device__ int get() { return n; } };",
+        },
+    ),
+    _code(
+        "the type of a member of a record of C++",
+        _RECORD_OF_HEADER,
+        "int",
+        "float",
+        files={
+            "h$n.cuh": "struct P$n { $v a; }; __device__ inline int first$n(const P$n& p) { return p.a * 1.5; }\n",
+        },
+    ),
+    _code(
+        "a header of two functions of C++",
+        _TWO_OF_A_LIBRARY,
+        expression="f$n(g$n(types.int32(x))) + g$n(types.int32(x))",
+        files=_HEADER,
+    ),
+    _code(
+        "a library of C++ as a link key",
+        f"""
+lib$n = {_OF_HEADER}
+class Keyed$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f$n", returns=types.int32)
+    def __numba_cuda_link_key__(self, x):
+        return lib$n
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(code("f$n", lib$n.eval("AMOUNT")))
+keyed$n = Keyed$n()
+""",
+        expression="keyed$n(x)",
+        files=_HEADER,
+    ),
+    _called_by_cxx(
+        "a name of C++ in a function that C++ calls",
+        f"add$n = autolink.cxx({_ADDS!r}, defines={{'AMOUNT': $v}}).f$n\ndef function$n(x):\n    return add$n(x)",
+        _KEY,
+    ),
+    _code(
+        "a lambda in a kernel",
+        """
+GLOBAL$n = $v
+@cuda.jit(device=True)
+def inner$n(x):
+    return x + GLOBAL$n
+class Apply$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x, function):
+        found = autolink.device_function(function, x)
+        return autolink.Extern("f$n_" + found.symbol, returns=types.int32, args=["x"])
+    def __numba_cuda_link__(self, x, function):
+        found = autolink.device_function(function, x)
+        yield found
+        yield autolink.CUDASource(
+            f'{found.declaration} extern "C" __device__ int f$n_{found.symbol}(int x) {{ return {found.symbol}(x); }}'
+        )
+apply$n = Apply$n()
+""",
+        expression="apply$n(types.int32(x), lambda y: inner$n(y))",
+    ),
+)
+
+_VARIABLE = """
+class Variable$n(autolink.DeviceCallable):
+    def __init__(self):
+        self.variable = autolink.Variable("variable$n", $v)
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f$n", returns=types.int32)
+    def __numba_cuda_link_key__(self, x):
+        return KEY
+    def __numba_cuda_link__(self, x):
+        yield self.variable
+        text = 'extern "C" __device__ int f$n(int x) { return x + sizeof(variable$n) + ((const char*)&variable$n)[x]; }'
+        yield autolink.CUDASource(self.variable.declaration + text)
+variable$n = Variable$n()
+"""
+
+
+def _variable(name: str, *variants: str) -> Iterable[Feature]:
+    """What a variable is, of an object with and without a link key."""
+    for key, where in (("None", ""), ("0", ", of a keyed object")):
+        yield _code(name + where, _VARIABLE.replace("KEY", key), *variants, expression="variable$n(x)")
+
+
+VARIABLES = (
+    *_variable("the dtype of a variable", "np.int32", "np.int64"),
+    *_variable("the shape of a variable", "np.int32, 4", "np.int32, 5"),
+    *_variable("the space of a variable", "np.int32, 4", "np.int32, 4, space='constant'"),
+)
+
 FEATURES: tuple[Feature, ...] = (
-    *VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *CXX_BY_NAME, *FILES, *OPTIONS
+    *VALUES, *NAMES, *PYTHON, *REGISTERED, *HOOKS, *SOURCES, *CXX_BY_NAME, *CXX_BY_NAME_AND_PYTHON, *VARIABLES,
+    *FILES, *OPTIONS
 )  # fmt: skip

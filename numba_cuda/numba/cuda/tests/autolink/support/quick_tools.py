@@ -41,7 +41,7 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
     compile_in_child = jobs.compile_in_child
 
     def run(
-        code: str, name: str, options: dict[str, Any], output: str, *, traces: bool = False, names: Sequence[str] = ()
+        code: str, name: str, options: dict[str, Any], output: str, *, traces: str = "", names: Sequence[str] = ()
     ) -> Any:
         def make() -> Any:
             return run_nvrtc(code, name, options, output, traces=traces, names=names)
@@ -49,7 +49,7 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
         ran.append("NVRTC")
         return _remembered(results, program, (code, name, options, output, (traces, *names)), make)
 
-    def child(unit: Any, names: Sequence[str] = (), *, traces: bool = False) -> Any:
+    def child(unit: Any, names: Sequence[str] = (), *, traces: bool = False, kept: Any = None) -> Any:
         ran.append("NVRTC")
         what = unit.code, unit.name, dict(unit.options), unit.output, (traces, *names)
         return _remembered(results, program, what, lambda: compile_in_child(unit, names, traces=traces))

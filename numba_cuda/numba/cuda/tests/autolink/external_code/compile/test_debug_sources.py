@@ -3,12 +3,13 @@
 
 import os
 import re
+import warnings
 
 import pytest
 from autolink_support import Linked, adder, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import debug_sources
 from numba.cuda.cudadrv.external_code.compile.debug_sources import with_files, write_files
@@ -94,6 +95,23 @@ def test_without_line_information_nothing_is_written():
     linked_kernel(function)
     names = [name for _, _, files in os.walk(sources()) for name in files]
     assert "no_lines.cu" not in names
+
+
+@pytest.mark.parametrize(
+    "path", ["/proc/self/cache", "/proc", "/dev/null", "/dev/full/cache", "not UTF-8 \udc80", "x" * 300]
+)
+def test_where_the_cache_s_directory_is_strange_the_kernel_is_built(path, monkeypatch, tmp_path):
+    """With one warning where nothing can be written."""
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path / path))
+    replaced = reset_store()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function = Linked("strange", autolink.CUDASource(adder("strange"), name="strange.cu")).function
+            assert linked_kernel(function, lineinfo=True).code
+        assert [each.category for each in caught] == ([] if path.startswith("not") else [CacheWarning])
+    finally:
+        reset_store(replaced)
 
 
 def test_of_many_sources_those_that_were_used_last_are_kept(tmp_path, monkeypatch):

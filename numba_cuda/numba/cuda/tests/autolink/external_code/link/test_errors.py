@@ -227,8 +227,16 @@ def test_containers_that_define_different_symbols_link():
 # Signatures
 
 
-@pytest.mark.parametrize(("kind", "made"), [("ptx", cuda.PTXSource), ("cubin", cuda.Cubin)])
-@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "made", "lto"),
+    [
+        ("ptx", cuda.PTXSource, True),
+        ("ptx", cuda.PTXSource, False),
+        ("cubin", cuda.Cubin, True),
+        ("cubin", cuda.Cubin, False),
+        ("ltoir", cuda.LTOIR, True),
+    ],
+)
 def test_a_function_with_another_signature_names_both(lto, kind, made, capfd):
     code = compiled('extern "C" __device__ int f(long long *out, int x, double y) { *out = x + y; return 0; }', kind)
     error = failure_of(Linked("f", made(code)), lto=lto)
@@ -239,10 +247,10 @@ def test_a_function_with_another_signature_names_both(lto, kind, made, capfd):
     assert f"{__file__}:" in str(error)
 
 
-@pytest.mark.parametrize("caller", ["ptx", "cubin"])
-@pytest.mark.parametrize("callee", ["ptx", "cubin"])
+@pytest.mark.parametrize("caller", ["ptx", "cubin", "ltoir"])
+@pytest.mark.parametrize("callee", ["ptx", "cubin", "ltoir"])
 def test_linked_code_that_calls_with_another_signature_is_named(caller, callee, capfd):
-    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin}
+    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
     calls = compiled('extern "C" __device__ int g(int); ' + adder("f", "g(x)"), caller)
     code = compiled('extern "C" __device__ int g(int x, double y) { return x + int(y); }', callee)
     one = Linked("f", [made[caller](calls, name="caller"), made[callee](code, name="callee")])
@@ -251,6 +259,27 @@ def test_linked_code_that_calls_with_another_signature_is_named(caller, callee, 
     assert "'g' is called with the wrong signature" in str(caught.value)
     assert "'caller'" in str(caught.value) and "'callee'" in str(caught.value)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects and archives")
+@pytest.mark.parametrize(("kind", "made"), [("object", cuda.Object), ("archive", cuda.Archive)])
+def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
+    source = 'extern "C" __device__ int f(int *out, {} x) {{ return *out = x; }}'
+    one, other = (from_nvcc((source.format(x),), kind) for x in ("int", "double"))
+    assert signatures.prototypes_of(kind, one) == ({}, {})  # they are compressed
+    failure = failure_of(Linked("f", made(other)), lto=False)
+    assert "'f' is called with the wrong signature" in str(failure)
+    assert "the function takes 8 bytes, 8 bytes and returns 4 bytes" in str(failure)
+    assert capfd.readouterr().err == ""
+    build(kernel_calling(Linked("f", made(one)).function), lto=False)
+
+
+def test_functions_of_ltoir_that_other_ltoir_declares_the_same_way_are_linked():
+    """Whether or not the kernel calls them too."""
+    calls = compiled('extern "C" __device__ int g(short, float2); ' + adder("f", "g(x, {})"), "ltoir")
+    code = compiled('extern "C" __device__ int g(short x, float2 y) { return x + int(y.x); }', "ltoir")
+    one = Linked("f", [cuda.LTOIR(calls, name="caller"), cuda.LTOIR(code, name="callee")])
+    build(kernel_calling(one.function, one.function))
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ def compiles(monkeypatch, tmp_path):
     reset_store()
     units, compile_unit = [], programs.compile_unit
 
-    def counted(unit):
+    def counted(unit, names=()):
         units.append(unit)
-        return compile_unit(unit)
+        return compile_unit(unit, names)
 
     monkeypatch.setattr(programs, "compile_unit", counted)
     yield units

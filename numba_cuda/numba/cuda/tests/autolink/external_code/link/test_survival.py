@@ -145,7 +145,7 @@ def test_a_crash_or_a_hang_is_an_error_that_names_the_input(statement, how, monk
 
 
 def test_what_the_linker_prints_as_an_error_is_one(capfd, monkeypatch):
-    monkeypatch.setattr(uncached_link, "check_signatures", lambda job: None)
+    monkeypatch.setattr(uncached_link, "check_signatures", lambda job, read: None)
     trial._helper.close()  # where code was linked with LTO before, nvJitLink crashes on it instead
     wrong = 'extern "C" __device__ int f(int *out, double x, float y) { *out = x + y; return 0; }'
     with pytest.raises(LinkError, match="Prototype doesn't match"):
