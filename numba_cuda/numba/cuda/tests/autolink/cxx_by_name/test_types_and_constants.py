@@ -234,3 +234,14 @@ def test_declare_says_what_it_takes(calls):
 def test_options_that_are_not_a_dict_are_an_error():
     with pytest.raises(TypeError, match=r"cxx\(\) takes options as a dict, got list"):
         autolink.cxx("", options=["-std=c++20"])
+
+
+@pytest.mark.parametrize(
+    "members", [": B { int b; }", "{ int a : 3; int b; }", "{ union { int a; float f; }; int b; }"]
+)
+def test_a_struct_that_no_tuple_is_like_is_named(members):
+    odd = autolink.cxx(f"struct B {{ int a; }}; struct S {members}; __device__ S make() {{ return {{}}; }}")
+    with pytest.raises(autolink.CxxError, match="S: a struct has a base class, a bit field or an anonymous member"):
+        odd.record("S")
+    with pytest.raises(autolink.CxxError, match=r"make\(\)(: a struct has a base class| returns an object that only)"):
+        odd.make.signature(cc=(9, 0))
