@@ -47,7 +47,7 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
     ]
     if not errors and "nca::bound<" in error.log:
         return CxxError(
-            f"{label}: a struct has a base class, a bit field or an anonymous member, and no tuple or dtype is like it\n"
+            f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
             "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
             error.log,
         )
