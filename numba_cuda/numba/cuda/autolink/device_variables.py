@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.inputs.variable import VariableSource
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
@@ -23,6 +24,7 @@ from .device_callable.c_abi import CABIError, element_ctype, memory_layout, numb
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_SHORT = 50  # characters of a type that a first line shows
 _KINDS = "biufc"
 # Those of this process, so that a variable that is unpickled where it was pickled is the same one.
 _known: weakref.WeakValueDictionary[str, Variable] = weakref.WeakValueDictionary()
@@ -194,10 +196,14 @@ def _dtype(name: str, given: Any) -> np.dtype[Any]:
         found: np.dtype[Any] = np.dtype(numpy_support.as_dtype(numba_type))
         if not found.names and found.kind not in _KINDS:
             raise NotImplementedError
-    except (CABIError, NotImplementedError) as error:
+    except (CABIError, NotImplementedError, NumbaError) as error:
+        shown = safe_repr(given)
+        short, why = shown if len(shown) <= _SHORT else "this type", [line.strip() for line in str(error).splitlines()]
+        got = [f"got: {shown}"] if short != shown else []
         raise TypeError(
-            f"the variable {name!r} cannot have elements of {safe_repr(given)}{f': {error}' if str(error) else ''}\n"
-            "  expected: a number, bool, complex or aligned record, as a NumPy dtype or a Numba type"
+            f"the variable {name!r} cannot have elements of {short}\n"
+            + "".join(f"  {line}\n" for line in [*got, *why])
+            + "  expected: a number, bool, complex or aligned record, as a NumPy dtype or a Numba type"
         ) from None
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.np import numpy_support
 
 from numba_cuda_autolink.errors import FinishedKernelError
@@ -50,7 +51,7 @@ def _parameter(name: str, numba_type: Any) -> Parameter:
 def _element_type(name: str, numba_type: Any) -> Any:
     try:
         return element_type(numpy_support.as_dtype(numba_type))
-    except NotImplementedError:
+    except (NotImplementedError, NumbaError):
         raise _refused(name, numba_type, "NumPy has no such type") from None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 
 from ..device_callable.c_abi import numba_type_of
@@ -24,6 +25,8 @@ from .resolving import Resolver
 from .targets import targeting
 
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
+# What ends a declaration, or hides what follows a type.
+_MORE_THAN_A_TYPE = re.compile(r";|//|/\*|\\\s*\Z")
 _T = TypeVar("_T")
 
 
@@ -111,11 +114,12 @@ class CxxLibrary:
         Raises
         ------
         CxxError
-            If *name* is not a struct of numbers, pointers, arrays and such structs; if *dtype* has other fields.
+            If *name* is not a struct of numbers, pointers, arrays and such structs; if *dtype* has other fields; if the
+            records of another struct of this library have the same dtype.
         """
         _check_text("a type", name)
         found = self.cxx_object(("record", name, cc), lambda: record_dtype(self, name, cc))
-        return found.registered(self, dtype)
+        return found.registered(self, dtype, cc)
 
     def declare(self, calls: Iterable[tuple[str | CxxFunction, Sequence[Any]]], cc: Any = None) -> None:
         """Resolve several calls with one run of the compiler, which takes hardly longer than one call.
@@ -128,11 +132,23 @@ class CxxLibrary:
         ------
         CxxError
             If C++ refuses one of the calls.
+        TypeError
+            If *calls* are not such pairs.
         """
         with targeting(cc) as target:
-            given = [(self[each] if isinstance(each, str) else each, argtypes) for each, argtypes in calls]
-            made = [function.call([numba_type_of(each) for each in argtypes]) for function, argtypes in given]
-            self.cxx_resolver.declare(made, target)
+            if made := [self._declared(each) for each in _listed(calls)]:
+                self.cxx_resolver.declare(made, target)
+
+    def _declared(self, given: Any) -> Call:
+        """Return a call that `declare` is given: a name or function, and the types of its arguments."""
+        function, argtypes = given if isinstance(given, (tuple, list)) and len(given) == 2 else (None, None)
+        function = self[function] if isinstance(function, str) else function
+        if not isinstance(function, CxxFunction) or not isinstance(argtypes, (tuple, list)):
+            raise TypeError(
+                f"declare() takes pairs of a function and the list of its arguments' types\n  got: {safe_repr(given)}\n"
+                '  expected: such as ("hypot", ["float32", "float32"])'
+            )
+        return function.call([numba_type_of(each) for each in argtypes])
 
     def cxx_head(self) -> Head:
         """Return what its calls share."""
@@ -200,6 +216,11 @@ def cxx(
         raise TypeError(f"cxx() takes C++ text or a path, got {type(source).__name__}")
     if not re.fullmatch(r"(?:(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)?", namespace):
         raise ValueError(f"cxx() takes the namespace as a name such as 'a::b', got {namespace!r}")
+    if not isinstance(options, (Mapping, type(None))):
+        raise TypeError(
+            f"cxx() takes options as a dict, got {type(options).__name__}\n  got: {safe_repr(options)}\n"
+            "  what to do: write the compile options by name, such as options={'std': 'c++20'}"
+        )
     paths = [include_paths] if isinstance(include_paths, (str, os.PathLike)) else list(include_paths)
     # Functions without __device__ are device functions: a library of plain C++ can be called. NVRTC 13.0 takes generic
     # lambdas for functions of the host otherwise.
@@ -224,8 +245,19 @@ def _identity(text: str, options: CompileOptions, namespace: str) -> str:
     return hashlib.sha256(repr((text, options, namespace)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def _listed(calls: Any) -> list[Any]:
+    if isinstance(calls, (str, Mapping)) or not isinstance(calls, Iterable):
+        raise TypeError(
+            f"declare() takes a list of calls, got {type(calls).__name__}\n"
+            '  expected: such as [("sin", ["float32"]), ("cos", ["float32"])]'
+        )
+    return list(calls)
+
+
 def _check_text(what: str, text: Any) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{what} of C++ is a str, got {type(text).__name__}")
     if not text.strip() or "\n" in text or "\0" in text:
         raise ValueError(f"{what} of C++ is one line of text, got {text!r}")
+    if what == "a type" and _MORE_THAN_A_TYPE.search(text):
+        raise ValueError(f"{what} of C++ is its name alone, without ';' and comments, got {text!r}")

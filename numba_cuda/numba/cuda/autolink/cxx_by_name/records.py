@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
 
 from ..device_callable.c_abi import CABIError, Layout, memory_layout
 from .prelude import ARRAY, MOST_MEMBERS, TUPLE
@@ -51,9 +52,9 @@ class CxxRecord:
     name: str
     dtype: np.dtype[Any]
 
-    def registered(self, library: CxxLibrary, dtype: Any) -> np.dtype[Any]:
+    def registered(self, library: CxxLibrary, dtype: Any, cc: Any) -> np.dtype[Any]:
         """Let the library take records of *dtype*, by default its own, as this struct. Raise `CxxError` if the fields
-        differ."""
+        differ, or if records of another struct have this dtype."""
         from numba.cuda.np import numpy_support
 
         given = self.dtype if dtype is None else np.dtype(dtype)
@@ -63,8 +64,25 @@ class CxxRecord:
                 " offsets in bytes\n"
                 f"  what to do: use the dtype that lib.record({self.name!r}) returns"
             )
-        library.cxx_records[numpy_support.from_dtype(given)] = self.name
+        numba_type = numpy_support.from_dtype(given)
+        known = library.cxx_records.setdefault(numba_type, self.name)
+        if known != self.name and not _same_type(library, known, self.name, cc):
+            raise CxxError(
+                f"{self.name} and {known} have the same dtype, so that records of one would be taken for the other\n"
+                f"  dtype: {_listed(given)}\n"
+                "  what to do: rename a member in C++, or use one of the structs in another autolink.cxx(...)"
+            )
         return given
+
+
+def _same_type(library: CxxLibrary, name: str, other: str, cc: Any) -> bool:
+    text = (
+        '#line 1 "prelude"\nnamespace nca { template <class T, class U> struct pair_of { enum { same = 0 }; };\n'
+        "template <class T> struct pair_of<T, T> { enum { same = 1 }; }; }\n"
+        f"@open@\nenum {{ nca_same = nca::pair_of<nca::plain<{name}>, nca::plain<{other}>>::same }};\n@close@\n"
+    )
+    (answer,) = asked(library, Question(other, text, ["&nca::tell<nca::told<@inside@nca_same>>"]), cc)
+    return numbers_in(answer) == [1]
 
 
 def _listed(dtype: np.dtype[Any]) -> str:
@@ -147,7 +165,7 @@ def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) ->
         return np.uint64
     try:
         return numpy_support.as_dtype(member)
-    except NotImplementedError:
+    except (NotImplementedError, NumbaError):
         raise CABIError(f"a member of {label} is a {member}, which has no NumPy dtype") from None
 
 

@@ -45,6 +45,12 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
         for block in blocks
         if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
+    if not errors and "nca::bound<" in error.log:
+        return CxxError(
+            f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
+            "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
+            error.log,
+        )
     if not errors:
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
     of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]

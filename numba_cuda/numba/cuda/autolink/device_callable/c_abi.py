@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
 
 from ..vocabulary import core_type
@@ -102,7 +103,7 @@ def numba_type_of(given: Any) -> Any:
 
         try:
             return numpy_support.from_dtype(np.dtype(given))
-        except NotImplementedError:
+        except (NotImplementedError, NumbaError):
             raise CABIError(f"{given!r} has no Numba type") from None
     if isinstance(given, (tuple, list)):
         raise CABIError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError, TypingError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
@@ -174,7 +174,9 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(str(error)) from error
         except Exception as error:
             raised_at = f"raised at: {raised_by_user_code(error)}"
-            raise self._error(f"{name} raised {type(error).__name__}: {error}", argtypes, raised_at) from error
+            raise self._error(
+                f"{name} raised {type(error).__name__}: {safe_text(error)}", argtypes, raised_at
+            ) from error
         if body is not None:
             try:
                 returns = body.returns

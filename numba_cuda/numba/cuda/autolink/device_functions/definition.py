@@ -19,15 +19,17 @@ from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.errors import UnsupportedBytecodeError
 
 from ..calling_code import CallingCode
-from ..compilation import asking, compiling_apart, current_target, note_device_function
+from ..compilation import asking, compilation, compiling_apart, current_target, note_device_function
 from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.c_structs import is_struct
 from ..device_callable.conversions import by_value
 from ..device_callable.conversions import state as as_state
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable
+from ..value_fingerprint import UnknownValueError, fingerprint
 from ..vocabulary import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from .c_signature import CSignature
 from .compiled_code import NAMELESS, NamedModules
@@ -129,6 +131,11 @@ class DeviceFunction(CallingCode, DeviceCallable):
         return f"device_function({self._name}) as {self.symbol}"
 
 
+_UNKNOWN_TO_CXX = (
+    inspect.Parameter.VAR_POSITIONAL,
+    inspect.Parameter.VAR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+)
 # Numba makes a dispatcher, as cuda.jit does, of a function or lambda that is written in a kernel.
 _IN_A_KERNEL = "closure.<locals>."
 
@@ -140,8 +147,8 @@ class _InProgress(threading.local):
 
 
 _in_progress = _InProgress()
-# What was compiled, by the function and the question: the types and the target.
-_compiled: weakref.WeakKeyDictionary[Any, dict[Any, DeviceFunction]] = weakref.WeakKeyDictionary()
+# What was compiled, by the function, its content and the question: the types and the target.
+_compiled: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, DeviceFunction]]] = weakref.WeakKeyDictionary()
 
 
 def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFunction:
@@ -166,7 +173,8 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
                         return cub::WarpReduce<{T}>(none).Reduce(x, {op.functor}());
                     }}''')
 
-    It is compiled once for each function, types and target, and inlined where the kernel is linked with LTO.
+    It is compiled once for each function, values that it refers to, types and target, and inlined where the kernel is
+    linked with LTO.
 
     Parameters
     ----------
@@ -204,7 +212,7 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
         states = ()
     dispatcher = _dispatcher(subject, target)
     question = arguments, states, target
-    known = _compiled.setdefault(subject, {})
+    known = _known(subject)
     if question not in known:
         if (id(subject), question) in _in_progress.questions:
             raise TypeError(f"device_function() is asked for {name!r} while it compiles {name!r} for the same types")
@@ -216,6 +224,22 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
             _in_progress.questions = outer
     note_device_function(known[question])
     return known[question]
+
+
+def _known(subject: Any) -> dict[Any, DeviceFunction]:
+    """Return what was compiled of *subject* as it is. Numba freezes what a dispatcher refers to, but the variables of a
+    plain function may have changed. If their content is not known, they count as changed for each kernel."""
+    if not isinstance(subject, pytypes.FunctionType):
+        content: Any = None
+    else:
+        try:
+            content = fingerprint(subject)
+        except UnknownValueError:
+            in_progress = compilation()
+            notes = {} if in_progress is None else in_progress.notes
+            known: dict[Any, DeviceFunction] = notes.setdefault(("device_function", subject), {})
+            return known
+    return _compiled.setdefault(subject, {}).setdefault(content, {})
 
 
 def _function_for(target: Target, subject: Any, argtypes: Any, state: Any) -> DeviceFunction:
@@ -244,15 +268,25 @@ def _dispatcher(subject: Any, target: Target) -> Any:
 
 
 def _check_parameters(function: Any, called: str, arguments: Any, states: Any) -> None:
-    try:
-        inspect.signature(function).bind(*arguments, *states)
-    except TypeError as error:
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        raise TypeError(
+            f"device_function() cannot compile {called}: it is a generator or coroutine\n"
+            "  what to do: pass a function that returns a value"
+        )
+    expected, given = inspect.signature(function), len(arguments) + len(states)
+    if any(each.kind in _UNKNOWN_TO_CXX for each in expected.parameters.values()):
+        raise TypeError(
+            f"device_function() cannot compile {called}: it has *, ** or keywords\n"
+            f"  got: {function.__name__}{expected}\n"
+            f"  what to do: pass a function with {given} positional parameters, one for each argument from C++"
+        )
+    if len(expected.parameters) != given:  # default values are no help: the function is compiled for all parameters
         one = f"{len(arguments)} from C++" + (f" and {len(states)} of state" if states else "")
         raise TypeError(
-            f"device_function() cannot compile {called}: {error}\n"
-            f"  got: the types of {len(arguments) + len(states)} arguments ({one})\n"
-            f"  expected: those of the function's parameters, {inspect.signature(function)}"
-        ) from None
+            f"device_function() cannot compile {called}: it has {len(expected.parameters)} parameters, not {given}\n"
+            f"  got: the types of {given} arguments ({one})\n"
+            f"  expected: those of the function's parameters, {expected}"
+        )
 
 
 def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made_of: Any) -> DeviceFunction:
@@ -262,10 +296,12 @@ def _compile(name: str, dispatcher: Any, question: tuple[Any, Any, Target], made
     try:
         with compiling_apart(target):
             compiled = dispatcher.compile_device((*arguments, *states))
-    except NumbaError as error:
-        raise TypeError(f"device_function() cannot compile {called}\n{error}") from error
+    except (NumbaError, UnsupportedBytecodeError, AttributeError, AssertionError, NotImplementedError) as error:
+        # For what CUDA does not support, such as try, Numba also raises errors of its own internals.
+        why = str(error) if isinstance(error, NumbaError) else f"{type(error).__name__}: {error}"
+        raise TypeError(f"device_function() cannot compile {called}\n{why}") from error
     try:
-        signature = CSignature(arguments, states, compiled.signature.return_type)
+        signature = CSignature(arguments, states, types.unliteral(compiled.signature.return_type))
     except CABIError as error:
         first, *advice = str(error).splitlines()
         raise CABIError("\n".join([f"device_function {name!r}: {first}", f"  function: {called}", *advice])) from None

@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..calling_code import CallingCode
@@ -172,7 +172,7 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
                 "  what to do: let the code that it compiles call something else, or return CUDA C++"
             )
             raise HookError(callee, argtypes, message, raised_at=raised_by_hook(error)) from error
-        message = f"{which}raised {type(error).__name__}: {error}"
+        message = f"{which}raised {type(error).__name__}: {safe_text(error)}"
         raise HookError(callee, argtypes, message, raised_at=raised_at(error)) from error
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A short repr of any object, for messages."""
+"""A short text of any object, for messages."""
 
 from __future__ import annotations
 
 _LONGEST_REPR = 120
+_LONGEST_TEXT = 1000
 
 
 def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
@@ -14,3 +15,15 @@ def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
         text = f"<{type(obj).__qualname__} object whose repr raises {type(error).__name__}>"
     text = text.encode("utf-8", "backslashreplace").decode()  # lone surrogates cannot be printed
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def safe_text(error: BaseException) -> str:
+    """Return the message of an error, its first line shortened; if it raises, a text that says so."""
+    try:
+        text = str(error)
+    except Exception as raised:
+        text = f"<an error whose text raises {type(raised).__name__}>"
+    first, *others = text.encode("utf-8", "backslashreplace").decode().split("\n")
+    if len(first) > _LONGEST_TEXT:
+        first = f"{first[: _LONGEST_TEXT - 3]}..."
+    return "\n".join([first, *others])

@@ -77,6 +77,8 @@ class TestDeclaring:
         ("arguments", "error", "message"),
         [
             (("1v", "f4"), ValueError, "takes a C identifier as the name, got '1v'"),
+            (("v", np.longdouble), TypeError, "cannot have elements of <class 'numpy.longdouble'>"),
+            (("v", types.voidptr), TypeError, r"cannot have elements of void\*"),
             (("v", "U4"), TypeError, "the variable 'v' cannot have elements of 'U4'"),
             (("v", np.dtype("U4")), TypeError, "the variable 'v' cannot have elements of"),
             (("v", float), TypeError, "C and Python mean different types by float"),

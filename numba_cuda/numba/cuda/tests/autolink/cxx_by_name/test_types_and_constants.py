@@ -205,3 +205,43 @@ class TestOnGPU:
         r = np.zeros(1, np.float32)
         kernel[1, 1](p, r)
         assert r[0] == 4 and p["mass"].tolist() == [2, 4] and p["w"]["y"][1].tolist() == [0, 5]
+
+
+def test_two_structs_of_one_dtype_are_an_error_and_two_names_of_one_struct_are_not():
+    twins = autolink.cxx("struct First { int a; float b; }; struct Second { int a; float b; }; using Alias = First;")
+    assert twins.record("First") == twins.record("Alias") == twins.record("const First")
+    with pytest.raises(autolink.CxxError, match="Second and First have the same dtype"):
+        twins.record("Second")
+
+
+@pytest.mark.parametrize("name", ["Own;", "Own//", "Own /*", "Own\\"])
+def test_a_type_is_its_name_alone_and_a_refused_one_leaves_the_library_as_it_was(name):
+    own = autolink.cxx("struct Own { int a; }; __device__ int one() { return 1; }")
+    own.record("Own")
+    with pytest.raises(ValueError, match="a type of C\\+\\+ is its name alone"):
+        own.record(name)
+    assert str(own.one.signature(cc=(9, 0)).return_type) == "int32"
+
+
+@pytest.mark.parametrize(
+    "calls", [None, "one", {"one": []}, [("one",)], [(1, [])], [("one", None)], [("one", "int32")]]
+)
+def test_declare_says_what_it_takes(calls):
+    with pytest.raises(TypeError, match=r"declare\(\) takes "):
+        autolink.cxx("__device__ int one() { return 1; }").declare(calls, cc=(9, 0))
+
+
+def test_options_that_are_not_a_dict_are_an_error():
+    with pytest.raises(TypeError, match=r"cxx\(\) takes options as a dict, got list"):
+        autolink.cxx("", options=["-std=c++20"])
+
+
+@pytest.mark.parametrize(
+    "members", [": B { int b; }", "{ int a : 3; int b; }", "{ union { int a; float f; }; int b; }"]
+)
+def test_a_struct_that_no_tuple_is_like_is_named(members):
+    odd = autolink.cxx(f"struct B {{ int a; }}; struct S {members}; __device__ S make() {{ return {{}}; }}")
+    with pytest.raises(autolink.CxxError, match="S: a struct has a base class, a bit field or an anonymous member"):
+        odd.record("S")
+    with pytest.raises(autolink.CxxError, match=r"make\(\)(: a struct has a base class| returns an object that only)"):
+        odd.make.signature(cc=(9, 0))

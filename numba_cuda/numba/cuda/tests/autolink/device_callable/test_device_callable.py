@@ -900,6 +900,33 @@ def test_the_examples_in_docstrings_run():
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
+def test_an_error_whose_text_raises_is_named(hook):
+    class WithoutTextError(Exception):
+        def __str__(self):
+            raise ZeroDivisionError
+
+    def refuse(self, x):
+        raise WithoutTextError
+
+    class Odd(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("odd", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource('extern "C" __device__ float odd(float x) { return x; }')
+
+    setattr(Odd, hook, refuse)
+    odd = Odd()
+
+    def kernel(x):
+        x[0] = odd(x[0])
+
+    message = rf"Odd.{hook} raised WithoutTextError: <an error whose text raises ZeroDivisionError>"
+    with pytest.raises(TypingError, match=message):
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
+
 def test_a_method_that_a_function_makes_has_the_name_of_its_attribute():
     def doubled():
         def call(self, x):

@@ -383,6 +383,19 @@ def test_the_order_of_compilation_changes_nothing_in_the_cubin():
     assert first[0] != first[1]
 
 
+def with_try(a):
+    try:
+        return a
+    except Exception:
+        return a + 1
+
+
+def with_import(a):
+    import math
+
+    return math.sin(a)
+
+
 @pytest.mark.parametrize(
     ("function", "argtypes", "state", "message"),
     [
@@ -398,8 +411,13 @@ def test_the_order_of_compilation_changes_nothing_in_the_cubin():
             lambda a, b: a,
             ("float32",),
             (),
-            r"device_function\(\) cannot compile <lambda>\(float32\): missing a required argument: 'b'",
+            r"device_function\(\) cannot compile <lambda>\(float32\): it has 2 parameters, not 1",
         ),
+        (lambda a, b=1: a, ("float32",), (), r"cannot compile <lambda>\(float32\): it has 2 parameters, not 1"),
+        (lambda *a: a[0], ("float32",), (), r"cannot compile <lambda>\(float32\): it has \*, \*\* or keywords"),
+        (lambda a: (yield a), ("float32",), (), r"cannot compile <lambda>\(float32\): it is a generator"),
+        (with_try, ("float32",), (), r"device_function\(\) cannot compile with_try\(float32\)"),
+        (with_import, ("float32",), (), r"device_function\(\) cannot compile with_import\(float32\)"),
         (lambda a: a.undefined, ("float32",), (), r"device_function\(\) cannot compile <lambda>\(float32\)"),
         (lambda a, s: s, ("float32",), "float32[::1]", r"the result is array\(float32, 1d, C\), which C\+\+ cannot"),
         (lambda a: None if a else a, ("float32",), (), r"the result is (OptionalType|\?float|Option)"),
@@ -531,3 +549,47 @@ def test_a_function_that_another_object_asks_for_while_it_is_compiled_is_refused
 
     with pytest.raises(TypingError, match="is asked for 'function' while it compiles 'function'"):
         build(kernel, FLOATS)
+
+
+class Applied(autolink.DeviceCallable):
+    """``applied(x)``: a Python function of x, called by C++."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __numba_cuda_call__(self, x):
+        function = autolink.device_function(self.function, x)
+        return autolink.Extern(f"applied_{function.symbol}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        function = autolink.device_function(self.function, x)
+        T = autolink.cxx_type(x)
+        return function, autolink.CUDASource(f"""
+            {function.declaration}
+            extern "C" __device__ {T} applied_{function.symbol}({T} x) {{ return {function.functor}()(x); }}""")
+
+
+def _ptx_of_applied(function):
+    applied = Applied(function)
+
+    def kernel(x):
+        x[0] = applied(x[0])
+
+    return autolink.build(kernel, "void(int32[::1])", cc=(9, 0), output="ptx").code.decode()
+
+
+def test_a_function_whose_variables_have_changed_is_compiled_again():
+    step = 1234567
+
+    def add(x):
+        return x + step
+
+    before = _ptx_of_applied(add)
+    step = 7654321
+    after = _ptx_of_applied(add)
+    assert "1234567" in before
+    assert "7654321" in after and "1234567" not in after
+
+
+def test_a_function_may_return_a_constant():
+    assert "1234567" in _ptx_of_applied(lambda x: 1234567)
