@@ -178,5 +178,5 @@ def test_results():
 
     x, table = np.arange(40, dtype=np.int32), np.arange(400.0).reshape(40, 10)
     y = np.zeros_like(x)
-    kernel[1, 64](x, y, table[:, ::2])
+    kernel[1, 64](x, y, cuda.to_device(table)[:, ::2])
     np.testing.assert_array_equal(y, (x * 4) * 3 + x + table[x, 0].astype(np.int32) + 5)
