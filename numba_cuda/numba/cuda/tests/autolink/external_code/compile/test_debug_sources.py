@@ -18,7 +18,8 @@ from numba.cuda.cudadrv.external_code.compile.debug_sources import with_files, w
 def files_named(linked):
     """The source files that a cubin's line tables name: of those that exist, the paths and the contents."""
     folders = {os.fsdecode(path) for path in re.findall(rb"(/[ -~]+)\0", linked.code)}
-    names = {os.fsdecode(name) for name in re.findall(rb"(?<![\w.-])([\w.-]+\.cu)\0", linked.code)}
+    # The byte before a name belongs to a number and may look like a letter: so each end of what is found is taken.
+    names = {os.fsdecode(name) for name in re.findall(rb"(?=([\w.-]+\.cu)\0)", linked.code)}
     found = {}
     for folder in folders:
         for name in names:
