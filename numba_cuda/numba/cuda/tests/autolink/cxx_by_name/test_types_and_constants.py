@@ -35,17 +35,6 @@ struct Derived : Vector { float z; };
 lib = autolink.cxx(SOURCE, namespace="my")
 
 
-@pytest.fixture
-def has_offsets():
-    """Skips where NVRTC does not tell the offsets of members."""
-    try:
-        lib.record("Vector")
-    except autolink.CxxError as error:
-        if "this NVRTC has no __builtin_offsetof" not in str(error):
-            raise
-        pytest.skip("this NVRTC has no __builtin_offsetof")
-
-
 class TestConstants:
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -101,14 +90,14 @@ class TestConstants:
 
 
 class TestRecords:
-    def test_the_dtype_has_the_members_of_the_struct(self, has_offsets):
+    def test_the_dtype_has_the_members_of_the_struct(self):
         vector = np.dtype([("x", "f4"), ("y", "f4")])
         dtype = lib.record("Particle")
         assert dtype.names == ("mass", "charge", "n", "v", "w", "alive", "next")
         assert [dtype.fields[name][1] for name in dtype.names] == [0, 8, 16, 28, 36, 52, 56]
         assert dtype["n"] == np.dtype(("i4", 3)) and dtype["w"] == np.dtype((vector, 2)) and dtype.itemsize == 64
 
-    def test_records_are_passed_and_returned_as_the_struct(self, has_offsets):
+    def test_records_are_passed_and_returned_as_the_struct(self):
         fields = [name for name in lib.record("Vector").names]
         assert fields == ["x", "y"]
         dtype = lib.record("Particle")
@@ -122,7 +111,7 @@ class TestRecords:
 
         assert len(build(kernel, (numba.from_dtype(dtype)[::1], types.float32[::1])).code) > 0
 
-    def test_a_dtype_of_ones_own_is_compared(self, has_offsets):
+    def test_a_dtype_of_ones_own_is_compared(self):
         own = np.dtype([("x", np.float32), ("y", np.float32)])
         assert lib.record("Vector", own) == own
         with pytest.raises(autolink.CxxError, match=r"the dtype differs from the C\+\+ struct Vector\n  got: 8 bytes"):
@@ -190,7 +179,7 @@ class TestOnGPU:
         kernel[1, 1](r)
         assert r.tolist() == [43, 44, 12, 13]
 
-    def test_records_are_the_structs(self, has_offsets):
+    def test_records_are_the_structs(self):
         dtype = lib.record("Particle")
         norm, move, make = lib.norm, lib.move, lib.make
 

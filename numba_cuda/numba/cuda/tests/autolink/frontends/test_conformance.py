@@ -464,7 +464,6 @@ class TestBodies:
             build(kernel, "void(float32[::1], float32[::1], int64[::1])")
         assert "# here" in str(raised.value)
 
-    @pytest.mark.skipif(toolkit.nvrtc_version() < (13, 0), reason="this NVRTC has no __builtin_offsetof")
     def test_lambdas_constants_and_records_of_cxx(self, front_end, cuda):
         my = autolink.cxx(
             """
