@@ -14,7 +14,6 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
@@ -31,6 +30,7 @@ from .call_graph import Calls, callees_first
 from .canonical_names import with_canonical_names, with_names_by_content
 from .cxx_compatibility import compatible_with_cxx
 from .linking_files import Entry, LinkingFiles, OrderedSet, inputs_of
+from .symbol_sites import SymbolSites
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         in_progress = compilation()
         self.target: Target | None = in_progress.target if in_progress is not None else None
         self.timeline = in_progress.timeline if in_progress is not None else Timeline()
-        self._symbols: dict[str, list[SymbolSite]] = {}
+        self._symbols = SymbolSites()
         self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
         self.calls = Calls()
@@ -86,7 +86,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _add_called_by_cxx(self, library: LinkingCodeLibrary) -> None:
         """Take along what a Python function that C++ calls needs of the kernel. Its code is linked as the object's."""
         self.calls.add(library, by_cxx=True)
-        self._note_symbols_of(library)
+        self._symbols.note_all(library._symbols)
         self.use_cooperative |= library.use_cooperative
         self.referenced_objects.update(library.referenced_objects)
 
@@ -129,12 +129,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         super().add_linking_library(library)
         self.calls.add(library)
         if isinstance(library, LinkingCodeLibrary):
-            self._note_symbols_of(library)
-
-    def _note_symbols_of(self, library: LinkingCodeLibrary) -> None:
-        for symbol, sites in library._symbols.items():
-            for site in sites:
-                self.note_symbol(symbol, site)
+            self._symbols.note_all(library._symbols)
 
     def facts_before_pickling(self, cc: Any) -> Any:
         """Return the facts for reports that were known before it was pickled, or None."""
@@ -143,10 +138,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def note_symbol(self, symbol: str, site: SymbolSite, asked: Iterable[CallSite] = ()) -> None:
         """Remember that *symbol* is referenced at *site*, which is the call of the objects *asked*: the first site of
         each prototype."""
-        known = self._symbols.setdefault(symbol, [])
-        types = site.untyped, site.c_prototype
-        if types not in ((other.untyped, other.c_prototype) for other in known):
-            known.append(site._replace(asked=tuple(map(str, asked)) or site.asked))
+        self._symbols.note(symbol, site, asked)
 
     @property
     def modules(self) -> list[Any]:
@@ -195,13 +187,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         Raises `LinkError` if a file that was named explicitly is missing or of an unknown kind, or two functions call
         one symbol with different prototypes, which the linker would not notice.
         """
-        for symbol, sites in self._symbols.items():
-            if len({site.untyped for site in sites}) > 1:
-                raise LinkError(
-                    f"linking kernel {self.shown_name!r}: {symbol!r} is called with different prototypes\n"
-                    + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
-                    + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
-                )
+        self._symbols.check(self.shown_name)
         target = self.target_for(self._ensure_cc(cc))
         return LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
 

@@ -21,21 +21,12 @@ from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
 from ..notebook_cells import shown_file
-from ..protocol.asking import AskedCall, with_answer
+from ..protocol.asking import AskedCall, asked_at
 from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from ..protocol.errors import CallError, HookError
 from .code_library import LinkingCodeLibrary
 
 _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
-
-
-def _ask(site: CallSite, loc: ir.Loc) -> AskedCall:
-    in_progress = compilation()
-    assert in_progress is not None
-    try:
-        return with_answer(site, in_progress.target)
-    except HookError as error:
-        raise CallError(error, site, loc) from error.__cause__
 
 
 def _check_state(call: AskedCall, prototypes: Sequence[tuple[str, CPrototype]], loc: ir.Loc) -> None:
@@ -62,7 +53,7 @@ class AskCallees(AnalysisPass):
     def run_pass(self, state: Any) -> bool:
         if compilation() is not None:
             for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
-                _ask(site, call.loc)
+                asked_at(site, call.loc)
         return False
 
 
@@ -86,7 +77,7 @@ class LinkingLower(CUDALower):
         outer, _lowering.call = _lowering.call, (self.typeof(expr.func.name), expr.loc)
         try:
             for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
-                asked.append(_ask(site, expr.loc))
+                asked.append(asked_at(site, expr.loc))
                 self.library.add_call(asked[-1])
             with in_progress.noting_prototypes() as prototypes:
                 result = super().lower_call(resty, expr)
@@ -150,7 +141,7 @@ def attach_requested(context: Any, func_type: types.Type, signature: Signature) 
     loc = _lowering.call[1]
     for callee in callees_of_type(func_type):
         site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
-        library.add_call(_ask(site, loc))
+        library.add_call(asked_at(site, loc))
 
 
 def element_without_data(context: Any, signature: Signature) -> Callable[[Any, Any], Any] | None:

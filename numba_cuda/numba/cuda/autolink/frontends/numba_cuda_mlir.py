@@ -24,9 +24,8 @@ from ..mlir.linking import CallLinker, linker_for
 from ..mlir.lowering import check_memory, llvm_prototype, lower_call
 from ..mlir.object_types import CalledObjectType, is_called_object
 from ..mlir.words import MLIR
-from ..protocol.asking import AskedCall, with_answer
-from ..protocol.call_sites import CallSite, CallSites, note_objects
-from ..protocol.errors import CallError, HookError
+from ..protocol.asking import asked_at
+from ..protocol.call_sites import CallSites, note_objects
 from ..vocabulary import register
 from .seams import Seams
 
@@ -120,17 +119,8 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
                 raise
     if compilation() is not None:
         for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
-            _ask(site, call.loc)
+            asked_at(site, call.loc)
     return changed
-
-
-def _ask(site: CallSite, loc: Any) -> AskedCall:
-    in_progress = compilation()
-    assert in_progress is not None
-    try:
-        return with_answer(site, in_progress.target)
-    except HookError as error:
-        raise CallError(error, site, loc) from error.__cause__
 
 
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
@@ -149,7 +139,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     if in_progress is None or expr is None or expr not in lower.fndesc.calltypes:
         return original(lower, target, fn, args, kws, expr)
     sites = CallSites(lower.func_ir, lower.fndesc.typemap, MLIR)
-    asked = [_ask(site, expr.loc) for site in sites.of(expr, lower.fndesc.calltypes[expr])]
+    asked = [asked_at(site, expr.loc) for site in sites.of(expr, lower.fndesc.calltypes[expr])]
     for call in asked:
         _external(lower).add_call(call)
     if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):

@@ -14,6 +14,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..compiling.code_library import LinkingCodeLibrary
 from ..compiling.linking_files import LinkingFiles, inputs_of
+from ..compiling.symbol_sites import SymbolSites
 from ..protocol.asking import with_answer
 from ..protocol.call_sites import CallSite
 
@@ -91,5 +92,5 @@ class RestoredLibrary(PicklableLibrary):
         library._linking_files.update(entries)
         library._with_callbacks = with_callbacks
         library._pickled_facts = facts
-        library._symbols = symbols
+        library._symbols = SymbolSites(symbols)
         return library

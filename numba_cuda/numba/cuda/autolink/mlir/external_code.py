@@ -9,7 +9,6 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction, CPrototype
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 from numba.cuda.cudadrv.external_code.link.record import LinkRecord
@@ -18,6 +17,7 @@ from numba.cuda.cudadrv.external_code.timeline import Timeline
 
 from ..compiling.call_graph import Calls
 from ..compiling.linking_files import Entry, OrderedSet, inputs_of
+from ..compiling.symbol_sites import SymbolSites
 from ..protocol.asking import AskedCall
 from ..protocol.call_sites import CallSite
 
@@ -38,7 +38,7 @@ class ExternalCode:
         self.entry_name = ""
         self._entries = OrderedSet()
         self._glue = OrderedSet()
-        self._symbols: dict[str, list[SymbolSite]] = {}
+        self._symbols = SymbolSites()
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
@@ -63,32 +63,19 @@ class ExternalCode:
         self._entries.update(callee._entries)
         self._glue.update(callee._glue)
         self.calls.lines.setdefault(callee, line)
-        for symbol, sites in callee._symbols.items():
-            for site in sites:
-                self._note(symbol, site)
+        self._symbols.note_all(callee._symbols)
 
     def note_prototypes(
         self, prototypes: Sequence[tuple[str, CPrototype]], call: str, asked: Sequence[CallSite], text: Any
     ) -> None:
         """Remember the C functions that a *call* of the objects *asked* calls; *text* writes their prototypes."""
         for symbol, prototype in prototypes:
-            self._note(symbol, SymbolSite(text(prototype), call, prototype, tuple(map(str, asked))))
-
-    def _note(self, symbol: str, site: SymbolSite) -> None:
-        known = self._symbols.setdefault(symbol, [])
-        if (site.untyped, site.c_prototype) not in ((other.untyped, other.c_prototype) for other in known):
-            known.append(site)
+            self._symbols.note(symbol, SymbolSite(text(prototype), call, prototype), asked)
 
     def plan(self) -> LinkPlan:
         """Return what is linked into a kernel that is this function. Raise `LinkError` if a file is missing, or two
         functions call one symbol with different prototypes."""
-        for symbol, sites in self._symbols.items():
-            if len({site.untyped for site in sites}) > 1:
-                raise LinkError(
-                    f"linking kernel {self.name!r}: {symbol!r} is called with different prototypes\n"
-                    + "\n".join(f"  {site.prototype} by: {site.call}" for site in sites)
-                    + "\n  what to do: give each prototype a symbol of its own (put the types into its name)"
-                )
+        self._symbols.check(self.name)
         return LinkPlan.of(f"kernel {self.name!r}", self.target, self._provided())
 
     def _provided(self) -> Iterator[tuple[str, LinkInput]]:

@@ -36,17 +36,8 @@ class ForeignValue(types.Type):
         return self.original
 
 
-class ForeignConstant(types.Dummy):
+class ForeignConstant(ForeignValue, types.Dummy):
     """A type of numba-cuda-mlir whose values only the compiler knows."""
-
-    def __init__(self, original: Any):
-        self.original = original
-        super().__init__(name=str(original))
-
-    @property
-    def key(self) -> Any:
-        """The original."""
-        return self.original
 
 
 # The class of the types of device callables, which the module that defines it adds.
@@ -145,7 +136,7 @@ def from_core(numba_type: Any) -> Any:
     """Return a type of numba-cuda as that of numba-cuda-mlir. Raise `TypeError` if it has none."""
     if isinstance(numba_type, mlir_types.Type):
         return numba_type
-    if isinstance(numba_type, (ForeignValue, ForeignConstant)):
+    if isinstance(numba_type, ForeignValue):
         return numba_type.original
     if isinstance(numba_type, DeviceCallableType):
         return object_types[-1].of(numba_type.numba_cuda_link_object)

@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..calling_code import CallingCode
-from ..compilation import asking, noting_device_functions
+from ..compilation import asking, compilation, noting_device_functions
 from .answers import Answer, AnswerMemory, Item, items_of
 from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
@@ -89,6 +89,17 @@ def with_answer(call: CallSite, target: Target) -> AskedCall:
     if isinstance(call, AskedCall) and call.target == target:
         return call
     return AskedCall(**vars(call.site), target=target, answer=ask(call.callee, call.argtypes, target))
+
+
+def asked_at(site: CallSite, loc: Any) -> AskedCall:
+    """Return *site* with its answer for the target of the compilation in progress; raise `CallError`, an error at *loc*
+    of the IR, if there is no usable answer."""
+    in_progress = compilation()
+    assert in_progress is not None
+    try:
+        return with_answer(site, in_progress.target)
+    except HookError as error:
+        raise CallError(error, site, loc) from error.__cause__
 
 
 def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
