@@ -194,8 +194,8 @@ def _build(
 ) -> LinkedKernel:
     if (builds := vocabulary_of_kernel(kernel).builds) is not None:
         capability = ComputeCapability(*compute_capability(cc))
-        how = output, entry_name, jit_options, for_launch
-        linked: LinkedKernel = builds.build(kernel, signature, capability, how)
+        how = {"output": output, "entry_name": entry_name, "jit_options": jit_options, "for_launch": for_launch}
+        linked: LinkedKernel = builds.build(kernel, signature, capability, **how)
         return linked
     py_func, options = _function_and_options(kernel, jit_options)
     argtypes = kernel_argument_types(signature)

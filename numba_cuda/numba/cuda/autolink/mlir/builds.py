@@ -25,10 +25,18 @@ _RESOLVED = {"opt": "opt_level", "fast_math": "fastmath", "lto": "_lto_explicit"
 
 
 @global_compiler_lock
-def build(kernel: Any, signature: Any, capability: ComputeCapability, how: Any) -> LinkedKernel:
-    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``; *how* is the output, the entry name, the
-    options of ``cuda.jit``, and whether a launch would build it so. Raises what `build` describes."""
-    output, entry_name, jit_options, for_launch = how
+def build(
+    kernel: Any,
+    signature: Any,
+    capability: ComputeCapability,
+    *,
+    output: str,
+    entry_name: str | None,
+    jit_options: dict[str, Any],
+    for_launch: bool,
+) -> LinkedKernel:
+    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, with its *jit_options*; *for_launch*, as a
+    launch would build it. Raises what `build` describes."""
     if entry_name is not None:
         raise ValueError(f"entry_name cannot be set for kernels of {_NAME}: its name in the code is fixed")
     options = _options(kernel, jit_options)
