@@ -63,8 +63,8 @@ def bind(kernel: Any, *what: Any) -> Kernel:
 def _argtypes(what: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(what) == 1:
         (one,) = what
-        is_types = isinstance(one, tuple) and one != () and all(isinstance(each, types.Type) for each in one)
-        if isinstance(one, (str, Signature)) or is_types or one == ():
+        is_types = isinstance(one, tuple) and all(isinstance(each, types.Type) for each in one)
+        if isinstance(one, (str, Signature)) or is_types:
             return normalized(one)[0]
     return tuple(typeof(value, Purpose.argument) for value in what)
 

@@ -24,6 +24,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
@@ -166,7 +167,7 @@ def export_file(path: str | os.PathLike[str]) -> int:
     They are sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
     cannot be written.
     """
-    return entry_files.write_entries(path, current_store().disk, key_in(os.environ))
+    return entry_files.write_entries(given.path("export_file()", path), current_store().disk, key_in(os.environ))
 
 
 def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
@@ -176,9 +177,10 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
     not trusted, and `OSError` if it cannot be read.
     """
+    path = given.path("import_file()", path)
     if not trust and not key_in(os.environ):
         raise ValueError(
-            f"{os.fspath(path)} is not used: there is no key to tell who made it\n"
+            f"{path} is not used: there is no key to tell who made it\n"
             f"  what to do: set {REMOTE_KEY} where it is written and here, or pass trust=True (on the command line,"
             " --trust) if you would run code of whoever made it"
         )
@@ -189,7 +191,7 @@ def write_lock(path: str | os.PathLike[str]) -> int:
     """Write a lock file of the entries in the cache that other machines can use: those of a public mirror that are
     trusted without a key, where ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK`` names the file. Return how many. Raises
     `OSError`."""
-    return entry_files.write_lock(path, current_store().disk)
+    return entry_files.write_lock(given.path("write_lock()", path), current_store().disk)
 
 
 def flush(timeout: float = 600.0) -> int:

@@ -7,8 +7,12 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core import sigutils
+from numba.cuda.cudadrv.external_code.given import shown
+from numba.cuda.cudadrv.external_code.safe_repr import safe_text
 
 from .protocol.callee import find_callee
+
+_EXAMPLE = "void(float32[::1], int32)"
 
 
 def normalized(signature: Any) -> tuple[tuple[Any, ...], Any]:
@@ -26,9 +30,12 @@ def normalized(signature: Any) -> tuple[tuple[Any, ...], Any]:
         argtypes, return_type = sigutils.normalize_signature(signature)
     except Exception as error:
         if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
-            raise
+            raise TypeError(
+                f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
+                f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
+            ) from None
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        advice = "write the types, such as 'void(float32[::1], int32)'"
+        advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
     return tuple(argtypes), return_type
 
