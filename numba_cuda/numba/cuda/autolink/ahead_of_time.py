@@ -198,7 +198,7 @@ def _build(
         linked: LinkedKernel = builds.build(kernel, signature, capability, **how)
         return linked
     py_func, options = _function_and_options(kernel, jit_options)
-    argtypes = kernel_argument_types(signature)
+    argtypes = kernel_argument_types(signature, py_func)
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from numba.cuda import types
@@ -40,9 +41,26 @@ def normalized(signature: Any) -> tuple[tuple[Any, ...], Any]:
     return tuple(argtypes), return_type
 
 
-def kernel_argument_types(signature: Any) -> tuple[Any, ...]:
-    """Return the types of a kernel's arguments. Raises what `normalized` does, and `TypeError` for one that returns."""
+def kernel_argument_types(signature: Any, function: Any) -> tuple[Any, ...]:
+    """Return the types of the arguments of a kernel, which is made of the Python *function*.
+
+    Raises what `normalized` does, and `TypeError` for a signature that returns, or of another number of arguments.
+    """
     argtypes, return_type = normalized(signature)
     if return_type not in (None, types.void):
         raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
+    check_count(argtypes, function)
     return argtypes
+
+
+def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
+    """Raise `TypeError` unless the Python *function* can be called with so many arguments."""
+    parameters = inspect.signature(function)
+    try:
+        parameters.bind(*argtypes)
+    except TypeError:
+        one = len(argtypes) == 1
+        raise TypeError(
+            f"the signature has {len(argtypes)} argument{'s'[: not one]}, but the kernel is"
+            f" {function.__name__}{parameters}"
+        ) from None
