@@ -10,14 +10,15 @@ from numba.cuda.cudadrv.external_code.timeline import Timeline
 from numba_cuda_mlir import decorators, mlir_optimization
 from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
-from numba_cuda_mlir.numba_cuda.core import sigutils
 from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
 from ..ahead_of_time import LinkedKernel
 from ..compilation import without_device
 from ..finished_kernels import LaunchFacts, callbacks, parameter_names
 from ..reports.facts import facts_of
+from .bound_kernels import CompiledCode
 from .external_code import KEY, ExternalCode
+from .type_map import to_core
 
 _NAME = "numba-cuda-mlir"
 # Options that another option stands for, once numba-cuda-mlir has resolved it.
@@ -27,7 +28,7 @@ _RESOLVED = {"opt": "opt_level", "fast_math": "fastmath", "lto": "_lto_explicit"
 @global_compiler_lock
 def build(
     kernel: Any,
-    signature: Any,
+    argtypes: tuple[Any, ...],
     capability: ComputeCapability,
     *,
     output: str,
@@ -35,14 +36,11 @@ def build(
     jit_options: dict[str, Any],
     for_launch: bool,
 ) -> LinkedKernel:
-    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, with its *jit_options*; *for_launch*, as a
-    launch would build it. Raises what `build` describes."""
+    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, with its *jit_options* for arguments of the
+    types *argtypes*; *for_launch*, as a launch would build it. Raises what `build` describes."""
     if entry_name is not None:
         raise ValueError(f"entry_name cannot be set for kernels of {_NAME}: its name in the code is fixed")
     options = _options(kernel, jit_options)
-    argtypes, return_type = sigutils.normalize_signature(signature)
-    if return_type not in (None, types.void):
-        raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
     options["chip"] = capability.arch
     if output != "cubin":
         options |= {"lto": True, "_lto_explicit": True}
@@ -76,7 +74,7 @@ def of_compiled(dispatcher: Any, compiled: Any, output: str = "cubin") -> Linked
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
         dispatcher.py_func.__name__,
-        tuple(compiled.signature.args),
+        tuple(map(to_core, compiled.signature.args)),
         names,
         external.target.debug,
         bool(dispatcher.targetoptions.get("extensions")),
@@ -127,6 +125,12 @@ def only_overload(kernel: Any) -> Any:
         f"kernel {name} is not compiled yet\n  what to do: launch it, or pass the signature to build it for, for"
         f' example report({name}, "void(float32[::1])", cc=(9, 0))'
     )
+
+
+def compiled_code(kernel: Any, argtypes: tuple[Any, ...]) -> CompiledCode:
+    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not, for `bind`. Raise
+    `FinishedKernelError` if it needs the launch of its front end."""
+    return CompiledCode(of_compiled(kernel, kernel.compile(types.void(*argtypes))))
 
 
 def launched(kernel: Any) -> LinkedKernel:

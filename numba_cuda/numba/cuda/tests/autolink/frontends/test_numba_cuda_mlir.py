@@ -196,16 +196,6 @@ class TestWhatItRefuses:
             build(kernel, FLOATS)
         assert "# here" in str(raised.value)
 
-    def test_binding(self, mlir):
-        with pytest.raises(TypeError, match=r"bind\(\) expects a kernel of numba-cuda, got one of numba-cuda-mlir"):
-            autolink.bind(kernel_of(mlir.cuda, Scale(9)), FLOATS)
-
-    def test_saving_and_headers_of_finished_kernels(self, mlir, tmp_path):
-        built = build(kernel_of(mlir.cuda, Scale(4)), FLOATS)
-        for write in (autolink.save, autolink.write_header):
-            with pytest.raises(autolink_error(), match="kernel 'kernel' was built by numba-cuda-mlir, whose kernels"):
-                write(tmp_path / "kernel", built)
-
     def test_an_entry_name(self, mlir):
         with pytest.raises(ValueError, match="entry_name cannot be set for kernels of numba-cuda-mlir"):
             build(kernel_of(mlir.cuda, Scale(5)), FLOATS, entry_name="mine")
@@ -247,9 +237,3 @@ def compiled(kernel):
 
     with without_device((9, 0, "")):
         return kernel.compile(FLOATS)
-
-
-def autolink_error():
-    from numba_cuda_autolink.errors import FinishedKernelError
-
-    return FinishedKernelError
