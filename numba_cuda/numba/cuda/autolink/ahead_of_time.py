@@ -196,6 +196,8 @@ def _build(
     if (builds := vocabulary.builds) is not None:
         argtypes = kernel_argument_types(signature, vocabulary)
         capability = ComputeCapability(*compute_capability(cc))
+        if for_launch or cc is None:  # a launch there builds no architecture-specific code
+            capability = ComputeCapability(*capability.base)
         how = {"output": output, "entry_name": entry_name, "jit_options": jit_options, "for_launch": for_launch}
         linked: LinkedKernel = builds.build(kernel, argtypes, capability, **how)
         return linked
