@@ -55,12 +55,14 @@ def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary 
 
 def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
     """Raise `TypeError` unless the Python *function* can be called with so many arguments."""
-    parameters = inspect.signature(function)
-    try:
-        parameters.bind(*argtypes)
-    except TypeError:
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    # Numba takes keyword-only parameters by position too.
+    fewest = sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters)
+    has_most = all(each.kind is not each.VAR_POSITIONAL for each in parameters)
+    if len(argtypes) < fewest or (has_most and len(argtypes) > len(parameters)):
         one = len(argtypes) == 1
         raise TypeError(
             f"the signature has {len(argtypes)} argument{'s'[: not one]}, but the kernel is"
-            f" {function.__name__}{parameters}"
-        ) from None
+            f" {function.__name__}{signature}"
+        )
