@@ -317,9 +317,9 @@ class TestReachedThrough:
         scales = tuple(map(Scale, range(1, 9)))
 
         def kernel(x):
-            unrolled = literal_unroll(scales)
-            for number in range(len(unrolled)):  # which numba-cuda compiles
-                x[0] = unrolled[number](x[0])
+            each = scales
+            for number in range(len(literal_unroll(each))):  # which numba-cuda compiles
+                x[0] = each[number](x[0])
 
         with without_device((9, 0, "")):
             library = dispatcher._Kernel(kernel, FLOATS, lto=True)._codelibrary
