@@ -317,9 +317,10 @@ class TestReachedThrough:
         scales = tuple(map(Scale, range(1, 9)))
 
         def kernel(x):
-            each = scales
-            for number in range(len(literal_unroll(each))):  # which numba-cuda compiles
-                x[0] = each[number](x[0])
+            for scale in literal_unroll(scales):
+                x[0] = scale(x[0])
+            for number in literal_unroll((1, 2.5)):  # which numba-cuda compiles, and so all loops of the function
+                x[0] += number
 
         with without_device((9, 0, "")):
             library = dispatcher._Kernel(kernel, FLOATS, lto=True)._codelibrary
