@@ -21,7 +21,7 @@ from .parts import LinkJob, Part
 from .probes import ptx_of_ltoir, relocatable_cubin
 from .signatures import Prototypes, prototypes_of
 
-_FORMAT = "1"
+_FORMAT = "2"
 
 
 def all_prototypes(job: LinkJob) -> list[tuple[Part, Prototypes, Prototypes]]:
@@ -74,7 +74,7 @@ def _found(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes
     if part.kind is not kinds.LTO_IR:
         cubin = relocatable_cubin(part, arch)
         return ({}, {}) if cubin is None else prototypes_of("cubin", cubin)
-    ptx = ptx_of_ltoir([part.code], tuple(sorted(names)), arch, optimize=False)
+    ptx = ptx_of_ltoir([part.code], tuple(sorted(names)), arch, optimize=False, variables=False)
     defined: Prototypes = {}
     declared: Prototypes = {}
     for symbol in ptx_symbols(ptx or b""):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
@@ -59,11 +60,16 @@ def reference_to(names: tuple[str, ...], arch: str) -> LinkInput:
 # What LTO-IR is compiled to
 
 
-def ptx_of_ltoir(modules: Sequence[bytes], names: tuple[str, ...], arch: str, *, optimize: bool = True) -> bytes | None:
+def ptx_of_ltoir(
+    modules: Sequence[bytes], names: tuple[str, ...], arch: str, *, optimize: bool = True, variables: bool = True
+) -> bytes | None:
     """Return the PTX of a link of LTO-IR *modules*, which declares or defines the functions *names*; ``None`` if they
     do not link. Without *optimize*, nothing is inlined or left out of a body, and the link takes a tenth of the
-    time."""
-    outcome = _linked([_module(names, arch), *modules], arch, "ptx", optimize=optimize)
+    time. Without *variables*, those that no function of the PTX uses are left out."""
+    how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
+    if not variables:
+        how |= {"optimize_unused_variables": True, "kernels_used": [_KERNEL]}
+    outcome = _linked([_module(names, arch), *modules], arch, "ptx", **how)
     return outcome.code if outcome.ok else None
 
 
@@ -77,13 +83,12 @@ def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
 
 
 def _linked(
-    modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True, optimize: bool = True
+    modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True, **how: Any
 ) -> Outcome:
-    """Link LTO-IR *modules*, in a child process if *isolated*."""
+    """Link LTO-IR *modules* with the linker options *how*, in a child process if *isolated*."""
     try:
         inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
-        how = {"ptx": (output == "ptx") or None, "optimization_level": None if optimize else 0}
-        options = options_for(inputs, arch, **how)
+        options = options_for(inputs, arch, ptx=(output == "ptx") or None, **how)
         return (link_in_helper if isolated else link_here)(inputs, options, output)
     except (TrialError, LinkInputError):
         return Outcome(False)
