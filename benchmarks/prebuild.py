@@ -43,6 +43,7 @@ from numba.cuda.autolink.many_kernels.building import run_all
 from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.packs import NAME_SIZE
 from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.seals import sealed
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
@@ -310,7 +311,7 @@ def ask_forged(folder: Path, number: int) -> tuple[int, int]:
         content = blob if is_good else list(kinds.values())[each % len(kinds)]
         path = folder / "shared" / key.digest.hex()[:2] / key.digest.hex()[2:]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(bytes(NAME_SIZE) + content)
         is_used = store.get(key) is not None
         used += is_used and not is_good
         kept += is_used and is_good
