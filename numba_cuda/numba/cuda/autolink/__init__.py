@@ -153,14 +153,14 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
+        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     from .frontends import numba_cuda
 
     try:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
-    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
-        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
 

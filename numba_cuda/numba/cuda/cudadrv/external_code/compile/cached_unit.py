@@ -219,7 +219,7 @@ class CachedUnit:
                 store.put(checked, b"")
             self._note_source()
             self.found = key.digest
-            return result[1].packed()
+            return result[1].packed
 
         with contextlib.suppress(_NoRecordError):
             store.fetch(self.base_key, record, is_portable=lambda _: False)
@@ -289,7 +289,7 @@ class CachedUnit:
             return False
         if self._watch.manifest is not before:
             # Files were touched, or are older now.
-            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
+            current_store().put(self.base_key, self._watch.manifest.packed, is_portable=False)
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
@@ -318,7 +318,7 @@ class CachedUnit:
                 alike.remember(scan, manifest)
         self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
         # What takes a compile to find is worth telling other machines.
-        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
+        current_store().put(self.base_key, manifest.packed, is_portable=bool(traced))
         return True
 
     @functools.cached_property
