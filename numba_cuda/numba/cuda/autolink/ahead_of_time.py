@@ -193,10 +193,14 @@ def _build(
     *,
     for_launch: bool = False,
 ) -> LinkedKernel:
-    if (builds := vocabulary_of_kernel(kernel).builds) is not None:
+    vocabulary = vocabulary_of_kernel(kernel)
+    if (builds := vocabulary.builds) is not None:
+        argtypes = kernel_argument_types(signature, kernel.py_func, vocabulary)
         capability = ComputeCapability(*compute_capability(cc))
+        if for_launch or cc is None:  # a launch there builds no architecture-specific code
+            capability = ComputeCapability(*capability.base)
         how = {"output": output, "entry_name": entry_name, "jit_options": jit_options, "for_launch": for_launch}
-        linked: LinkedKernel = builds.build(kernel, signature, capability, **how)
+        linked: LinkedKernel = builds.build(kernel, argtypes, capability, **how)
         return linked
     py_func, options = _function_and_options(kernel, jit_options)
     argtypes = kernel_argument_types(signature, py_func)

@@ -24,6 +24,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
@@ -169,7 +170,7 @@ def export_file(path: str | os.PathLike[str]) -> int:
     They are sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
     cannot be written.
     """
-    return entry_files.write_entries(path, current_store().disk, key_in(os.environ))
+    return entry_files.write_entries(given.path("export_file()", path), current_store().disk, key_in(os.environ))
 
 
 def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
@@ -179,10 +180,11 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
     not trusted, and `OSError` if it cannot be read.
     """
+    path = given.path("import_file()", path)
     os.stat(path)  # a missing file is not one without a key
     if not trust and not key_in(os.environ):
         raise ValueError(
-            f"{os.fspath(path)} is not used: there is no key to tell who made it\n"
+            f"{path} is not used: there is no key to tell who made it\n"
             f"  what to do: set {REMOTE_KEY} where it is written and here; or pass trust=True, if you would run code of"
             " whoever made it"
         )
@@ -193,7 +195,7 @@ def write_lock(path: str | os.PathLike[str]) -> int:
     """Write a lock file of the entries in the cache that other machines can use: those of a public mirror that are
     trusted without a key, where ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK`` names the file. Return how many. Raises
     `OSError`."""
-    return entry_files.write_lock(path, current_store().disk)
+    return entry_files.write_lock(given.path("write_lock()", path), current_store().disk)
 
 
 def flush(timeout: float = 600.0) -> int:

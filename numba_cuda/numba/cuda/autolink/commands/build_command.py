@@ -80,8 +80,10 @@ def _run(options: argparse.Namespace) -> int:
         signature = kernel.signature(options.sig)
         name = _entry_name(options.name, kernel)
     with prints_to_stderr(), explained_errors():
-        # One name for all architectures: programs load a fatbin without knowing which of them the driver takes.
-        how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": name}
+        # One name for all architectures: programs load a fatbin without knowing which of them the driver takes. Names
+        # of numba-cuda-mlir's kernels do not depend on it.
+        entry_name = name if kernel.can_be_named else options.name
+        how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": entry_name}
         built = autolink.build(kernel.obj, signature, cc=options.cc, **how)
         if options.header is not None:
             autolink.write_header(options.header, built)

@@ -23,6 +23,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
+from ..vocabulary import NUMBA_CUDA, core_type, is_kernel, vocabulary_of_kernel
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
@@ -49,6 +50,11 @@ class NamedKernel:
     def function(self) -> Any:
         """The Python function."""
         return getattr(self.obj, "py_func", self.obj)
+
+    @property
+    def can_be_named(self) -> bool:
+        """Whether its name in the code can be set."""
+        return vocabulary_of_kernel(self.obj) is NUMBA_CUDA
 
     @property
     def parameters(self) -> str:
@@ -87,6 +93,7 @@ class NamedKernel:
 
 def _written(numba_type: Any) -> str:
     """Return a Numba type as signatures have it: ``float32[:, ::1]``."""
+    numba_type = core_type(numba_type)
     if not isinstance(numba_type, types.Array) or not (numba_type.mutable and numba_type.aligned):
         return str(numba_type)
     indices = [":"] * numba_type.ndim
@@ -207,6 +214,4 @@ def _kernels_as_hint(module: ModuleType) -> str:
 
 def kernels_in(module: ModuleType) -> list[NamedKernel]:
     """Return the kernels and device functions among the names of *module*, in the order of their definitions."""
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    return [NamedKernel(value, name) for name, value in vars(module).items() if isinstance(value, CUDADispatcher)]
+    return [NamedKernel(value, name) for name, value in vars(module).items() if is_kernel(value)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 
 from ..compilation import current_target
@@ -86,8 +87,8 @@ class CxxFunction(DeviceCallable):
             If there is no such way.
         """
         for way in ways:
-            if way is not None and way not in WAYS:
-                raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {way!r}")
+            if way is not None and not (isinstance(way, str) and way in WAYS):
+                raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}")
         return function_of(self._library, dataclasses.replace(self._pattern, passing=ways))
 
     def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Any:

@@ -86,7 +86,15 @@ def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> Non
     parameters = signature.parameters
     if any(each.kind is _Parameter.VAR_KEYWORD for each in parameters.values()):
         return
+    is_unnamed = all(
+        each.kind in (_Parameter.VAR_POSITIONAL, _Parameter.POSITIONAL_ONLY) for each in parameters.values()
+    )
     for name in kws:
+        if is_unnamed:
+            raise ArgumentError(
+                f"the argument {name}=... has a name, but all are passed by position\n"
+                f"  what to do: pass it by its position, without '{name}='"
+            )
         if name not in parameters:
             near = difflib.get_close_matches(name, parameters, n=1)
             hint = f" did you mean {near[0]!r}?" if near else ""

@@ -52,6 +52,14 @@ class KnownHeaders(NamedTuple):
     manifest: HeaderManifest
 
 
+class Lowered(NamedTuple):
+    """The lowered names of a unit's name expressions, NVRTC's log, and whether both are from a cache."""
+
+    names: dict[str, str]
+    log: str
+    was_cached: bool
+
+
 class CachedUnit:
     """A translation unit, and what is known of its headers.
 
@@ -141,16 +149,16 @@ class CachedUnit:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
-    def lowered(self, names: Sequence[str], compile_: CompileNames) -> tuple[dict[str, str], bool]:
-        """Return the lowered names of the name expressions *names*, and whether they are from a cache. If not, they are
-        from a compile by *compile_*, whose program is cached too. Raise `CompileError` if the code does not compile, or
-        a name means nothing in it."""
+    def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
+        """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
+        program is cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
         from .jobs import compile_in_child
 
-        found: dict[str, str] = {}
+        found: Lowered | None = None
 
         def noted(compiled: Compiled) -> Compiled:
-            found.update(compiled.names)
+            nonlocal found
+            found = Lowered(compiled.names, compiled.log, False)
             return compiled
 
         def here(unit: TranslationUnit) -> Compiled:
@@ -159,23 +167,30 @@ class CachedUnit:
         def in_child(unit: TranslationUnit) -> Compiled:
             return noted(compile_in_child(unit, names, traces=True))
 
+        def built() -> Lowered:
+            assert found is not None
+            return found
+
         known, data = self._recorded_or_compiled(here, ())
         if known is None:
             self._compiled_and_recorded(here, (), in_child)
-            return found, False
+            return built()
         program, manifest = known
 
         def build() -> bytes:
             if data is None:
                 current_store().put(program, self._compiled(here, (), manifest))
-            return json.dumps(found).encode()
+            return json.dumps(built()[:2]).encode()
 
-        key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
+        parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
         try:
-            lowered = current_store().fetch(key, build).data
+            lowered = current_store().fetch(CacheKey("names", self.unit.name, parts), build).data
         except _HeaderEditedError:
-            return found, False
-        return dict(json.loads(lowered)), not found
+            return built()
+        if found is not None:
+            return found
+        known_names, log = json.loads(lowered)
+        return Lowered(known_names, log, True)
 
     def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
         """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and

@@ -108,6 +108,8 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
         return f"add the directory that {name} is in to the source's include_paths"
     if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
         return f"include <cuda/std/{view[1]}>"
+    if "explicitly marked as a __host__ function" in errors:
+        return "mark it __host__ __device__, or put the host's functions between #ifndef __CUDACC_RTC__ and #endif"
     if "host functions are not allowed in JIT mode" in errors:
         return (
             "mark the function __device__, or make all functions device functions:"
