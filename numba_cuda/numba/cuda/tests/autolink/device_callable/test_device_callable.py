@@ -317,8 +317,9 @@ class TestReachedThrough:
         scales = tuple(map(Scale, range(1, 9)))
 
         def kernel(x):
-            for scale in literal_unroll(scales):
-                x[0] = scale(x[0])
+            unrolled = literal_unroll(scales)
+            for number in range(len(unrolled)):  # which numba-cuda compiles
+                x[0] = unrolled[number](x[0])
 
         with without_device((9, 0, "")):
             library = dispatcher._Kernel(kernel, FLOATS, lto=True)._codelibrary
