@@ -31,6 +31,8 @@ from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from ..headers.scan import SourceText
     from .c_prototypes import CalledFunction
 
@@ -104,7 +106,7 @@ class CachedUnit:
             return True
         store = current_store()
         keys = [known.key, *checked_keys(known.key, called)]
-        return known.manifest.size > MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
+        return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -131,11 +133,16 @@ class CachedUnit:
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        def compiled() -> bytes:
+        def compiled(compile_: Compile = compile_) -> bytes:
             return self._compiled(compile_, called, manifest)
 
+        def compiled_unless(coming: Future[bytes | None]) -> bytes | None:
+            from .jobs import built_unless
+
+            return built_unless(coming, compiled)
+
         try:
-            fetched = store.fetch(key, compiled)
+            fetched = store.fetch(key, compiled, build_unless=compiled_unless if _is_slow(manifest) else None)
             unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
@@ -227,7 +234,7 @@ class CachedUnit:
                 store.put(checked, b"")
             self._note_source()
             self.found = key.digest
-            return result[1].packed()
+            return result[1].packed
 
         with contextlib.suppress(_NoRecordError):
             store.fetch(self.base_key, record, is_portable=lambda _: False)
@@ -247,7 +254,7 @@ class CachedUnit:
 
     def _note_source(self) -> None:
         """Note that there is a program of this source, if it is not compiled in less time than that takes."""
-        if self._watch is not None and self._watch.manifest.size > MANY_HEADERS:
+        if self._watch is not None and _is_slow(self._watch.manifest):
             current_store().put(self._keys.source, b"")
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
@@ -297,26 +304,36 @@ class CachedUnit:
             return False
         if self._watch.manifest is not before:
             # Files were touched, or are older now.
-            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
+            current_store().put(self.base_key, self._watch.manifest.packed, is_portable=False)
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
+        from ..headers import alike
+        from ..headers.scan import Scan
+
         began, seen = time.time_ns(), time.monotonic()
-        found = self._text.scan(traced)
-        if found.unclear or (found.computed and not traced):
-            self._is_unclear = found.unclear is not None
-            where, why = found.unclear or (found.computed[0] or "the source", "it includes a header that a macro names")
-            if why != self._why_not_cached and (found.unclear or not _reports_headers()):
-                current_store().note_not_cached("program", self.unit.name, where, why)
-                self._why_not_cached = why
-            return False
-        manifest = HeaderManifest.of(found, self._text, began)
+        manifest = None if traced else alike.manifest_of(self._text)
         if manifest is None:
-            return False
+            scan = Scan(self._text)
+            found = scan.run(traced)
+            if found.unclear or (found.computed and not traced):
+                self._is_unclear = found.unclear is not None
+                where, why = found.unclear or (
+                    found.computed[0] or "the source",
+                    "it includes a header that a macro names",
+                )
+                if why != self._why_not_cached and (found.unclear or not _reports_headers()):
+                    current_store().note_not_cached("program", self.unit.name, where, why)
+                    self._why_not_cached = why
+                return False
+            if (manifest := HeaderManifest.of(found, self._text, began)) is None:
+                return False
+            if not traced:
+                alike.remember(scan, manifest)
         self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
         # What takes a compile to find is worth telling other machines.
-        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
+        current_store().put(self.base_key, manifest.packed, is_portable=bool(traced))
         return True
 
     @functools.cached_property
@@ -378,6 +395,10 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
     """Return the program's code and NVRTC's log."""
     end = 8 + int.from_bytes(data[:8], "little")
     return data[end:], data[8:end].decode()
+
+
+def _is_slow(manifest: HeaderManifest) -> bool:
+    return manifest.size > MANY_HEADERS
 
 
 def _reports_headers() -> bool:
