@@ -18,6 +18,7 @@ from numba_cuda_mlir.numba_cuda.core.errors import TypingError
 from ..compilation import cc_without_device, compilation, compiling, isolate
 from ..cxx_by_name.written_arguments import rewrite_written
 from ..deferred_calls import propagated
+from ..kernel_events import KernelEvent, announce
 from ..mlir.constants import refresh_typing
 from ..mlir.external_code import KEY, ExternalCode
 from ..mlir.linking import CallLinker, linker_for
@@ -92,6 +93,19 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
         return original(dispatcher, *args, **kwargs)
     finally:
         dispatcher.targetoptions["chip"] = chip
+
+
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")  # of a launch
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
+def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
+    """Announce the kernels that an application compiles or loads from a cache."""
+    before = set(dispatcher.overloads)
+    compiled = original(dispatcher, *args, **kwargs)
+    if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
+        for signature in dispatcher.overloads:
+            if signature not in before:
+                announce(KernelEvent(dispatcher, signature, for_launch=True))
+    return compiled
 
 
 # Asking
