@@ -742,8 +742,8 @@ CASES = (
     Case(
         _SYMBOLS,
         "A struct with other members than the record of a call",
-        "NVRTC compares the members of a struct with the fields of the record that a call passes or expects, where their"
-        " names agree.",
+        "NVRTC compares the members of a struct with the fields of the record that a call passes or expects, where"
+        " their names agree.",
         """
         import numpy as np
         from numba import from_dtype
