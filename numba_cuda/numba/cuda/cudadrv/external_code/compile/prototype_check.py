@@ -75,6 +75,13 @@ template <class $t> struct $bare<volatile $t> : $bare<$t> {};
 template <class $t> struct $bare<const volatile $t> : $bare<$t> {};
 template <class $t> struct $bare<$t[]> : $bare<$t> {};
 template <class $t, decltype(sizeof(0)) $n> struct $bare<$t[$n]> : $bare<$t> {};
+// An array of const is const, too.
+template <class $t> struct $bare<const $t[]> : $bare<$t> {};
+template <class $t> struct $bare<volatile $t[]> : $bare<$t> {};
+template <class $t> struct $bare<const volatile $t[]> : $bare<$t> {};
+template <class $t, decltype(sizeof(0)) $n> struct $bare<const $t[$n]> : $bare<$t> {};
+template <class $t, decltype(sizeof(0)) $n> struct $bare<volatile $t[$n]> : $bare<$t> {};
+template <class $t, decltype(sizeof(0)) $n> struct $bare<const volatile $t[$n]> : $bare<$t> {};
 
 template <class $t, int $k, int $s, bool = int($kind<$t>::$is) == $k> struct $has {
     enum { $is = sizeof($t) == $s };

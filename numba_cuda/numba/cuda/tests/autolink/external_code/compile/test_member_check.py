@@ -84,6 +84,10 @@ RIGHT = {
     "a union in a struct": ("struct S { union { float x, r; }; union { float v, g; }; };", XV),
     "a struct in a union": ("union S { float all[2]; struct { float x, v; }; };", XV),
     "const and volatile members": ("struct S { const float x; volatile float v; };", XV),
+    "arrays of const members": (
+        "struct S { const float x[2]; const volatile float v[2][2]; };",
+        record(("x", "f4", 2), ("v", "f4", (2, 2))),
+    ),
     "atomic-like members": ("template <class T> struct A { T value; }; struct S { A<float> x, v; };", XV),
     "a template": ("template <class T> struct P { T x, v; }; typedef P<float> S;", XV),
     "a struct of its own alignment": ("struct alignas(16) S { float x, v; };", XV),
