@@ -97,7 +97,8 @@ struct $address {
 };
 template <int $s> struct $integer_of {
     template <class $t> struct $fits {
-        enum { $is = int($has<$t, $integer, $s>::$is) || int($has<$t, $pointer, $s>::$is) };
+        // The size of a reference is that of what it refers to.
+        enum { $is = int($has<$t, $integer, $s>::$is) || ($s == 8 && int($kind<$t>::$is) == $pointer) };
     };
     template <class $t> struct $holds : $fits<$t> {};
 };
