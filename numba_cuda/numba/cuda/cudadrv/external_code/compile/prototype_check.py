@@ -254,7 +254,7 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
         elif (found := _FAILED.search(block)) and _OTHER_TYPES in first:
             function = called[int(found[2])]
             result, _, parameters = found[1].partition("(")
-            declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*")
+            declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*").replace(" &", "&")
             wrong.setdefault(int(found[2]), WrongFunction(function, declaration))
         else:
             own += bool(_ERROR.search(first))
