@@ -4,6 +4,7 @@
 ======================  ========================================================================================
 ``passes``              ask called objects once types are final; attach their code, and align arrays, while lowering
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
+``passed_state``        the check that calls pass the arrays that Python functions in C++ expect
 ``symbol_sites``        the calls that reference symbols, and that they agree on prototypes
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled

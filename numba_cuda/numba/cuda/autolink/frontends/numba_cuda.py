@@ -99,16 +99,9 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables and to elements of arrays."""
     from numba.cuda.core.errors import TypingError
 
-    while True:
-        try:
-            return original(inference, state)
-        except TypingError:
-            if compilation() is None:
-                raise
-            from ..cxx_by_name.written_arguments import rewrite_written
+    from ..type_inference import inferred
 
-            if not rewrite_written(state):
-                raise
+    return inferred(original, inference, state, TypingError)
 
 
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
