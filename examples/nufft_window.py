@@ -143,19 +143,20 @@ def _given(state):
 def make_kernels(sums):
     """Return the kernels ``spread(x, y, values, state, grid)`` and ``interpolate(x, y, grid, state, values)``.
 
-    Indices are unsigned: for one that could be negative, Python would count from the end, which takes registers.
+    Indices are unsigned: for one that could be negative, Python would count from the end, which takes registers. The
+    size is compared as a number of 32 bits, as CUDA C++ does with an int.
     """
 
     @cuda.jit
     def spread(x, y, values, state, grid):
         i = np.uint32(cuda.grid(1))
-        if i < x.size:
+        if i < np.uint32(x.size):
             sums.spread(x[i], y[i], values[i], grid, state)
 
     @cuda.jit
     def interpolate(x, y, grid, state, values):
         i = np.uint32(cuda.grid(1))
-        if i < x.size:
+        if i < np.uint32(x.size):
             values[i] = sums.interpolate(x[i], y[i], grid, state)
 
     return spread, interpolate

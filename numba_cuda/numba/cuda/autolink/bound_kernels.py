@@ -55,8 +55,8 @@ def bind(kernel: Any, *what: Any) -> Kernel:
 def _argtypes(what: tuple[Any, ...], vocabulary: Vocabulary) -> tuple[Any, ...]:
     if len(what) == 1:
         (one,) = what
-        is_types = isinstance(one, tuple) and one != () and all(map(vocabulary.is_type, one))
-        if isinstance(one, str) or hasattr(one, "return_type") or is_types or one == ():
+        is_types = isinstance(one, tuple) and all(map(vocabulary.is_type, one))
+        if isinstance(one, str) or hasattr(one, "return_type") or is_types:
             return normalized(one, vocabulary)[0]
     typeof = vocabulary.typeof
     return tuple(typeof.typeof(value, typeof.Purpose.argument) for value in what)

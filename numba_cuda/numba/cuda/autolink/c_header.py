@@ -14,6 +14,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.cudadrv.external_code import given
+
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image
 from numba_cuda_autolink.parameters import ArrayForm, Leaf, Parameter, end_of, item_size, placed, type_name
@@ -178,7 +180,7 @@ def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | I
     if not kernels:
         raise FinishedKernelError("there are no kernels to write")
     text = _header(kernels[0].launch_facts.name, kernels)
-    with open(path, "w", encoding="utf-8") as file:
+    with open(given.path("write_header()", path), "w", encoding="utf-8") as file:
         file.write(text)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code import given, toolkit
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
@@ -110,6 +110,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     OSError
         If the file cannot be written.
     """
+    path = given.path("save()", path)
     kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")

@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba_cuda_autolink.package_versions import package_versions
 
 from .argument_parsing import CommandError, add_kernel, explained_errors
-from .kernel_files import NamedKernel, load_kernel
+from .kernel_files import NamedKernel, check_name, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 _EXAMPLES = """examples:
@@ -42,7 +42,6 @@ def add_to(commands: Any) -> None:
         help="build a kernel ahead of time; no GPU needed",
         description="Compile and link a kernel for compute capabilities and write it to a file. No GPU is needed.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_kernel(parser)
     parser.add_argument(
@@ -109,6 +108,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _output(options: argparse.Namespace) -> str:
     """Return what to write: ``--output``, or what the suffix of the file says."""
+    check_name(options.kernel)
     if options.out is None and options.header is None:
         raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
     several = len(options.cc) > 1

@@ -17,6 +17,7 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from ..vocabulary import core_type
 
@@ -115,8 +116,11 @@ def numba_type_of(given: Any) -> Any:
         raise CABIError(
             f"the function {name} is not a Numba type\n  what to do: call it with a type, such as {name}(types.int32)"
         )
-    hint = f": C and Python mean different types by {given.__name__}" if given in (bool, int, float, complex) else ""
-    raise CABIError(f"{given!r} is not a Numba type{hint}; expected one, such as types.float32, its name or a dtype")
+    hint = ""
+    if isinstance(given, type) and given in (bool, int, float, complex):
+        hint = f": C and Python mean different types by {given.__name__}"
+    shown = given.__name__ if isinstance(given, type) else safe_repr(given, 40)
+    raise CABIError(f"{shown} is not a Numba type{hint}; expected one, such as types.float32, its name or a dtype")
 
 
 def ctype(numba_type: Any) -> CType:

@@ -31,6 +31,8 @@ from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from ..headers.scan import SourceText
     from .c_prototypes import CalledFunction
 
@@ -50,6 +52,14 @@ class KnownHeaders(NamedTuple):
 
     key: CacheKey
     manifest: HeaderManifest
+
+
+class Lowered(NamedTuple):
+    """The lowered names of a unit's name expressions, NVRTC's log, and whether both are from a cache."""
+
+    names: dict[str, str]
+    log: str
+    was_cached: bool
 
 
 class CachedUnit:
@@ -96,7 +106,7 @@ class CachedUnit:
             return True
         store = current_store()
         keys = [known.key, *checked_keys(known.key, called)]
-        return known.manifest.size > MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
+        return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -123,11 +133,16 @@ class CachedUnit:
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        def compiled() -> bytes:
+        def compiled(compile_: Compile = compile_) -> bytes:
             return self._compiled(compile_, called, manifest)
 
+        def compiled_unless(coming: Future[bytes | None]) -> bytes | None:
+            from .jobs import built_unless
+
+            return built_unless(coming, compiled)
+
         try:
-            fetched = store.fetch(key, compiled)
+            fetched = store.fetch(key, compiled, build_unless=compiled_unless if _is_slow(manifest) else None)
             unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
@@ -141,16 +156,16 @@ class CachedUnit:
             fetched = Fetched(edited.data, "built", 0)
         return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
 
-    def lowered(self, names: Sequence[str], compile_: CompileNames) -> tuple[dict[str, str], bool]:
-        """Return the lowered names of the name expressions *names*, and whether they are from a cache. If not, they are
-        from a compile by *compile_*, whose program is cached too. Raise `CompileError` if the code does not compile, or
-        a name means nothing in it."""
+    def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
+        """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
+        program is cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
         from .jobs import compile_in_child
 
-        found: dict[str, str] = {}
+        found: Lowered | None = None
 
         def noted(compiled: Compiled) -> Compiled:
-            found.update(compiled.names)
+            nonlocal found
+            found = Lowered(compiled.names, compiled.log, False)
             return compiled
 
         def here(unit: TranslationUnit) -> Compiled:
@@ -159,23 +174,30 @@ class CachedUnit:
         def in_child(unit: TranslationUnit) -> Compiled:
             return noted(compile_in_child(unit, names, traces=True))
 
+        def built() -> Lowered:
+            assert found is not None
+            return found
+
         known, data = self._recorded_or_compiled(here, ())
         if known is None:
             self._compiled_and_recorded(here, (), in_child)
-            return found, False
+            return built()
         program, manifest = known
 
         def build() -> bytes:
             if data is None:
                 current_store().put(program, self._compiled(here, (), manifest))
-            return json.dumps(found).encode()
+            return json.dumps(built()[:2]).encode()
 
-        key = CacheKey("names", self.unit.name, (("program", program.digest), ("names", json.dumps(list(names)))))
+        parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
         try:
-            lowered = current_store().fetch(key, build).data
+            lowered = current_store().fetch(CacheKey("names", self.unit.name, parts), build).data
         except _HeaderEditedError:
-            return found, False
-        return dict(json.loads(lowered)), not found
+            return built()
+        if found is not None:
+            return found
+        known_names, log = json.loads(lowered)
+        return Lowered(known_names, log, True)
 
     def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
         """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
@@ -212,7 +234,7 @@ class CachedUnit:
                 store.put(checked, b"")
             self._note_source()
             self.found = key.digest
-            return result[1].packed()
+            return result[1].packed
 
         with contextlib.suppress(_NoRecordError):
             store.fetch(self.base_key, record, is_portable=lambda _: False)
@@ -232,7 +254,7 @@ class CachedUnit:
 
     def _note_source(self) -> None:
         """Note that there is a program of this source, if it is not compiled in less time than that takes."""
-        if self._watch is not None and self._watch.manifest.size > MANY_HEADERS:
+        if self._watch is not None and _is_slow(self._watch.manifest):
             current_store().put(self._keys.source, b"")
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
@@ -282,26 +304,36 @@ class CachedUnit:
             return False
         if self._watch.manifest is not before:
             # Files were touched, or are older now.
-            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
+            current_store().put(self.base_key, self._watch.manifest.packed, is_portable=False)
         return True
 
     def _find_headers(self, traced: Sequence[str] = ()) -> bool:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
+        from ..headers import alike
+        from ..headers.scan import Scan
+
         began, seen = time.time_ns(), time.monotonic()
-        found = self._text.scan(traced)
-        if found.unclear or (found.computed and not traced):
-            self._is_unclear = found.unclear is not None
-            where, why = found.unclear or (found.computed[0] or "the source", "it includes a header that a macro names")
-            if why != self._why_not_cached and (found.unclear or not _reports_headers()):
-                current_store().note_not_cached("program", self.unit.name, where, why)
-                self._why_not_cached = why
-            return False
-        manifest = HeaderManifest.of(found, self._text, began)
+        manifest = None if traced else alike.manifest_of(self._text)
         if manifest is None:
-            return False
+            scan = Scan(self._text)
+            found = scan.run(traced)
+            if found.unclear or (found.computed and not traced):
+                self._is_unclear = found.unclear is not None
+                where, why = found.unclear or (
+                    found.computed[0] or "the source",
+                    "it includes a header that a macro names",
+                )
+                if why != self._why_not_cached and (found.unclear or not _reports_headers()):
+                    current_store().note_not_cached("program", self.unit.name, where, why)
+                    self._why_not_cached = why
+                return False
+            if (manifest := HeaderManifest.of(found, self._text, began)) is None:
+                return False
+            if not traced:
+                alike.remember(scan, manifest)
         self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
         # What takes a compile to find is worth telling other machines.
-        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
+        current_store().put(self.base_key, manifest.packed, is_portable=bool(traced))
         return True
 
     @functools.cached_property
@@ -363,6 +395,10 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
     """Return the program's code and NVRTC's log."""
     end = 8 + int.from_bytes(data[:8], "little")
     return data[end:], data[8:end].decode()
+
+
+def _is_slow(manifest: HeaderManifest) -> bool:
+    return manifest.size > MANY_HEADERS
 
 
 def _reports_headers() -> bool:
