@@ -188,6 +188,8 @@ class Reached:
             self._add(label, value.__module__, value.__qualname__)
         elif _is_the_compilers(value):
             self._add(label, type(value), getattr(value, "__name__", ""), getattr(value, "_defn", None))
+            if hasattr(type(value), "__numba_cuda_call__") and hasattr(type(value), "__getitem__"):
+                self._owner(label, value)  # a library of C++, whose attributes are its functions
         elif isinstance(value, (type, pytypes.FunctionType)) or not isinstance(attributes := state(value), dict):
             self._add(label, value)
             self._owner(label, value)

@@ -47,7 +47,7 @@ def does_not_compile(
     todo = undeclared_variable(plan, error.log) or diagnostics.remedy(error.log, options.include_paths, macros)
     return link_error(
         plan,
-        f"{planned.input.kind} {planned.input.name!r} does not compile",
+        f"{planned.input.name!r} does not compile: {diagnostics.first_error(error.log, planned.input.name)}",
         f"at fault: {planned}",
         f"source: {path or 'could not be saved'}",
         f"what to do: {todo}",
