@@ -18,6 +18,7 @@ from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
@@ -244,7 +245,8 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
     else:
         if not callable(kernel) or not hasattr(kernel, "__code__"):
             raise TypeError(
-                f"build() expects a Python function or a @cuda.jit kernel, got {type(kernel).__name__} {kernel!r}"
+                "build() expects a Python function or a @cuda.jit kernel\n"
+                f"  got: {type(kernel).__name__}, {safe_repr(kernel)}"
             )
         options = jit_options
     if options.get("device"):

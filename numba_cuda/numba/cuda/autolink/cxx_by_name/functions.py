@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
@@ -34,7 +34,7 @@ _LONGEST_NAME = 50
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
-    cxx_reads_files = True  # headers, which may change between two kernels
+    cxx_reads_files = "calls"  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
 
     def __init__(self, library: CxxLibrary, pattern: CallPattern):
@@ -51,7 +51,11 @@ class CxxFunction(DeviceCallable):
 
     def __getstate__(self) -> Any:
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
-        return self.__reduce__()[1]
+        return self._library.__getstate__(), self._pattern
+
+    def __getattr__(self, name: str) -> NoReturn:
+        inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""
+        raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
 
     @property
     def __name__(self) -> str:
@@ -115,9 +119,10 @@ class CxxFunction(DeviceCallable):
         """Do what C++ does, in Python: kernels in the simulator call this."""
         if self._python is None:
             raise NotImplementedError(
-                f"the C++ function {self._pattern.name} is device code, which the simulator cannot run\n"
+                f"the C++ function {self._pattern.name} is device code, which Python cannot run\n"
                 f"  object: {self!r}\n"
-                "  what to do: decorate a Python function that does the same with its .python"
+                "  what to do: call it in kernels; to call it in Python and in the simulator, decorate a Python"
+                " function that does the same with its .python"
             )
         return self._python(*args)
 

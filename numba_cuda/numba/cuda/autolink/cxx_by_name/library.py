@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, folders_given
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
 
-from ..device_callable.c_abi import numba_type_of
+from ..device_callable.c_abi import CABIError, numba_type_of
+from ..device_callable.objects import DeviceCallable
 from .call_text import call_text
 from .calls import Call, CallPattern, Head
 from .classes import CxxType
@@ -27,17 +28,19 @@ from .targets import targeting
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
 # What ends a declaration, or hides what follows a type.
 _MORE_THAN_A_TYPE = re.compile(r";|//|/\*|\\\s*\Z")
+# Attributes that Python protocols and Numba look for in any object: not names of C++.
+_NOT_CXX = ("_", "numba_cuda_", "targetoptions")
 _T = TypeVar("_T")
 
 
-class CxxLibrary:
+class CxxLibrary(DeviceCallable):
     """C++ code whose names Python uses; `cxx` makes one.
 
     ``lib.f`` is the function ``f``; ``lib["f<3>"]``, ``lib["ns::g"]`` and ``lib["functor{}"]`` are what these C++
-    expressions name. Each is a device callable, always the same object.
+    expressions name, in Python and in kernels. Each is a device callable, always the same object.
     """
 
-    cxx_reads_files = True  # headers, which may change between two kernels
+    cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: Any, arguments: Mapping[str, Any], namespace: str):
         # Each name without the prefix "_" or "cxx_" hides a function of that name in C++.
@@ -62,13 +65,17 @@ class CxxLibrary:
         return self._given, self._identity, tuple(self.cxx_records.items())
 
     def __getattr__(self, name: str) -> CxxFunction:
-        if name.startswith("_"):
+        if name.startswith(_NOT_CXX):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self[name]
 
     def __getitem__(self, name: str) -> CxxFunction:
         _check_text("a name", name)
         return function_of(self, CallPattern(name, f"{name}({ALL})"))
+
+    def __numba_cuda_call__(self, *args: Any) -> NoReturn:
+        """Refuse the call: kernels call the library's functions."""
+        raise CABIError("a C++ library is not a function\n  what to do: call one of its functions, lib.name(...)")
 
     def expr(self, text: str) -> CxxFunction:
         """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.

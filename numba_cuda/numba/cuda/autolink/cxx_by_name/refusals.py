@@ -26,6 +26,7 @@ _UNKNOWN = (
     re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
     re.compile(r'class "[^"]*" has no member "(?P<name>\w+)"'),
 )
+_NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _BY_CALL = "detected during"
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
@@ -66,6 +67,11 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     remedy = _near(first["text"], source, target)
+    if first["text"] == _NOT_CONSTRUCTED:
+        remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
+        return _error(
+            f"{label}: not a function, nor a class with a constructor of these arguments", at, remedy, error.log
+        )
     return _error(f"{label}: {first['text']}", [*at, *_details(block, label)], remedy, error.log)
 
 

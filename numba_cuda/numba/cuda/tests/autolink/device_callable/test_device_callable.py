@@ -433,7 +433,7 @@ class TestMethods:
 
         text = refused(kernel)
         assert "Scale.python_method is a Python method\n  object: Scale(1)\n" in text
-        assert "what to do: to call it in kernels, decorate it with" in text
+        assert "what to do: decorate it with @autolink.device_method" in text
 
     def test_are_equal_for_the_same_object(self):
         first, second = self.Generator(1), self.Generator(1)
@@ -834,7 +834,7 @@ class TestInTheSimulator:
 
     def test_an_object_without_a_python_counterpart(self):
         done = self.run("kernel[1, 1](x)")
-        assert "to simulate kernels that call it, define Scale.__call__" in done.stderr
+        assert "to call it in Python and in the simulator, define Scale.__call__" in done.stderr
 
     def test_a_method_without_a_python_counterpart(self):
         done = self.run("Scale.__call__ = lambda self, x: x; kernel[1, 1](x)")
