@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from numba.cuda import types
+from numba.cuda import literal_unroll, types
+from numba.cuda.core import ir
 
 _T = TypeVar("_T")
 
@@ -65,6 +66,8 @@ def unroll_loops(state: Any) -> bool:
         return False
     if not flags.enable_ssa or flags.dbg_extend_lifetimes:  # a debugger steps through loops
         return False
+    if not any(_names_literal_unroll(block) for block in state.func_ir.blocks.values()):
+        return False
     from .loop_copies import unroll
     from .tuple_loops import UnknownFormError
 
@@ -74,6 +77,11 @@ def unroll_loops(state: Any) -> bool:
     except UnknownFormError:
         attempt.between = None
     return attempt.between is not None
+
+
+def _names_literal_unroll(block: ir.Block) -> bool:
+    values = (assign.value for assign in block.find_insts(ir.Assign))
+    return any(isinstance(each, (ir.Global, ir.FreeVar)) and each.value is literal_unroll for each in values)
 
 
 def types_to_infer_again(state: Any) -> bool:
