@@ -13,6 +13,7 @@ from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import recording
+from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir.numba_cuda.core.errors import TypingError
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
@@ -209,7 +210,10 @@ def _take_along(original: Any, lower: Any, linker: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._create_resolved_linker")
 def _create_linker(original: Any, lower: Any) -> Any:
-    """Link functions with external code by this project's path."""
+    """Link functions with external code by this project's path, also where only ``link=`` names code that is not of
+    numba-cuda-mlir's own classes."""
+    if any(isinstance(item, LinkableCode) for item in lower._linked_external_link_items):
+        _external(lower)
     return linker_for(lower) if KEY in lower.metadata else original(lower)
 
 
