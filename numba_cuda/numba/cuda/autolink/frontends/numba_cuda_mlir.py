@@ -14,10 +14,11 @@ from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import recording
 from numba.cuda.cudadrv.linkable_code import LinkableCode
-from numba_cuda_mlir.numba_cuda.core.errors import TypingError
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaError, TypingError
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
 from ..compiling.passed_state import check_state
+from ..compiling.typing_diagnosis import has_own_diagnosis
 from ..deferred_calls import propagated
 from ..kernel_events import KernelEvent, announce
 from ..mlir.constants import refresh_typing
@@ -46,7 +47,11 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
         _check_arguments(name, args)
     front_end = timeline.span("front end", name)
     with compiling(_target(targetoptions)), progress.step(f"compiling {name}"), front_end:
-        return original(pyfunc, return_type, args, targetoptions)
+        try:
+            return original(pyfunc, return_type, args, targetoptions)
+        except NumbaError as error:
+            has_own_diagnosis(error)
+            raise
 
 
 def _check_arguments(kernel: str, args: Any) -> None:
