@@ -41,18 +41,26 @@ class _Misuse(NamedTuple):
     remedy: str
 
 
+def has_own_diagnosis(error: Exception) -> bool:
+    """Return whether the message of a front end's *error* begins with a diagnosis of this project, without the front
+    end's line about the step in which it arose, which is taken away then."""
+    text, in_progress = str(error), compilation()
+    steps = _STEP.match(text)
+    rest = text[steps.end() :] if steps else text
+    if in_progress is None or _COLOUR.sub("", rest.partition("\n")[0]) not in in_progress.diagnoses:
+        return False
+    error.args = (rest, *error.args[1:])
+    return True
+
+
 def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
     """Return the error to raise in place of *error*, which compiling *function* raised; ``None`` for *error* itself.
 
     An error whose message begins with its own diagnosis loses numba-cuda's line about the step in which it arose.
     """
-    text, in_progress = str(error), compilation()
-    steps = _STEP.match(text)
-    rest = text[steps.end() :] if steps else text
-    if in_progress is not None and _COLOUR.sub("", rest.partition("\n")[0]) in in_progress.diagnoses:
-        error.args = (rest, *error.args[1:])
+    if has_own_diagnosis(error):
         return None
-    found = None
+    text, found = str(error), None
     with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
         found = next(_misuses(run_frontend(function), text), None)
     if found is None:

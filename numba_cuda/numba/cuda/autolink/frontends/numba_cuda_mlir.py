@@ -13,10 +13,12 @@ from numba.cuda.cudadrv.external_code import progress, timeline
 from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 from numba.cuda.cudadrv.external_code.timeline import recording
-from numba_cuda_mlir.numba_cuda.core.errors import TypingError
+from numba.cuda.cudadrv.linkable_code import LinkableCode
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaError, TypingError
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
 from ..compiling.passed_state import check_state
+from ..compiling.typing_diagnosis import has_own_diagnosis
 from ..deferred_calls import propagated
 from ..kernel_events import KernelEvent, announce
 from ..mlir.constants import refresh_typing
@@ -45,7 +47,11 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
         _check_arguments(name, args)
     front_end = timeline.span("front end", name)
     with compiling(_target(targetoptions)), progress.step(f"compiling {name}"), front_end:
-        return original(pyfunc, return_type, args, targetoptions)
+        try:
+            return original(pyfunc, return_type, args, targetoptions)
+        except NumbaError as error:
+            has_own_diagnosis(error)
+            raise
 
 
 def _check_arguments(kernel: str, args: Any) -> None:
@@ -209,7 +215,10 @@ def _take_along(original: Any, lower: Any, linker: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._create_resolved_linker")
 def _create_linker(original: Any, lower: Any) -> Any:
-    """Link functions with external code by this project's path."""
+    """Link functions with external code by this project's path, also where only ``link=`` names code that is not of
+    numba-cuda-mlir's own classes."""
+    if any(isinstance(item, LinkableCode) for item in lower._linked_external_link_items):
+        _external(lower)
     return linker_for(lower) if KEY in lower.metadata else original(lower)
 
 

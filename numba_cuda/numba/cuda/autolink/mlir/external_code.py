@@ -75,8 +75,9 @@ class ExternalCode:
     def plan(self) -> LinkPlan:
         """Return what is linked into a kernel that is this function. Raise `LinkError` if a file is missing, or two
         functions call one symbol with different prototypes."""
-        self._symbols.check(self.name)
-        return LinkPlan.of(f"kernel {self.name!r}", self.target, self._provided())
+        name = self.name.rpartition("<locals>.")[2]  # without those of the functions that enclose it
+        self._symbols.check(name)
+        return LinkPlan.of(f"kernel {name!r}", self.target, self._provided())
 
     def _provided(self) -> Iterator[tuple[str, LinkInput]]:
         origin = "link="

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import pickle
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from autolink_support import build
 from fake_driver import DeviceArray
-from finished_kernels_support import CupyArray
+from finished_kernels_support import CupyArray, driver_of
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from repository import SUPPORT
@@ -80,6 +81,14 @@ print(json.dumps(found), flush=True)
 import os
 os._exit(0)  # without the driver's end
 """
+
+
+@pytest.fixture
+def fake(mlir):
+    """A driver that only remembers launches. What numba-cuda-mlir reads of the real module is read before."""
+    importlib.import_module("numba_cuda_mlir.typing.cuda")
+    with driver_of() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

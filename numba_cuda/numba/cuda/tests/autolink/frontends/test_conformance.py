@@ -665,7 +665,7 @@ class TestErrors:
         def kernel(r, x):
             r[0] = refuses(x[0])  # here
 
-        with pytest.raises(Exception, match=r"__numba_cuda_call__ raised ValueError: no float32") as raised:
+        with pytest.raises(Exception, match=r"^Refuses.__numba_cuda_call__ raised ValueError: no float32") as raised:
             build(kernel, FLOATS)
         assert "# here" in str(raised.value)
 
