@@ -106,7 +106,8 @@ struct $address {
 };
 template <int $s> struct $integer_of {
     template <class $t> struct $fits {
-        enum { $is = int($has<$t, $integer, $s>::$is) || int($has<$t, $pointer, $s>::$is) };
+        // The size of a reference is that of what it refers to.
+        enum { $is = int($has<$t, $integer, $s>::$is) || ($s == 8 && int($kind<$t>::$is) == $pointer) };
     };
     template <class $t> struct $holds : $fits<$t> {};
 };
@@ -270,7 +271,7 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
         elif (found := _FAILED.search(block)) and _OTHER_TYPES in first:
             function = called[int(found[2])]
             result, _, parameters = found[1].partition("(")
-            declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*")
+            declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*").replace(" &", "&")
             wrong.setdefault(function, WrongFunction(function, declaration))
         elif OTHER_MEMBERS in first and (of := wrong_member(block, called)) is not None:
             function, member = of
