@@ -220,6 +220,14 @@ class TestLinking:
         assert details[0].startswith("  declared by: CUDA C++ source 'look.cu' of ") and details[0].endswith(", line 1")
         assert "what to do: return the autolink.Variable that is called so" in str(caught.value)
 
+    def test_one_of_a_similar_name_is_named_and_a_function_is_not(self):
+        code = "extern __constant__ float tables[4]; __device__ float tables_of(int i) { return tables[i]; }\n"
+        with pytest.raises(autolink.LinkError) as caught:
+            linked(Look(table_of(), f"{code}#define table tables"))
+        near = [line for line in str(caught.value).splitlines() if line.startswith("  near miss: ")]
+        assert len(near) == 1 and near[0].endswith(" defines 'table'")
+        assert "what to do: give the autolink.Variable the name that it has in C++" in str(caught.value)
+
     def test_one_that_cxx_does_not_declare_is_named(self):
         with pytest.raises(autolink.LinkError, match=r"declare 'table' in the source: Variable\.declaration is"):
             linked(Look(table_of(), ""))
