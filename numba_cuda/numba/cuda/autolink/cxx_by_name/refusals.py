@@ -29,6 +29,8 @@ _UNKNOWN = (
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _BY_CALL = "detected during"
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
+# Headers with operators of their own types, which NVRTC lists as candidates for all other types.
+_OTHER_OPERATORS = re.compile(r"cuda_(?:fp16|bf16)\.hp?p?$")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
 
 
@@ -96,10 +98,12 @@ def _details(block: list[str], label: str) -> list[str]:
     """Return what follows the first line of an error: candidates, notes, and lines of the library's own source."""
     found = []
     is_own = block[0].startswith(f"{label}(")
+    of_half = any("operand types are" in line and re.search("__half|__nv_bfloat16", line) for line in block)
     for line in block[1:]:
         if note := _NOTE.match(line):
-            is_own = line.startswith((f"{label}(", *_OWN))
-            if not _WITH_CALL.search(note["text"]):
+            is_other = not of_half and _OTHER_OPERATORS.search(note["place"]) is not None
+            is_own = is_other or line.startswith((f"{label}(", *_OWN))  # then its line of source is left out, too
+            if not is_other and not _WITH_CALL.search(note["text"]):
                 place = "" if is_own else f" ({os.path.basename(note['place'])}:{note['line']})"
                 found.append(f"{note['text']}{place}")
         elif re.fullmatch(r"\s*\^\s*", line) or (is_own and re.match("  [^ ]", line)):

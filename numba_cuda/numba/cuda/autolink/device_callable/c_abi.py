@@ -187,7 +187,8 @@ def _array(array: Any) -> CType:
     if array.layout not in "CF":
         raise CABIError(
             f"{array} may be strided, but C reads contiguous memory\n  what to do: pass a contiguous array, of type"
-            f" {array.copy(layout='C')} (in signatures: {array.dtype}[{':, ' * (array.ndim - 1)}::1])"
+            f" {array.copy(layout='C')} (in signatures: {array.dtype}[{':, ' * (array.ndim - 1)}::1]);"
+            " or let args pass it as autolink.mdspan, with its strides"
         )
     if isinstance(array.dtype, types.Record):
         memory_layout(array.dtype)

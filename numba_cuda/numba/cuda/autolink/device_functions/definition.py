@@ -200,7 +200,13 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
     RuntimeError
         If it is not called while an object is asked.
     """
-    target = current_target()
+    try:
+        target = current_target()
+    except RuntimeError:
+        raise RuntimeError(
+            "device_function() compiles for a kernel, and none is being compiled\n"
+            "  what to do: call it in __numba_cuda_call__ or __numba_cuda_link__ of an object that kernels call"
+        ) from None
     if (words := vocabulary_of_kernel(function)) is not NUMBA_CUDA:
         function = words.typeof.typeof(function)
     function, state = core_type(function), core_type(state)

@@ -146,7 +146,7 @@ class TestLinking:
             section = elf.get_section(symbol["st_shndx"]).name
         assert symbol["st_size"] == 16 and section.startswith(".nv.constant3" if space == "constant" else ".nv.global")
 
-    @pytest.mark.parametrize("declared", ["float table[]", "const float table[4]", "int unused, table[4]"])
+    @pytest.mark.parametrize("declared", ["float table[]", "const float table[4]", "float unused, table[4]"])
     def test_other_declarations_of_the_same_memory(self, declared):
         assert linked(Look(table_of(), f"/* extern float* table; */ extern __constant__ {declared};")).code
 
@@ -171,6 +171,40 @@ class TestLinking:
         assert "'table' is declared in another memory than it is in" in str(caught.value)
         assert f"got: __{declared}__\n  expected: __{space}__, of the variable float32[4]" in str(caught.value)
 
+    @pytest.mark.parametrize(
+        ("dtype", "declared"),
+        [
+            ("f4", "const int table[4]"),
+            ("f8", "float table[2][4]"),
+            ("i4", "volatile float table[]"),
+            ("u8", "double table[4]"),
+        ],
+    )
+    def test_a_declaration_of_another_type_of_number_is_refused(self, dtype, declared):
+        with pytest.raises(autolink.LinkError, match="'table' is declared with another type than it has") as caught:
+            linked(Look(table_of(dtype=np.dtype(dtype)), f"extern __constant__ {declared};"))
+        assert f"expected: {np.dtype(dtype).name}[4] in constant memory\n" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("dtype", "declared"),
+        [
+            ("u1", "const float table[1]"),
+            ("u2", "__half table[4]"),
+            ("u8", "float* table[4]"),
+            ("i4", "Color table[4]"),
+            ("f4", "float2 table[2]"),
+            ("c8", "float table[4][2]"),
+        ],
+    )
+    def test_other_types_may_be_in_the_memory(self, dtype, declared):
+        class Cast(Look):
+            def __numba_cuda_link__(self, i):
+                head = f"#include <cuda_fp16.h>\nenum Color {{ RED }};\nextern __constant__ {declared};"
+                function = "float look(int i) { return reinterpret_cast<const float*>(table)[i]; }"
+                return self.table, autolink.CUDASource(f'{head}\nextern "C" __device__ {function}')
+
+        assert linked(Cast(table_of(dtype=np.dtype(dtype)))).code
+
     @pytest.mark.parametrize("lto", [True, False])
     def test_one_that_no_object_returns_is_refused(self, lto):
         """With LTO the linker would define it, as zeros."""
@@ -185,6 +219,14 @@ class TestLinking:
         assert first.endswith("failed: 'table' is read but nothing that is linked defines it") and len(first) < 120
         assert details[0].startswith("  declared by: CUDA C++ source 'look.cu' of ") and details[0].endswith(", line 1")
         assert "what to do: return the autolink.Variable that is called so" in str(caught.value)
+
+    def test_one_of_a_similar_name_is_named_and_a_function_is_not(self):
+        code = "extern __constant__ float tables[4]; __device__ float tables_of(int i) { return tables[i]; }\n"
+        with pytest.raises(autolink.LinkError) as caught:
+            linked(Look(table_of(), f"{code}#define table tables"))
+        near = [line for line in str(caught.value).splitlines() if line.startswith("  near miss: ")]
+        assert len(near) == 1 and near[0].endswith(" defines 'table'")
+        assert "what to do: give the autolink.Variable the name that it has in C++" in str(caught.value)
 
     def test_one_that_cxx_does_not_declare_is_named(self):
         with pytest.raises(autolink.LinkError, match=r"declare 'table' in the source: Variable\.declaration is"):

@@ -17,7 +17,7 @@ from .kernel_code import KernelCode
 from .plan import LinkPlan, PlannedInput
 from .probes import defined_in_ltoir
 from .unsupported import unsupported_in, unsupported_in_source
-from .variables import size_error, undeclared_variable
+from .variables import declaration_error, undeclared_variable
 
 
 def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
@@ -39,7 +39,7 @@ def does_not_compile(
 ) -> LinkError:
     if (found := unsupported_in(error.log)) is not None:
         return unsupported_in_source(plan, planned, kernel_code, found, error.log)
-    if (wrong_size := size_error(plan, planned, error.log)) is not None:
+    if (wrong_size := declaration_error(plan, planned, error.log)) is not None:
         return wrong_size
     path = diagnostics.saved(planned.input.text.encode(), planned.input.name)
     options = planned.input.options

@@ -19,7 +19,7 @@ from .errors import link_error
 from .kernel_code import KernelCode
 from .plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .record import CompiledCode, LinkedInput, sha256
-from .variables import with_sizes_checked
+from .variables import with_variables_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: 
     """Compile *sources*, and check the types of the functions that the kernel calls."""
     called = _called_in(sources, kernel_code)
     variables = [variable for _, variable in plan.variables]
-    inputs = [with_sizes_checked(each.input, variables) for each in sources]
+    inputs = [with_variables_checked(each.input, variables) for each in sources]
     while True:
         try:
             return programs.all_compiled(inputs, plan.target, called)

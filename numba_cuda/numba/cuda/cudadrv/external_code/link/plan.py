@@ -65,7 +65,7 @@ class LinkPlan:
         finding headers that are not on record."""
         from ..compile.programs import fingerprint
 
-        # With variables, other text is compiled (see `with_sizes_checked`): no compile finds the headers of the units.
+        # With variables, other text is compiled (`with_variables_checked`): no compile finds the headers of the units.
         before_compiling = before_compiling and not self.variables
         return tuple(
             fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units

@@ -18,14 +18,21 @@ from ..inputs.variable import VariableSource
 from .errors import LinkError, link_error
 from .plan import LinkPlan, PlannedInput
 
-_WRONG_SIZE = re.compile(r'static assertion failed with "(\w+) is (.*?): it has (\d+) bytes"')
+_WRONG = re.compile(r'static assertion failed with "(\w+) is (.*?): it has (?:(\d+) bytes|elements of another type)"')
 _UNDEFINED = re.compile(r"Unresolved extern variable '([^']+)'")
 _UNDECLARED = re.compile(r'error: identifier "(\w+)" is undefined')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
 _SPACE = "numba_cuda_autolink_variables"
-# Of an array without a size nothing is known. Where the unit has no such variable, "none" is found.
+# The size of an array without one is not known. Where the unit has no such variable, "none" is found.
+_INTEGERS = (
+    "short",
+    "int",
+    "long",
+    "long long",
+    *(f"unsigned {each}" for each in ("short", "int", "long", "long long")),
+)
 _SIZES = """
 namespace $space {
 struct none {};
@@ -33,14 +40,30 @@ template <class t> struct bytes { enum { is = sizeof(t) }; };
 template <> struct bytes<none> { enum { is = 0 }; };
 template <class t> struct bytes<t&> : bytes<t> {};
 template <class t> struct bytes<t[]> { enum { is = 0 }; };
+// The bytes of a floating-point number, 1 of an integer, and 0 of what may stand for anything.
+template <class t> struct number { enum { is = 0 }; };
+template <class t> struct number<const t> : number<t> {};
+template <class t> struct number<volatile t> : number<t> {};
+template <class t> struct number<const volatile t> : number<t> {};
+template <> struct number<float> { enum { is = 4 }; };
+template <> struct number<double> { enum { is = 8 }; };
+INTEGERS
+template <class t> struct element { typedef t type; };
+template <class t> struct element<t&> : element<t> {};
+template <class t> struct element<t[]> : element<t> {};
+template <class t, decltype(sizeof(0)) n> struct element<t[n]> : element<t> {};
+template <class t, int n> struct has {
+    enum { found = number<typename element<t>::type>::is, is = found == 0 || n == 0 || int(found) == n };
+};
 }
-"""
+""".replace("INTEGERS", "\n".join(f"template <> struct number<{each}> {{ enum {{ is = 1 }}; }};" for each in _INTEGERS))
 _SIZE = """
 namespace $space { extern __device__ none $name; }
 using namespace $space;
 #line 1 "autolink.Variable"
 static_assert($space::bytes<decltype((::$name))>::is % $bytes == 0 && $space::bytes<decltype((::$name))>::is <= $bytes,
-              "$why");
+              "$name is $described: it has $bytes bytes");
+static_assert($space::has<decltype((::$name)), $number>::is, "$name is $described: it has elements of another type");
 """
 
 
@@ -57,32 +80,35 @@ def check_variables(plan: LinkPlan) -> None:
                 _check_space(plan, planned, variable)
 
 
-def with_sizes_checked(source: LinkInput, variables: Iterable[VariableSource]) -> LinkInput:
-    """Return a CUDA C++ *source* with an assertion for each of *variables* that it declares: the size is right."""
+def with_variables_checked(source: LinkInput, variables: Iterable[VariableSource]) -> LinkInput:
+    """Return a CUDA C++ *source* with assertions for each of *variables* that it declares: size and type are right."""
     text = source.code.decode()
     declared = [each.memory.type for each in variables if extern_declaration(text, each.memory.name) is not None]
     if not declared:
         return source
     added = [_SIZES.replace("$space", _SPACE)]
     for each in declared:
-        why = f"{each.name} is {each}: it has {each.nbytes} bytes"
-        values = {"$space": _SPACE, "$name": each.name, "$bytes": str(each.nbytes), "$why": why}
+        number = each.dtype.itemsize if each.dtype.kind == "f" else int(each.dtype.kind in "iu")
+        # What has one byte may be memory for anything; numbers of 16 bits have several names.
+        number = number if each.dtype.itemsize > 2 else 0
+        values = {"$space": _SPACE, "$name": each.name, "$bytes": str(each.nbytes), "$described": str(each)}
+        values["$number"] = str(number)
         added.append(functools.reduce(lambda text, name: text.replace(name, values[name]), values, _SIZE))
     return dataclasses.replace(source, code="\n".join([text, *added]).encode())
 
 
-def size_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkError | None:
-    """Return the error if NVRTC's *log* says that a source declares a variable with another size, or ``None``."""
-    found = _WRONG_SIZE.search(log)
+def declaration_error(plan: LinkPlan, planned: PlannedInput, log: str) -> LinkError | None:
+    """Return the error if NVRTC's *log* says that a source declares a variable otherwise than it is, or ``None``."""
+    found = _WRONG.search(log)
     if found is None:
         return None
     name, described, size = found.groups()
     declared = extern_declaration(planned.input.code.decode(), name)
     return link_error(
         plan,
-        f"{name!r} is declared with another size than it has",
+        f"{name!r} is declared with another {'size' if size else 'type'} than it has",
         f"declared by: {planned}{f', line {declared[1]}' if declared else ''}",
-        f"expected: {described}, {size} bytes",
+        f"expected: {described}{f', {size} bytes' if size else ''}",
         "what to do: declare it as the Variable is: an array as an array, not as a pointer (Variable.declaration is the"
         " text)",
         log=log,

@@ -230,6 +230,21 @@ def test_the_error_of_a_template_belongs_to_the_call_that_instantiates_it():
     assert str(caught.value).startswith('checked(float64): static assertion failed with "only four bytes"\n')
 
 
+@pytest.mark.parametrize(("factor", "has_candidates"), [("x", False), ("__half(x)", True)])
+def test_operators_of_half_are_candidates_of_half_only(factor, has_candidates):
+    text = f"""
+        #include <cuda_fp16.h>
+        struct V {{ float a; }};
+        template <class T> __device__ T scaled(T v, float x) {{ return v * {factor}; }}
+        __device__ float call(float x) {{ return scaled(V{{x}}, x).a; }}
+    """
+    with pytest.raises(autolink.CxxError, match=r"no operator .* matches these operands") as caught:
+        autolink.cxx(text).call.signature("float32", cc=CC)
+    assert ("cuda_fp16.h" in str(caught.value)) == has_candidates
+    assert has_candidates or "instantiation of" in str(caught.value)
+    assert "cuda_fp16.h" in caught.value.log
+
+
 def test_a_function_of_another_library_is_not_an_argument():
     other = autolink.cxx("__device__ float g(float x) { return x; }").g
     call = lib.expr("[](auto f) { return f(1.0f); }")
