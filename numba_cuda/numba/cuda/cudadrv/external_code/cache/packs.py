@@ -52,11 +52,16 @@ class HeldPacks:
     def __init__(self) -> None:
         self._packs: collections.deque[dict[bytes, bytes]] = collections.deque(maxlen=_MOST_HELD)
         self._named: collections.Counter[bytes] = collections.Counter()
+        self._read: set[bytes] = set()
 
     def is_needed(self, name: bytes) -> bool:
         """Note that an entry of the pack with this *name* was needed; return whether to read the pack."""
         self._named[name] += 1
-        return self._named[name] == _ENOUGH
+        return self._named[name] >= _ENOUGH and name not in self._read
+
+    def begin(self, name: bytes) -> None:
+        """Note that the pack with this *name* is being read."""
+        self._read.add(name)
 
     def add(self, content: bytes) -> None:
         """Hold the entries of a pack; of one that is damaged, those before the damage."""
@@ -70,8 +75,8 @@ class HeldPacks:
 
     def take(self, digest: bytes) -> bytes | None:
         """Return the sealed entry under the key with *digest*, and hold it no longer; ``None`` if there is none."""
-        found = (entries.pop(digest) for entries in tuple(self._packs) if digest in entries)
-        return next(found, None)
+        found = (entries.pop(digest, None) for entries in tuple(self._packs))
+        return next((blob for blob in found if blob is not None), None)
 
 
 def file_name(pack: bytes) -> str:

@@ -173,11 +173,15 @@ class RemoteEntries:
             return None
         self.counts.bytes_read += len(blob)
         entry = self._opened(digest, blob[NAME_SIZE:])
-        if entry is not None and self._held.is_needed(pack := blob[:NAME_SIZE]):
-            future = self._transfers.read(file_name(pack))
-            if future is not None:
-                future.add_done_callback(self._take_pack)
+        if entry is not None:
+            self._read_pack(blob[:NAME_SIZE])
         return entry
+
+    def _read_pack(self, name: bytes) -> None:
+        """Begin to read the pack of an entry that was needed, if it is worth it and a reader is free."""
+        if self._held.is_needed(name) and (future := self._transfers.read(file_name(name))) is not None:
+            self._held.begin(name)
+            future.add_done_callback(self._take_pack)
 
     def _take_pack(self, future: Future[Read]) -> None:
         with contextlib.suppress(Exception):  # it is an offer; what is wrong with the store shows elsewhere

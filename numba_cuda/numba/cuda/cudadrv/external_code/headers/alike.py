@@ -14,7 +14,7 @@ from .directives import Directives
 from .macros import UnknownTextError
 from .scan import Scan, SourceText
 
-_MOST_KNOWN = 64
+_MOST_KNOWN = 16  # the macros of CUB's headers take a megabyte
 
 
 class _Known(NamedTuple):
