@@ -112,11 +112,11 @@ class Primitive(autolink.DeviceCallable):
 #include <{self.header}>
 #include "cub_items.cuh"
 #include "cub_operators.cuh"
+#include "cub_storage.cuh"
 
 {op.declaration if op else ""}
 using {symbol}_class = {cub_class};
-#define AUTOLINK_CUB_NEEDS {needs}
-#include "cub_reserve_storage.cuh"
+{reservation(symbol, needs)}
 
 extern "C" __device__ {return_type} {symbol}({", ".join(parameters)}) {{
     using namespace autolink_cub;
@@ -127,6 +127,17 @@ extern "C" __device__ {return_type} {symbol}({", ".join(parameters)}) {{
 }}
 """
         return Function(autolink.Extern(symbol, returns=returns, args=args), source, op.code if op else ())
+
+
+def reservation(symbol, needs):
+    """Return C++ that reserves shared memory for a function: bytes per block, per thread of a warp, warps per block."""
+    return f"""\
+enum {{ {symbol}_slot = AUTOLINK_CUB_LAST + 1 }};
+static_assert({symbol}_slot < autolink_cub::slots, "a kernel can have 1023 different calls of CUB primitives");
+template <> struct autolink_cub::reserved<{symbol}_slot>
+    : autolink_cub::reserved_too<autolink_cub::reserved<{symbol}_slot - 1>, {needs}> {{}};
+#undef AUTOLINK_CUB_LAST
+#define AUTOLINK_CUB_LAST {symbol}_slot"""
 
 
 def items_per_thread(given):

@@ -2,9 +2,10 @@
 // The shared memory that the primitives of a translation unit use in turn. Its size is that of the largest of them, not
 // the sum of all.
 //
-// Each primitive reserves what it needs (cub_reserve_storage.cuh). The arrays are defined in function templates, whose
-// bodies are compiled at the end of the translation unit, after all reservations. If a compiler compiled them earlier,
-// the next reservation would be an error, because it would specialise a template that is already instantiated.
+// Each primitive reserves what it needs, by a specialisation of `reserved` for the slot after AUTOLINK_CUB_LAST, that of
+// the one before it. The arrays are defined in function templates, whose bodies are compiled at the end of the
+// translation unit, after all reservations. If a compiler compiled them earlier, the next reservation would be an error,
+// because it would specialise a template that is already instantiated.
 
 #pragma once
 
@@ -14,26 +15,31 @@ namespace autolink_cub {
 
 constexpr int slots = 1 << 10;
 
-// The reservations up to a slot: bytes per block, bytes per thread of a warp, and warps per block.
+__device__ constexpr int larger(int a, int b) { return a > b ? a : b; }
+
+// The reservations up to a slot: bytes per block, bytes per thread of a warp, and warps per block. They are enumerators,
+// because static members would be variables of the kernel.
 template <int Slot>
 struct reserved {
-    static constexpr bool taken = Slot == 0;
-    static constexpr int block = 16, lane = 8, warps = 1;
+    enum { taken = Slot == 0, block = 16, lane = 8, warps = 1 };
 };
 
 template <class Before, int Block, int Lane, int Warps>
 struct reserved_too {
-    static constexpr bool taken = true;
-    static constexpr int block = Block > Before::block ? Block : Before::block;
-    static constexpr int lane = Lane > Before::lane ? Lane : Before::lane;
-    static constexpr int warps = Warps > Before::warps ? Warps : Before::warps;
+    enum {
+        taken = true,
+        block = larger(Block, Before::block),
+        lane = larger(Lane, Before::lane),
+        warps = larger(Warps, Before::warps)
+    };
 };
+
+#define AUTOLINK_CUB_LAST 0
 
 // The last slot that is taken, from First (inclusive) to End (exclusive).
 template <int First, int End, bool Found = First + 1 == End>
 struct last_reserved {
-    static constexpr int middle = (First + End) / 2;
-    static constexpr bool above = reserved<middle>::taken;
+    enum { middle = (First + End) / 2, above = reserved<middle>::taken };
     using type = typename last_reserved<above ? middle : First, above ? End : middle>::type;
 };
 template <int First, int End>
@@ -48,8 +54,7 @@ namespace {
 
 template <int Slots>
 __device__ unsigned char* block_bytes() {
-    constexpr int size = last_reserved<0, Slots>::type::block;
-    __shared__ alignas(16) unsigned char bytes[size];
+    __shared__ alignas(16) unsigned char bytes[last_reserved<0, Slots>::type::block];
     return bytes;
 }
 

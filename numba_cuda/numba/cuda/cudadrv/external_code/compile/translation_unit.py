@@ -54,6 +54,7 @@ class TranslationUnit:
         # sources with a path, that is the last place.
         is_file = os.path.isfile(source.name)
         name = source.name if is_file else os.path.basename(source.name)
+        name = f"source {name}" if name.startswith("-") else name  # which NVRTC would take for an option
         fields = {
             "arch": target.arch,
             "relocatable_device_code": True,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
-from autolink_support import build
+from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 
@@ -234,3 +234,8 @@ def test_a_struct_that_no_tuple_is_like_is_named(members):
         odd.record("S")
     with pytest.raises(autolink.CxxError, match=r"make\(\)(: a struct has a base class| returns an object that only)"):
         odd.make.signature(cc=(9, 0))
+
+
+def test_a_constant_may_begin_with_a_sign():
+    """NVRTC takes the name of a source that begins with it for an option."""
+    assert [autolink.cxx("").eval(text, cc=CC) for text in ("-1", "-2.5f")] == [-1, -2.5]

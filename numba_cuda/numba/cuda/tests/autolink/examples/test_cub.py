@@ -104,9 +104,10 @@ class TestLinked:
     @pytest.mark.parametrize("calls", [pytest.param(1023, marks=pytest.mark.thorough), 1024])
     def test_a_kernel_has_many_calls(self, calls):
         """Slots are counted, the largest is found wherever it is, and too many are refused."""
-        reserve = '#define AUTOLINK_CUB_NEEDS {}, 0, 1\n#include "cub_reserve_storage.cuh"\n'
-        code = "".join(reserve.format(4000 if number == 700 else 100 + number) for number in range(calls))
-        code += 'extern "C" __device__ int many(int x) { return autolink_cub::from_first_thread(x, threadIdx.x); }'
+        needs = [4000 if number == 700 else 100 + number for number in range(calls)]
+        reserved = [cub.primitive.reservation(f"call_{number}", f"{each}, 0, 1") for number, each in enumerate(needs)]
+        code = "\n".join(['#include "cub_storage.cuh"', *reserved])
+        code += '\nextern "C" __device__ int many(int x) { return autolink_cub::from_first_thread(x, threadIdx.x); }'
 
         class Many(autolink.DeviceCallable):
             def __numba_cuda_call__(self, x):
