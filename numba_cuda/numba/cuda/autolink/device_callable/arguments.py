@@ -104,8 +104,6 @@ def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> Non
 def _shown(signature: inspect.Signature) -> str:
     """Return the parameters as text, without annotations."""
     named = [each.replace(annotation=_Parameter.empty) for each in signature.parameters.values()]
-    if [each.kind for each in named] == [_Parameter.VAR_POSITIONAL]:
-        return "given by position"
     return str(inspect.Signature(named))
 
 

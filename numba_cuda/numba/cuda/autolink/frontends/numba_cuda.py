@@ -103,19 +103,15 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     from numba.cuda.core.errors import TypingError
 
     from ..compiling.unrolled_loops import types_to_infer_again
+    from ..type_inference import inferred
 
-    while True:
-        try:
+    def infer(inference: Any, state: Any) -> Any:
+        while True:
             mutated = original(inference, state)
             if not inference._raise_errors or not types_to_infer_again(state):
                 return mutated
-        except TypingError:
-            if compilation() is None:
-                raise
-            from ..cxx_by_name.written_arguments import rewrite_written
 
-            if not rewrite_written(state):
-                raise
+    return inferred(infer, inference, state, TypingError)
 
 
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
