@@ -20,7 +20,7 @@ from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import cached_unit, jobs, nvrtc, programs, unit_keys
+from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc, programs, unit_headers, unit_keys
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
@@ -385,7 +385,7 @@ def test_a_header_that_only_a_compile_finds_may_be_new(tree):
 
 @pytest.mark.parametrize("kind", ["a function-like macro", "__has_include of a macro"])
 def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, kind):
-    monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
+    monkeypatch.setattr(unit_headers, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
         "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n"
@@ -397,7 +397,7 @@ def test_a_program_whose_headers_nothing_finds_is_not_cached(tree, monkeypatch, 
 
 def test_headers_that_define_has_include_for_other_compilers(tree, monkeypatch):
     """NVRTC has it, so that the definition is no question after a name that only a compile tells."""
-    monkeypatch.setattr(cached_unit, "nvrtc_version", lambda: (12, 9))
+    monkeypatch.setattr(unit_headers, "nvrtc_version", lambda: (12, 9))
     tree.write(
         "second/deep/two.h",
         '#include "three.h"\n#ifndef __has_include\n#  define __has_include(x) 0\n#endif\n'
