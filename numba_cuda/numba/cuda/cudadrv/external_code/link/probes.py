@@ -66,10 +66,12 @@ def reference_to(names: tuple[str, ...], arch: str) -> LinkInput:
 # What LTO-IR is compiled to
 
 
-def ptx_of_ltoir(modules: Sequence[bytes], names: tuple[str, ...], arch: str, *, optimize: bool = True) -> bytes | None:
-    """Return the PTX of a link of LTO-IR *modules*, which declares or defines the functions *names*; ``None`` if they
-    do not link. Without *optimize*, nothing is inlined or left out of a body, and the link takes a tenth of the
-    time."""
+def ptx_of_ltoir(
+    modules: Sequence[bytes | Linkable], names: tuple[str, ...], arch: str, *, optimize: bool = True
+) -> bytes | None:
+    """Return the PTX of a link of *modules*, LTO-IR or code with pieces of it, which declares or defines the functions
+    *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
+    takes a tenth of the time."""
     outcome = _linked([_module(names, arch), *modules], arch, "ptx", optimize=optimize)
     return outcome.code if outcome.ok else None
 
@@ -84,11 +86,19 @@ def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
 
 
 def _linked(
-    modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True, optimize: bool = True
+    modules: Sequence[bytes | Linkable],
+    arch: str,
+    output: str = "cubin",
+    *,
+    isolated: bool = True,
+    optimize: bool = True,
 ) -> Outcome:
     """Link LTO-IR *modules*, in a child process if *isolated*."""
     try:
-        inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
+        inputs = [
+            LinkInput(LTO_IR, each, name=f"module {number}") if isinstance(each, bytes) else each
+            for number, each in enumerate(modules)
+        ]
         how = {"ptx": (output == "ptx") or None, "optimization_level": None if optimize else 0}
         options = options_for(inputs, arch, **how)
         return (link_in_helper if isolated else link_here)(inputs, options, output)
