@@ -141,7 +141,9 @@ def tests_of(combination: Combination) -> list[str]:
     if not combination.second_front_end:
         return []
     page = "documentation/test_docs.py::test_blocks_run_and_print_what_the_page_says[second_front_end]"
-    return [str(TESTS / name) for name in ("frontends", "mlir", page)]
+    finished = "finished_kernels/test_memrefs.py", "test_c_header.py"
+    examples = "examples/test_examples.py::TestWithNumbaCudaMLIR"
+    return [str(TESTS / name) for name in ("frontends", "mlir", *finished, examples, page)]
 
 
 @dataclass

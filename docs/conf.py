@@ -20,6 +20,8 @@ exclude_patterns = ["build", "_build"]
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3
+smartquotes = False  # -- and quotes of command lines stay as they are
+default_role = "py:obj"  # `name` in a docstring links to the name, where it is public
 nb_execution_mode = "off"  # docs/notebooks.py stores the outputs
 nb_render_error_lexer = "text"
 

@@ -28,10 +28,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run, simulated
 from nufft_parts import direct
 from nufft_parts.window import frequencies
-from numba import cuda
 from numba.cuda import autolink, types
 
 FOLDER = Path(__file__).resolve().parent / "nufft_window"
@@ -55,6 +55,8 @@ class WindowSums(autolink.DeviceCallable):
     window : function
         ``window(t)`` or ``window(t, state)``, from ``t = 0`` at the point to ``t = 1`` at the edge.
     """
+
+    __numba_cuda_link_types__ = "numba-cuda"  # whose classes the hooks name, whichever front end compiles the kernel
 
     def __init__(self, sizes, width, window):
         self.sizes = sizes
@@ -141,19 +143,20 @@ def _given(state):
 def make_kernels(sums):
     """Return the kernels ``spread(x, y, values, state, grid)`` and ``interpolate(x, y, grid, state, values)``.
 
-    Indices are unsigned: for one that could be negative, Python would count from the end, which takes registers.
+    Indices are unsigned: for one that could be negative, Python would count from the end, which takes registers. The
+    size is compared as a number of 32 bits, as CUDA C++ does with an int.
     """
 
     @cuda.jit
     def spread(x, y, values, state, grid):
         i = np.uint32(cuda.grid(1))
-        if i < x.size:
+        if i < np.uint32(x.size):
             sums.spread(x[i], y[i], values[i], grid, state)
 
     @cuda.jit
     def interpolate(x, y, grid, state, values):
         i = np.uint32(cuda.grid(1))
-        if i < x.size:
+        if i < np.uint32(x.size):
             values[i] = sums.interpolate(x[i], y[i], grid, state)
 
     return spread, interpolate

@@ -6,6 +6,7 @@ import os
 import sys
 
 from .interruption import interruptible
+from .package_versions import package_versions
 
 
 def main():
@@ -23,6 +24,9 @@ def _without_numba(arguments, error):
     doctor = _doctor()
     if arguments[:1] == ["doctor"] and doctor is not None:
         return doctor.main(arguments[1:])
+    if arguments[:1] == ["--version"]:
+        print(f"numba-cuda-autolink {package_versions()['numba-cuda-autolink']}")
+        return 0
     print(f"numba-cuda-autolink: numba.cuda cannot be imported: {type(error).__name__}: {error}", file=sys.stderr)
     print("  what to do: numba-cuda-autolink doctor", file=sys.stderr)
     return 1

@@ -184,6 +184,9 @@ class KernelFile:
     """
 
     def __init__(self, path: str | bytes | os.PathLike[Any]):
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            got = "None" if path is None else f"{type(path).__name__} {path!r:.60}"
+            raise TypeError(f"load() takes the path of a file of finished kernels, got {got}")
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115

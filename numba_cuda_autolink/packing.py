@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from .arguments import view_of
 from .driver import Device
 from .errors import ArgumentError, called_at
-from .parameters import ElementType, Leaf, Parameter, item_size, type_name
+from .parameters import ArrayForm, ElementType, Leaf, Parameter, item_size, type_name
 from .views import Misfit, View, contiguous_strides, shown
 
 _VIEWS = "qQiIhHbBfd"  # formats that a memoryview writes
@@ -94,8 +94,8 @@ def _writer(place: Place, rest: Iterator[Leaf], buffer: Buffer, device: Device) 
     if parameter.kind == "tuple":
         return _tuple(place, [_writer(place.inside(item), rest, buffer, device) for item in parameter.items])
     own = [next(rest) for _ in parameter.codes]
-    if parameter.kind == "array":
-        return _array(place, own, buffer, device)
+    if parameter.form is not None:
+        return _array(place, parameter.form, own, buffer, device)
     if parameter.kind in ("record", "pointer"):
         return _address(place, own[0], buffer, device)
     if parameter.kind == "none":
@@ -236,15 +236,11 @@ def _is_address(value: Any) -> bool:
     return is_integer(value) or type(value).__name__ == "CUdeviceptr"
 
 
-def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) -> Writer:
+def _array(place: Place, form: ArrayForm, own: Sequence[Leaf], buffer: Buffer, device: Device) -> Writer:
     parameter = place.parameter
     dtype, ndim, layout = parameter.dtype, parameter.ndim, parameter.layout
     assert dtype is not None
     itemsize = item_size(dtype)
-    # The memory of Numba's runtime, of which arrays from outside have none, and the item size do not change.
-    for leaf, constant in zip(own, (0, 0, None, itemsize), strict=False):
-        if constant is not None:
-            buffer.write(leaf, constant)
 
     def write(value: Any, config: Any) -> None:
         try:
@@ -257,10 +253,24 @@ def _array(place: Place, own: Sequence[Leaf], buffer: Buffer, device: Device) ->
                 raise Misfit(f"{view}", "make a contiguous copy, or build the kernel for layout A, array(..., [:])")
             if view.readonly and not parameter.readonly:
                 raise Misfit(f"{view}", "copy it")
+            strides = view.strides or contiguous_strides(view.shape, itemsize, "C" if layout == "A" else layout)
+            strides = _in_units(strides, parameter.stride_unit, view)
         except Misfit as error:
             raise place.misfit(error.got, error.remedy) from None
-        strides = view.strides or contiguous_strides(view.shape, itemsize, "C" if layout == "A" else layout)
-        for leaf, number in zip(own[2:], (view.size, itemsize, view.pointer, *view.shape, *strides), strict=True):
+        # The rest is 0: the memory of numba-cuda's runtime, of which arrays from outside have none, and an offset.
+        head = [0] * len(form.codes)
+        for index in form.addresses:
+            head[index] = view.pointer
+        if form.items is not None and form.item_size is not None:
+            head[form.items], head[form.item_size] = view.size, itemsize
+        for leaf, number in zip(own, (*head, *view.shape, *strides), strict=True):
             buffer.write(leaf, number)
 
     return write
+
+
+def _in_units(strides: Sequence[int], unit: int, view: View) -> tuple[int, ...]:
+    """Return *strides* in *unit* bytes. Raise `Misfit` if they are not multiples of that."""
+    if any(stride % unit and length > 1 for stride, length in zip(strides, view.shape, strict=True)):
+        raise Misfit(f"{view} with strides of {', '.join(map(str, strides))} bytes", "make a contiguous copy")
+    return tuple(stride // unit for stride in strides)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The parameters of a kernel as plain data: what each one accepts, and the bytes that it is passed as.
 
-Numba passes an array as 5 + 2 * ndim values of 8 bytes (two pointers of its runtime, the number of items, their size,
-the address, the shape, the strides in bytes), a record as its address, a complex number as two numbers, a tuple as its
-items, ``None`` as one value of 8 bytes that nobody reads, and numbers by their size.
+numba-cuda passes an array as 5 + 2 * ndim values of 8 bytes (two pointers of its runtime, the number of items, their
+size, the address, the shape, the strides in bytes), numba-cuda-mlir as 3 + 2 * ndim (the address twice, an offset, the
+shape, the strides in items; of records, which are bytes for it, in bytes). Both pass a record as its address, a complex
+number as two numbers, a tuple as its items, and numbers by their size; numba-cuda passes ``None`` as one value of 8
+bytes that nobody reads.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ ElementType = Union[str, "RecordType"]
 _CODES = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f2": "e", "f4": "f"}
 _CODES |= {"f8": "d", "b1": "B", "m8": "q", "M8": "q"}
 _SHORT = {"i": "int", "u": "uint", "f": "float", "c": "complex", "m": "timedelta", "M": "datetime"}
-KINDS = ("array", "number", "complex", "bool", "datetime", "record", "pointer", "tuple", "none")
+KINDS = ("array", "memref", "number", "complex", "bool", "datetime", "record", "pointer", "tuple", "none")
 _MOST_DIMENSIONS = 64
 _DEEPEST = 32
 
@@ -43,11 +45,29 @@ class Leaf(NamedTuple):
         return struct.calcsize(self.code)
 
 
+class ArrayForm(NamedTuple):
+    """How an array is passed: the `struct` codes of the values before its shape and strides, and which of these values
+    are its address, the number of items and their size; 0 is passed for the others."""
+
+    codes: str
+    addresses: tuple[int, ...]
+    items: int | None
+    item_size: int | None
+
+
+# Of numba-cuda; of numba-cuda-mlir, which is MLIR's descriptor of a memref.
+ARRAY_FORMS = {
+    "array": ArrayForm("QQqqQ", (4,), 2, 3),
+    "memref": ArrayForm("QQq", (0, 1), None, None),
+}
+
+
 class Parameter(NamedTuple):
     """One parameter of a kernel.
 
-    ``dtype`` is that of its elements or of its value, ``None`` for tuples, pointers and ``None``. ``items`` are the
-    parameters of a tuple, whose ``name`` is an index or the name of a field.
+    ``array`` and ``memref`` are arrays, in two forms. ``dtype`` is that of its elements or of its value, ``None`` for
+    tuples, pointers and ``None``. ``items`` are the parameters of a tuple, whose ``name`` is an index or the name of a
+    field.
     """
 
     kind: str
@@ -59,24 +79,42 @@ class Parameter(NamedTuple):
     items: tuple[Parameter, ...] = ()
 
     def __str__(self) -> str:
-        if self.kind == "array":
+        if self.form is not None:
             return f"{'read-only ' if self.readonly else ''}array({type_name(self.dtype)}, {self.ndim}d, {self.layout})"
         if self.kind == "tuple":
             return f"tuple({', '.join(map(str, self.items))})"
         return self.kind if self.dtype is None else type_name(self.dtype)
 
     @property
+    def form(self) -> ArrayForm | None:
+        """How it is passed, if it is an array."""
+        return ARRAY_FORMS.get(self.kind)
+
+    @property
+    def stride_unit(self) -> int:
+        """The bytes that a stride counts, of an array."""
+        assert self.dtype is not None
+        in_items = self.kind == "memref" and isinstance(self.dtype, str)
+        return max(item_size(self.dtype), 1) if in_items else 1
+
+    @property
     def codes(self) -> Iterator[str]:
         """The `struct` codes of the values that it is passed as."""
-        if self.kind == "array":
-            yield from "QQqqQ" + "q" * (2 * self.ndim)
+        for value in self.values:
+            yield from value
+
+    @property
+    def values(self) -> Iterator[str]:
+        """The same, with the two parts of a complex number together."""
+        if self.form is not None:
+            yield from self.form.codes + "q" * (2 * self.ndim)
         elif self.kind == "tuple":
             for item in self.items:
-                yield from item.codes
+                yield from item.values
         elif self.kind in ("record", "pointer", "none"):
             yield "Q"
         elif self.kind == "complex":
-            yield from "ff" if self.dtype == "<c8" else "dd"
+            yield "ff" if self.dtype == "<c8" else "dd"
         else:
             yield _CODES[str(self.dtype)[1:3]]
 
@@ -100,11 +138,21 @@ def end_of(leaves: Iterable[Leaf]) -> int:
 
 def placed(parameters: Iterable[Parameter], layout: Sequence[tuple[int, int]]) -> tuple[Leaf, ...] | None:
     """Return the values that *parameters* are passed as, at the offsets of *layout*, which has offset and size of each;
-    ``None`` if their sizes are others."""
-    expected = leaves(parameters)
-    if [leaf.size for leaf in expected] != [size for _, size in layout]:
-        return None
-    return tuple(Leaf(leaf.code, offset) for leaf, (offset, _) in zip(expected, layout, strict=True))
+    ``None`` if their sizes are others. Both parts of a complex number may be one entry of *layout*."""
+    found: list[Leaf] = []
+    at = 0
+    for value in (value for parameter in parameters for value in parameter.values):
+        part, count = struct.calcsize(value[0]), len(value)
+        own = layout[at : at + count]
+        if count > 1 and own and own[0][1] == part * count:
+            own = [(own[0][0] + part * number, part) for number in range(count)]
+            at += 1
+        else:
+            at += count
+        if [size for _, size in own] != [part] * count:
+            return None
+        found += (Leaf(code, offset) for code, (offset, _) in zip(value, own, strict=True))
+    return tuple(found) if at == len(layout) else None
 
 
 # Element types
@@ -158,7 +206,7 @@ def to_json(parameter: Parameter) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": parameter.kind, "name": parameter.name}
     if parameter.dtype is not None:
         data["dtype"] = element_to_json(parameter.dtype)
-    if parameter.kind == "array":
+    if parameter.form is not None:
         data |= {"ndim": parameter.ndim, "layout": parameter.layout, "readonly": parameter.readonly}
     if parameter.kind == "tuple":
         data["items"] = list(map(to_json, parameter.items))
@@ -178,7 +226,7 @@ def from_json(data: Any, depth: int = 0) -> Parameter:
         return parameter
     dtype = element_from_json(data.get("dtype"), depth)
     parameter = parameter._replace(dtype=dtype)
-    if kind == "array":
+    if parameter.form is not None:
         ndim, layout = field(data, "ndim", int), field(data, "layout", str)
         if not 0 <= ndim <= _MOST_DIMENSIONS or layout not in ("C", "F", "A"):
             raise KernelFileError(f"there is no array of {ndim} dimensions with layout {layout!r}")

@@ -46,14 +46,14 @@ _ARRAY = """\
 if a{n} is None or w{n}() is not a{n} or {moved}:
     kind = type(a{n})
     if kind is c{n} and a{n}.dtype is e{n} and {same_cupy}{on_cupy}:
-        Q[{data}] = a{n}.data.ptr
+        {data} = a{n}.data.ptr
         {size}
         w{n} = ref(a{n})
     elif kind is t{n} and a{n}.dtype is g{n} and a{n}.shape == s{n} and a{n}.is_cuda and {same_torch}{on_torch} and (
             not a{n}.is_neg(){conjugate}) and (p := a{n}.data_ptr()):
-        Q[{data}] = p
+        {data} = p
     elif kind is d{n} and a{n}.dtype == e{n} and a{n}.shape == s{n} and a{n}.strides == x{n}{on_numba}:
-        Q[{data}] = a{n}.device_ctypes_pointer.value or 0
+        {data} = a{n}.device_ctypes_pointer.value or 0
     else:
         w{n}, k{n}, s{n} = nobody, -1, None
         c{n} = t{n} = d{n} = None
@@ -107,7 +107,7 @@ def source(parameters: Sequence[Parameter], leaves: Sequence[Leaf], several_devi
         own = leaves[at : at + len(list(parameter.codes))]
         at += len(own)
         setup.append(f"put{number} = put[{number}]")
-        if parameter.kind == "array":
+        if parameter.form is not None:
             for letter, initial in (*zip("ctdesgx", ["None"] * 7, strict=True), ("k", "-1"), ("w", "nobody")):
                 setup.append(f"{letter}{number} = {initial}")
                 state.append(f"{letter}{number}")
@@ -135,11 +135,13 @@ def _array(number: int, parameter: Parameter, own: Sequence[Leaf], several_devic
     a, is_vector = f"a{number}", ndim == 1 and layout == "C"
     flags = {"C": f"{a}._c_contiguous", "F": f"{a}._f_contiguous", "A": f"{a}.strides == x{number}"}
     torch = {"C": f"{a}.is_contiguous()", "F": f"{a}.stride() == x{number}", "A": f"{a}.stride() == x{number}"}
-    items, length = (own[index].offset // 8 if index < len(own) else 0 for index in (2, 5))
-    size = f"if {a}.size != k{number}:\n    k{number} = q[{items}] = q[{length}] = {a}.size"
+    form = parameter.form
+    assert form is not None
+    counts = [index for index in (form.items, len(form.codes)) if is_vector and index is not None]
+    size = f"if {a}.size != k{number}:\n    k{number} = {_words('q', own, counts)} = {a}.size"
     return _ARRAY.format(
         n=number,
-        data=own[4].offset // 8,
+        data=_words("Q", own, form.addresses),
         # The shape of CuPy's arrays can be assigned to, but not their size.
         moved=f"{a}.ndim != 1" if is_vector else f"{a}.shape != s{number}",
         same_cupy=(f"{a}.ndim == 1" if is_vector else f"{a}.shape == s{number}") + f" and {flags[layout]}",
@@ -151,6 +153,11 @@ def _array(number: int, parameter: Parameter, own: Sequence[Leaf], several_devic
         on_torch=f" and {a}.get_device() == device.ordinal" if several_devices else "",
         on_numba=f" and {a}.gpu_data.context.device.id == device.ordinal" if several_devices else "",
     )
+
+
+def _words(view: str, own: Sequence[Leaf], which: Sequence[int]) -> str:
+    """Return the assignment of one number to several values of 8 bytes, up to the number."""
+    return " = ".join(f"{view}[{own[index].offset // 8}]" for index in which)
 
 
 def _number(number: int, leaf: Leaf) -> Iterator[str]:

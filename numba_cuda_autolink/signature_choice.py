@@ -163,7 +163,7 @@ def _type_shown(arg: Any) -> str:
 def _cost(parameter: Parameter, arg: Any) -> int:
     """Return how far *arg*, which fits, is from *parameter*."""
     kind = parameter.kind
-    if kind == "array":
+    if parameter.form is not None:
         return int(parameter.layout == "A")
     if kind == "tuple":
         return sum(_cost(item, each) for item, each in zip(parameter.items, arg, strict=True))

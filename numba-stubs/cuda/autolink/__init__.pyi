@@ -278,6 +278,7 @@ class Variable(CUDASource):
 class _CompiledSource:
     names: Mapping[str, str]
     target: Target
+    log: str
     @property
     def code(self) -> _LinkableCode: ...
 

@@ -18,6 +18,7 @@ from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from numba.cuda.cudadrv.external_code.link.plan import PlannedInput
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
@@ -192,13 +193,17 @@ def _build(
     *,
     for_launch: bool = False,
 ) -> LinkedKernel:
-    if (builds := vocabulary_of_kernel(kernel).builds) is not None:
+    vocabulary = vocabulary_of_kernel(kernel)
+    if (builds := vocabulary.builds) is not None:
+        argtypes = kernel_argument_types(signature, kernel.py_func, vocabulary)
         capability = ComputeCapability(*compute_capability(cc))
+        if for_launch or cc is None:  # a launch there builds no architecture-specific code
+            capability = ComputeCapability(*capability.base)
         how = {"output": output, "entry_name": entry_name, "jit_options": jit_options, "for_launch": for_launch}
-        linked: LinkedKernel = builds.build(kernel, signature, capability, **how)
+        linked: LinkedKernel = builds.build(kernel, argtypes, capability, **how)
         return linked
     py_func, options = _function_and_options(kernel, jit_options)
-    argtypes = kernel_argument_types(signature)
+    argtypes = kernel_argument_types(signature, py_func)
     parts = compute_capability(cc)
     if output != "cubin":
         options["lto"] = True
@@ -240,7 +245,8 @@ def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any
     else:
         if not callable(kernel) or not hasattr(kernel, "__code__"):
             raise TypeError(
-                f"build() expects a Python function or a @cuda.jit kernel, got {type(kernel).__name__} {kernel!r}"
+                "build() expects a Python function or a @cuda.jit kernel\n"
+                f"  got: {type(kernel).__name__}, {safe_repr(kernel)}"
             )
         options = jit_options
     if options.get("device"):

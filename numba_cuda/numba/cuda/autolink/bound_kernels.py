@@ -5,12 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.typing.templates import Signature
-from numba.cuda.typing.typeof import Purpose, typeof
 
 from numba_cuda_autolink.driver import Device, bindings, called
 from numba_cuda_autolink.errors import FinishedKernelError
@@ -21,7 +18,7 @@ from numba_cuda_autolink.parameters import placed
 from .finished_kernels import check_launchable, parameter_names
 from .kernel_parameters import kernel_parameters
 from .kernel_signatures import normalized
-from .vocabulary import NUMBA_CUDA, vocabulary_of_kernel
+from .vocabulary import NUMBA_CUDA, Vocabulary, is_kernel, vocabulary_of_kernel
 
 
 def bind(kernel: Any, *what: Any) -> Kernel:
@@ -40,33 +37,29 @@ def bind(kernel: Any, *what: Any) -> Kernel:
     Raises
     ------
     FinishedKernelError
-        If the kernel needs numba-cuda's own launch: for exceptions (``debug=True``), ``extensions=``, or arguments
+        If the kernel needs the launch of its front end: for exceptions (``debug=True``), ``extensions=``, or arguments
         without a value at run time.
     TypeError
-        If *kernel* is not a kernel made by ``cuda.jit``.
+        If *kernel* is not a kernel made by ``cuda.jit``, numba-cuda's or numba-cuda-mlir's.
     """
     if config.ENABLE_CUDASIM:
         raise RuntimeError("bind() launches on a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has none")
-    if (vocabulary := vocabulary_of_kernel(kernel)) is not NUMBA_CUDA:
-        raise TypeError(
-            f"bind() expects a kernel of numba-cuda, got one of {vocabulary.name}\n"
-            f"  got: {kernel!r:.60}\n"
-            "  what to do: launch it itself, or make it with the cuda.jit of numba.cuda"
-        )
-    if not isinstance(kernel, CUDADispatcher) or kernel.targetoptions.get("device"):
+    if not is_kernel(kernel) or kernel.targetoptions.get("device"):
         raise TypeError(f"bind() expects a kernel made by cuda.jit, got {type(kernel).__name__} {kernel!r:.60}")
-    argtypes = _argtypes(what)
-    code = _CompiledCode(kernel, argtypes)
+    vocabulary = vocabulary_of_kernel(kernel)
+    compiled = _CompiledCode if vocabulary is NUMBA_CUDA else vocabulary.builds.compiled_code
+    code = compiled(kernel, _argtypes(what, vocabulary))
     return Kernel(kernel.py_func.__name__, lambda: [code])
 
 
-def _argtypes(what: tuple[Any, ...]) -> tuple[Any, ...]:
+def _argtypes(what: tuple[Any, ...], vocabulary: Vocabulary) -> tuple[Any, ...]:
     if len(what) == 1:
         (one,) = what
-        is_types = isinstance(one, tuple) and one != () and all(isinstance(each, types.Type) for each in one)
-        if isinstance(one, (str, Signature)) or is_types or one == ():
-            return normalized(one)[0]
-    return tuple(typeof(value, Purpose.argument) for value in what)
+        is_types = isinstance(one, tuple) and all(map(vocabulary.is_type, one))
+        if isinstance(one, str) or hasattr(one, "return_type") or is_types:
+            return normalized(one, vocabulary)[0]
+    typeof = vocabulary.typeof
+    return tuple(typeof.typeof(value, typeof.Purpose.argument) for value in what)
 
 
 class _CompiledCode:

@@ -14,13 +14,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.cudadrv.external_code import given
+
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image
-from numba_cuda_autolink.parameters import Leaf, Parameter, end_of, item_size, placed, type_name
+from numba_cuda_autolink.parameters import ArrayForm, Leaf, Parameter, end_of, item_size, placed, type_name
 
 from . import c_names
 from .finished_kernels import as_built, image_of
-from .kernel_parameters import kernel_parameters
 
 if TYPE_CHECKING:
     from .ahead_of_time import LinkedKernel
@@ -179,7 +180,7 @@ def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | I
     if not kernels:
         raise FinishedKernelError("there are no kernels to write")
     text = _header(kernels[0].launch_facts.name, kernels)
-    with open(path, "w", encoding="utf-8") as file:
+    with open(given.path("write_header()", path), "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -190,7 +191,7 @@ def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
         )
     first = kernels[0]
     facts = first.launch_facts
-    parameters = kernel_parameters(facts.parameter_names, facts.argtypes)
+    parameters = facts.parameters
     images = []
     for linked in kernels:
         if linked.output != "cubin" or (linked.launch_facts.name, linked.signature) != (name, first.signature):
@@ -278,7 +279,7 @@ def _members(parameters: Sequence[Parameter]) -> Iterator[str]:
 
 def _declaration(name: str, parameter: Parameter) -> Iterator[str]:
     kind, dtype = parameter.kind, parameter.dtype
-    if kind == "array":
+    if parameter.form is not None:
         members = "CUdeviceptr data;"
         if parameter.ndim:
             members += f" int64_t shape[{parameter.ndim}];"
@@ -318,32 +319,42 @@ def _write(value: str, parameter: Parameter, rest: Iterator[Leaf]) -> Iterator[s
             yield from _write(f"{value}.{name}", item, rest)
         return
     own = [next(rest) for _ in parameter.codes]
-    if parameter.kind == "array":
-        yield from _write_array(value, parameter, own)
+    if parameter.form is not None:
+        yield from _write_array(value, parameter, parameter.form, own)
     elif parameter.kind == "complex":
         yield from (_copy(place, f"{value}.{part}") for place, part in zip(own, ("real", "imag"), strict=True))
     elif parameter.kind != "none":
         yield _copy(own[0], value)
 
 
-def _write_array(value: str, parameter: Parameter, own: Sequence[Leaf]) -> Iterator[str]:
-    """Write an array as numba-cuda passes it, without memory of its runtime."""
+def _write_array(value: str, parameter: Parameter, form: ArrayForm, own: Sequence[Leaf]) -> Iterator[str]:
+    """Write an array as its front end passes it, without memory of a runtime."""
     ndim = parameter.ndim
     assert parameter.dtype is not None
     shape = [f"{value}.shape[{axis}]" for axis in range(ndim)]
     yield "{"
-    yield f"    const int64_t items = {' * '.join(shape) or '1'}, item_size = {item_size(parameter.dtype)};"
-    yield f"    {_copy(own[2], 'items')}"
-    yield f"    {_copy(own[3], 'item_size')}"
-    yield f"    {_copy(own[4], f'{value}.data')}"
-    for place, length in zip(own[5:], shape, strict=False):
+    size, unit = item_size(parameter.dtype), parameter.stride_unit
+    if form.items is not None and form.item_size is not None:
+        yield f"    const int64_t items = {' * '.join(shape) or '1'}, item_size = {size};"
+        yield f"    {_copy(own[form.items], 'items')}"
+        yield f"    {_copy(own[form.item_size], 'item_size')}"
+    for index in form.addresses:
+        yield f"    {_copy(own[index], f'{value}.data')}"
+    lengths = len(form.codes)
+    for place, length in zip(own[lengths:], shape, strict=False):
         yield f"    {_copy(place, length)}"
-    strides = own[5 + ndim :]
+    strides = own[lengths + ndim :]
     if parameter.layout == "A":
         for axis, place in enumerate(strides):
-            yield f"    {_copy(place, f'{value}.strides[{axis}]')}"
+            stride = f"{value}.strides[{axis}]"
+            if unit == 1:
+                yield f"    {_copy(place, stride)}"
+            else:
+                yield f"    const int64_t stride{axis} = {stride} / {unit};"
+                yield f"    if ({shape[axis]} > 1 && {stride} % {unit}) return CUDA_ERROR_INVALID_VALUE;"
+                yield f"    {_copy(place, f'stride{axis}')}"
     elif ndim:
-        yield "    int64_t stride = item_size;"
+        yield f"    int64_t stride = {size // unit};"
         order = list(range(ndim) if parameter.layout == "F" else range(ndim - 1, -1, -1))
         for inner, axis in zip([None, *order], order, strict=False):
             if inner is not None:

@@ -24,6 +24,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
@@ -36,6 +37,7 @@ from .reports import formatting
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
 __all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why", "write_lock"]
 
+_WITHIN_PROGRAMS = "headers"  # found before each program, whose hits count the time saved
 _LEVELS = ("memory", "disk", "image", "remote")
 
 
@@ -98,9 +100,12 @@ class CacheInfo:
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         total = f"{self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)])]
-        lines += [f"behind it: {name} {where}" for name, where in self.levels]
+        for name, where in self.levels:
+            is_missing = name == "image" and not os.path.isdir(where)
+            lines.append(f"behind it: {name} {where}" + (" (there is no such folder)" if is_missing else ""))
         if self.usage:
-            lines.append("\n  ".join(["used so far", *map(str, self.usage)]))
+            saved = formatting.time(sum(each.seconds_saved for each in self.usage))
+            lines.append("\n  ".join([f"used so far, about {saved} saved", *map(str, self.usage)]))
         return "\n".join(lines)
 
 
@@ -110,10 +115,12 @@ class History:
 
     name: str
     entries: tuple[StoredEntry, ...]
+    kind: str | None = None
 
     def __str__(self) -> str:
         if not self.entries:
-            return f"nothing is cached under the name {self.name!r}"
+            named = f" under the name {self.name!r}" if self.name else ""
+            return f"nothing{f' of the kind {self.kind!r}' if self.kind else ''} is cached{named}"
         lines = []
         earlier: dict[tuple[str, str], StoredEntry] = {}
         for entry in reversed(self.entries):
@@ -154,7 +161,7 @@ def _usage(store: CacheStore) -> tuple[KindUsage, ...]:
             kind,
             tuple((level, levels[level]) for level in _LEVELS if level in levels),
             levels.get("built", 0) + levels.get("missing", 0),
-            total.saved(kind),
+            0.0 if kind == _WITHIN_PROGRAMS else total.saved(kind),
         )
         for kind, levels in found.items()
     )
@@ -166,7 +173,7 @@ def export_file(path: str | os.PathLike[str]) -> int:
     They are sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
     cannot be written.
     """
-    return entry_files.write_entries(path, current_store().disk, key_in(os.environ))
+    return entry_files.write_entries(given.path("export_file()", path), current_store().disk, key_in(os.environ))
 
 
 def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
@@ -176,11 +183,13 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
     not trusted, and `OSError` if it cannot be read.
     """
+    path = given.path("import_file()", path)
+    os.stat(path)  # a missing file is not one without a key
     if not trust and not key_in(os.environ):
         raise ValueError(
-            f"{os.fspath(path)} is not used: there is no key to tell who made it\n"
-            f"  what to do: set {REMOTE_KEY} where it is written and here, or pass trust=True (on the command line,"
-            " --trust) if you would run code of whoever made it"
+            f"{path} is not used: there is no key to tell who made it\n"
+            f"  what to do: set {REMOTE_KEY} where it is written and here; or pass trust=True, if you would run code of"
+            " whoever made it"
         )
     return entry_files.read_entries(path, current_store(), None if trust else key_in(os.environ))
 
@@ -189,7 +198,7 @@ def write_lock(path: str | os.PathLike[str]) -> int:
     """Write a lock file of the entries in the cache that other machines can use: those of a public mirror that are
     trusted without a key, where ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK`` names the file. Return how many. Raises
     `OSError`."""
-    return entry_files.write_lock(path, current_store().disk)
+    return entry_files.write_lock(given.path("write_lock()", path), current_store().disk)
 
 
 def flush(timeout: float = 600.0) -> int:
@@ -224,4 +233,5 @@ def why(name: str, kind: str | None = None) -> History:
     """Return the entries on disk whose name contains *name*, of one *kind* or all. Printed, they show what changed."""
     entries = current_store().disk.entries()
     found = [entry for entry in entries if name in entry.name and kind in (None, entry.kind)]
-    return History(name, tuple(sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)))
+    latest = sorted(found, key=lambda entry: (entry.written, entry.digest), reverse=True)
+    return History(name, tuple(latest), kind)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.cudadrv.external_code.timeline import Timeline, recording
 
+from . import garbage_collection
+
 if TYPE_CHECKING:
     from numba.cuda import types
     from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
@@ -80,7 +82,7 @@ def _inside(**state: Any) -> Iterator[None]:
 def compiling(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
     in_progress = _state.compilation or Compilation(target)
-    with _inside(compilation=in_progress), recording(in_progress.timeline):
+    with _inside(compilation=in_progress), recording(in_progress.timeline), garbage_collection.paused():
         yield
 
 
@@ -89,9 +91,11 @@ def is_asking() -> bool:
     return _state.hook_target is not None
 
 
-def asking(target: Target) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def asking(target: Target) -> Iterator[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
-    return _inside(compilation=None, hook_target=target)
+    with _inside(compilation=None, hook_target=target), garbage_collection.paused(False):
+        yield
 
 
 @contextlib.contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import operator
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code import given, toolkit
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
@@ -22,7 +23,7 @@ from numba_cuda_autolink.architecture import CodeFor
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.kernel_file import Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
-from numba_cuda_autolink.parameters import leaves, placed
+from numba_cuda_autolink.parameters import Parameter, leaves, placed
 
 from .kernel_parameters import kernel_parameters
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link."""
+    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link. *argtypes* are
+    numba-cuda's types."""
 
     name: str
     argtypes: tuple[Any, ...]
@@ -46,6 +48,11 @@ class LaunchFacts:
     needs_nrt: bool
     variables: tuple[VariableSource, ...] = ()
     front_end: str = "numba-cuda"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What a launch takes. Raises `FinishedKernelError` for a type whose values cannot be passed at run time."""
+        return kernel_parameters(self.parameter_names, self.argtypes, self.front_end)
 
     @classmethod
     def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
@@ -103,6 +110,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     OSError
         If the file cannot be written.
     """
+    path = given.path("save()", path)
     kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
@@ -111,7 +119,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     for linked in kernels:
         facts = linked.launch_facts
         try:
-            signature = linked.signature, kernel_parameters(facts.parameter_names, facts.argtypes)
+            signature = linked.signature, facts.parameters
             image = image_of(linked, facts, signature[1])
         except FinishedKernelError as error:
             raise FinishedKernelError(f"kernel {facts.name!r} cannot be saved: {error}") from error.__cause__
@@ -123,8 +131,10 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
                     f"two variables of the kernels are called {variable.name!r}: {differs}\n"
                     "  what to do: give them different names, or write two files"
                 )
-        images = found.setdefault(facts.name, {}).setdefault(signature, [])
-        for other, saved in images:
+        signatures_so_far = found.setdefault(facts.name, {})
+        images = signatures_so_far.setdefault(signature, [])
+        same_types = (each for (text, _), each in signatures_so_far.items() if text == linked.signature)
+        for other, saved in itertools.chain(*same_types):
             if saved.runs_on == image.runs_on and saved != image and other is not linked:
                 raise FinishedKernelError(
                     f"two kernels are called {facts.name!r}, with signature {linked.signature} for {image.runs_on}\n"
@@ -148,12 +158,6 @@ def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> lis
     built = list(kernels) if isinstance(kernels, Iterable) and not is_text else None
     wrong = next(((n, each) for n, each in enumerate(built or (), 1) if not _is_built(each)), None)
     if built is not None and wrong is None:
-        for linked in built:
-            if (facts := linked.launch_facts).front_end != "numba-cuda":
-                raise FinishedKernelError(
-                    f"kernel {facts.name!r} was built by {facts.front_end}, whose kernels take other parameters\n"
-                    "  what to do: build it from a kernel made by numba.cuda.jit"
-                )
         return built
     number, value = wrong or (0, kernels)
     got = f"{type(value).__name__} {value!r:.60}{f', item {number} of a list' if number else ''}"
@@ -176,19 +180,9 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
         raise FinishedKernelError(
             f"it was built with output={linked.output!r}\n  what to do: build it with output='cubin' or output='ptx'"
         )
-    _check_runtime(facts)
-    read = cubin_parameters if linked.output == "cubin" else ptx_parameters
-    try:
-        layout = read(linked.code, linked.entry_name)
-        bounds = launch_bounds(linked.code, linked.entry_name) if linked.output == "cubin" else None
-    except FormatError as error:
-        raise FinishedKernelError(f"the parameters cannot be read from its code: {error}") from error
-    if placed(parameters, layout) is None:
-        expected = (leaf.size for leaf in leaves(parameters))
-        raise FinishedKernelError(
-            f"its code takes other parameters than {linked.signature}\n"
-            f"  expected: {_sizes(expected)}\n  got: {_sizes(size for _, size in layout)}"
-        )
+    check_runtime(facts)
+    layout = layout_of(linked, parameters)
+    bounds = launch_bounds(linked.code, linked.entry_name) if linked.output == "cubin" else None
     used = resources(linked.code, linked.entry_name) if linked.output == "cubin" else {}
     return Image(
         CodeFor(*linked.cc.parts, linked.output),
@@ -207,14 +201,33 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
     )
 
 
+def layout_of(linked: LinkedKernel, parameters: Any) -> tuple[tuple[int, int], ...]:
+    """Return offset and size of each parameter of a built kernel, as its code has them. Raise `FinishedKernelError` if
+    they are not those of *parameters*."""
+    read = cubin_parameters if linked.output == "cubin" else ptx_parameters
+    try:
+        layout = read(linked.code, linked.entry_name)
+    except FormatError as error:
+        raise FinishedKernelError(f"the parameters cannot be read from its code: {error}") from error
+    if placed(parameters, layout) is None:
+        expected = (leaf.size for leaf in leaves(parameters))
+        raise FinishedKernelError(
+            f"its code takes other parameters than {linked.signature}\n"
+            f"  expected: {_sizes(expected)}\n  got: {_sizes(size for _, size in layout)}"
+        )
+    return layout
+
+
 def _sizes(sizes: Iterable[int]) -> str:
     return f"{' '.join(map(str, sizes)) or 'none'} (bytes)"
 
 
-def _check_runtime(facts: LaunchFacts) -> None:
+def check_runtime(facts: LaunchFacts) -> None:
+    """Raise `FinishedKernelError` if a kernel of these *facts* needs what only its front end has at run time."""
     if facts.needs_nrt:
         raise FinishedKernelError(
-            "it uses numba-cuda's runtime for reference counting (NRT)\n  what to do: make its arrays before the launch"
+            f"it uses {facts.front_end}'s runtime for reference counting (NRT)\n"
+            "  what to do: make its arrays before the launch"
         )
     check_launchable(facts.name, facts)
 
@@ -223,7 +236,7 @@ def check_launchable(name: str, kernel: Any) -> None:
     """Raise `FinishedKernelError` if numba-cuda's *kernel*, or its facts, needs numba-cuda's own launch."""
     if kernel.debug:
         raise FinishedKernelError(
-            f"{name} raises exceptions (debug=True), which only numba-cuda reports"
+            f"{name} raises exceptions (debug=True), which only the launch of a jit kernel reports"
             "\n  what to do: build it with debug=False; lineinfo=True keeps source lines"
         )
     if kernel.extensions:

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from numba.cuda import types
-from numba.cuda.core import sigutils
+from numba.cuda.cudadrv.external_code.given import shown
+from numba.cuda.cudadrv.external_code.safe_repr import safe_text
 
 from .protocol.callee import find_callee
+from .vocabulary import NUMBA_CUDA, Vocabulary
+
+_EXAMPLE = "void(float32[::1], int32)"
 
 
-def normalized(signature: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return the types of the arguments and of the result, ``None`` where *signature* does not give it.
+def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
+    """Return the types of the arguments and of the result, ``None`` where *signature* does not give it, as types of the
+    front end of the *vocabulary*.
 
     Raises `ValueError` for text that is not a signature, and `TypeError` for an object among the types.
     """
@@ -23,19 +28,41 @@ def normalized(signature: Any) -> tuple[tuple[Any, ...], Any]:
             "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
         )
     try:
-        argtypes, return_type = sigutils.normalize_signature(signature)
+        argtypes, return_type = vocabulary.sigutils.normalize_signature(signature)
     except Exception as error:
         if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
-            raise
+            raise TypeError(
+                f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
+                f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
+            ) from None
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        advice = "write the types, such as 'void(float32[::1], int32)'"
+        advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
     return tuple(argtypes), return_type
 
 
-def kernel_argument_types(signature: Any) -> tuple[Any, ...]:
-    """Return the types of a kernel's arguments. Raises what `normalized` does, and `TypeError` for one that returns."""
-    argtypes, return_type = normalized(signature)
-    if return_type not in (None, types.void):
+def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[Any, ...]:
+    """Return the types of the arguments of a kernel, which is made of the Python *function*.
+
+    Raises what `normalized` does, and `TypeError` for a signature that returns, or of another number of arguments.
+    """
+    argtypes, return_type = normalized(signature, vocabulary)
+    if return_type not in (None, vocabulary.types.void):
         raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
+    check_count(argtypes, function)
     return argtypes
+
+
+def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
+    """Raise `TypeError` unless the Python *function* can be called with so many arguments."""
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    # Numba takes keyword-only parameters by position too.
+    fewest = sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters)
+    has_most = all(each.kind is not each.VAR_POSITIONAL for each in parameters)
+    if len(argtypes) < fewest or (has_most and len(argtypes) > len(parameters)):
+        one = len(argtypes) == 1
+        raise TypeError(
+            f"the signature has {len(argtypes)} argument{'s'[: not one]}, but the kernel is"
+            f" {function.__name__}{signature}"
+        )

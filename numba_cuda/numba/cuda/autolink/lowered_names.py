@@ -24,13 +24,15 @@ class CompiledSource:
     """CUDA C++ that `compiled` compiled.
 
     ``names`` maps each name expression to its lowered name, such as ``"_Z5scaleIfET_S0_"``. ``code`` is the code, which
-    a ``__numba_cuda_link__`` can return. ``was_cached`` is whether NVRTC did not run.
+    a ``__numba_cuda_link__`` can return. ``was_cached`` is whether NVRTC did not run, and ``log`` what it printed when
+    it did.
     """
 
     names: Mapping[str, str]
     unit: LinkInput
     target: Target
     was_cached: bool = False
+    log: str = ""
 
     @functools.cached_property
     def code(self) -> LinkableCode:
@@ -78,8 +80,8 @@ def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = (
         raise TypeError(f"compiled() takes several names, got the str {names!r}")
     target = current_target()
     unit = unit_of_sources([source] if isinstance(source, CUDASource) else list(source))
-    lowered, was_cached = programs.lowered_names(unit, target, tuple(names))
-    return CompiledSource(lowered, unit, target, was_cached)
+    lowered = programs.lowered_names(unit, target, tuple(names))
+    return CompiledSource(lowered.names, unit, target, lowered.was_cached, lowered.log)
 
 
 def unit_of_sources(sources: Sequence[Any]) -> LinkInput:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.regular_file import read_regular_file
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
@@ -63,7 +64,7 @@ class Prebuilt:
     ) -> None:
         if prefer not in ("cubin", "LTO-IR"):
             raise ValueError(f"prefer: got {prefer!r}, expected 'cubin' or 'LTO-IR'")
-        self.folder = Path(folder)
+        self.folder = Path(given.path("Prebuilt()", folder))
         self.prefer = prefer
         self.include_paths = (self.folder, *include_paths)
         path = self.folder / MANIFEST

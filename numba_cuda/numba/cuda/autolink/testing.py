@@ -160,7 +160,7 @@ def compile_cached(
         raise TypeError(
             f"compile_cached() takes a @cuda.jit(cache=True) kernel, not {type(kernel).__name__} {kernel!r}"
         )
-    argtypes = kernel_argument_types(signature)
+    argtypes = kernel_argument_types(signature, kernel.py_func)
     target = Target(cc)
     # As a new process has it: nothing compiled yet.
     options = {**kernel.targetoptions, "link": list(kernel.targetoptions.get("link") or ())}

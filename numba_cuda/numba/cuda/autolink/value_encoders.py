@@ -59,8 +59,8 @@ def _number(value: Any) -> Iterable[Any]:
 def _sequence(value: tuple[Any, ...] | list[Any]) -> Iterable[Any]:
     base: Any = tuple if isinstance(value, tuple) else list
     # A time.struct_time and its like have fields that are no elements.
-    others = value.__reduce__()[1] if hasattr(type(value), "n_unnamed_fields") else None  # type: ignore[index]
-    return type(value), getattr(type(value), "_fields", None), others, attributes(value), *base.__iter__(value)
+    reduced: Any = value.__reduce__() if hasattr(type(value), "n_unnamed_fields") else (None, None)
+    return type(value), getattr(type(value), "_fields", None), reduced[1], attributes(value), *base.__iter__(value)
 
 
 def _unordered(value: Any) -> Iterable[Any]:
@@ -306,7 +306,11 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (type(vars(collections.namedtuple("_", "x"))["x"]), "field", _by("__class__")),
     ((type(threading.Lock()), type(threading.RLock())), "without value", _by("__class__")),
     (ctypes.CDLL, "shared library", _by("_name")),
-    (type(type("_", (ctypes.Union,), {"_fields_": [("x", ctypes.c_int)]}).x), "C field", _by("offset", "size")),
+    (
+        type(vars(type("_", (ctypes.Union,), {"_fields_": [("x", ctypes.c_int)]}))["x"]),
+        "C field",
+        _by("offset", "size"),
+    ),
     ((*_C_POINTERS, ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array), "C value", _c_value),
     (re.Pattern, "pattern", _by("pattern", "flags")),
     (logging.Logger, "logger", _by("name")),

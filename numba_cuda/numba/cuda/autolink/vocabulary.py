@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.core import ir, ir_utils, typed_passes
+from numba.cuda.core import ir, ir_utils, sigutils, typed_passes
 from numba.cuda.typing import typeof
 
 
@@ -29,13 +29,14 @@ class Vocabulary:
     ----------
     name:
         The front end's name, for messages.
-    types, ir, ir_utils, typeof, typed_passes:
-        Its modules of these names: Numba types, Numba IR, helpers of the IR, ``typeof`` with ``Purpose``, and type
-        inference.
+    types, ir, ir_utils, typeof, typed_passes, sigutils:
+        Its modules of these names: Numba types, Numba IR, helpers of the IR, ``typeof`` with ``Purpose``, type
+        inference, and signatures.
     to_core, from_core:
         Translate a type of the front end to numba-cuda's, and back: each is the other's inverse.
     kernels, builds:
-        The class of its kernels; the module with ``build`` and ``launched`` for them. None for numba-cuda.
+        The class of its kernels; the module with ``build``, ``launched`` and ``compiled_code`` for them. None for
+        numba-cuda.
     """
 
     name: str
@@ -44,13 +45,18 @@ class Vocabulary:
     ir_utils: Any
     typeof: Any
     typed_passes: Any
+    sigutils: Any
     to_core: Callable[[Any], Any] = _same
     from_core: Callable[[Any], Any] = _same
     kernels: Any = None
     builds: Any = None
 
+    def is_type(self, value: Any) -> bool:
+        """Return whether *value* is a type of the front end."""
+        return isinstance(value, self.types.Type)
 
-NUMBA_CUDA = Vocabulary("numba-cuda", types, ir, ir_utils, typeof, typed_passes)
+
+NUMBA_CUDA = Vocabulary("numba-cuda", types, ir, ir_utils, typeof, typed_passes, sigutils)
 _others: list[Vocabulary] = []
 
 
@@ -79,6 +85,13 @@ def vocabulary_of_kernel(kernel: Any) -> Vocabulary:
     if type(kernel).__module__.startswith("numba_cuda_mlir."):
         importlib.import_module("numba_cuda_mlir.mlir_compiler")  # which activates
     return next((each for each in _others if isinstance(kernel, each.kernels)), NUMBA_CUDA)
+
+
+def is_kernel(value: Any) -> bool:
+    """Return whether *value* is a kernel or device function of a front end."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    return isinstance(value, CUDADispatcher) or vocabulary_of_kernel(value) is not NUMBA_CUDA
 
 
 def core_type(numba_type: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -22,11 +24,47 @@ class CommandError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors begin with what is wrong, not with the usage."""
+    """A parser whose errors begin with what is wrong, not with the usage, and whose examples keep their lines."""
+
+    def __init__(self, **options: Any):
+        super().__init__(formatter_class=_Formatter, **options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse *args*; those of a command that it does not know are an error of the command itself."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Print *message* and where the arguments are explained, and exit with 2."""
-        self.exit(2, f"{self.prog}: {message}\n  what to do: {self.prog} --help lists the arguments\n")
+        """Print *message*, what may be meant, and where the arguments are explained, and exit with 2."""
+        choices = ""
+        if wrong := re.fullmatch(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            message = f"argument {wrong[1]}: invalid choice: {wrong[2]!r}{_meant(wrong[2], self._names())}"
+            choices = f"  choose from: {wrong[3]}\n".replace("'", "")
+        elif wrong := re.match(r"unrecognized arguments: (-[^\s=]*)", message):
+            message += _meant(wrong[1], self._names())
+        self.exit(2, f"{self.prog}: {message}\n{choices}  what to do: {self.prog} --help lists the arguments\n")
+
+    def _names(self) -> list[str]:
+        """Return the options of this parser, and the choices of its arguments."""
+        return [
+            name for each in self._actions for name in (*each.option_strings, *(each.choices or ())) if len(name) > 2
+        ]
+
+
+def _meant(wrong: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(wrong, names, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Fills descriptions to the terminal's width, and leaves examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("examples:"):
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
 def add_kernel(parser: argparse.ArgumentParser, *, listed: bool = False) -> None:
@@ -64,10 +102,14 @@ class _Once(argparse.Action):
 
 def compute_capabilities(text: str) -> list[ComputeCapability]:
     """Return the compute capabilities that *text* names, separated by commas, for `argparse`."""
-    try:
-        return list(map(ComputeCapability.parse, text.split(",")))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}; several: 8.0,9.0,10.0") from None
+    found = []
+    for part in text.split(","):
+        try:
+            found.append(ComputeCapability.parse(part))
+        except ValueError:
+            expected = "9.0, 9.0a or sm_90; several: 8.0,9.0,10.0"
+            raise argparse.ArgumentTypeError(f"{part!r} is not a compute capability, such as {expected}") from None
+    return found
 
 
 def check_known(capabilities: list[ComputeCapability]) -> None:
@@ -87,14 +129,16 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
             )
 
 
-def check_signature(text: str) -> None:
-    """Raise `CommandError` unless *text* is a signature."""
-    from ..kernel_signatures import normalized
+def check_signature(text: str, function: Any) -> None:
+    """Raise `CommandError` unless *text* is a signature for the Python *function*."""
+    from ..kernel_signatures import check_count, normalized
 
     try:
-        normalized(text)
+        check_count(normalized(text)[0], function)
     except ValueError as error:
         raise CommandError(f"--sig {error}", 2) from error
+    except TypeError as error:
+        raise CommandError(f"--sig {text!r}: {error}", 2) from error
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba_cuda_autolink.package_versions import package_versions
 
 from .argument_parsing import CommandError, add_kernel, explained_errors
-from .kernel_files import NamedKernel, load_kernel
+from .kernel_files import NamedKernel, check_name, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 _EXAMPLES = """examples:
@@ -42,7 +42,6 @@ def add_to(commands: Any) -> None:
         help="build a kernel ahead of time; no GPU needed",
         description="Compile and link a kernel for compute capabilities and write it to a file. No GPU is needed.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_kernel(parser)
     parser.add_argument(
@@ -81,8 +80,10 @@ def _run(options: argparse.Namespace) -> int:
         signature = kernel.signature(options.sig)
         name = _entry_name(options.name, kernel)
     with prints_to_stderr(), explained_errors():
-        # One name for all architectures: programs load a fatbin without knowing which of them the driver takes.
-        how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": name}
+        # One name for all architectures: programs load a fatbin without knowing which of them the driver takes. Names
+        # of numba-cuda-mlir's kernels do not depend on it.
+        entry_name = name if kernel.can_be_named else options.name
+        how = {"output": "cubin" if output in _FOR_SEVERAL else output, "entry_name": entry_name}
         built = autolink.build(kernel.obj, signature, cc=options.cc, **how)
         if options.header is not None:
             autolink.write_header(options.header, built)
@@ -107,6 +108,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _output(options: argparse.Namespace) -> str:
     """Return what to write: ``--output``, or what the suffix of the file says."""
+    check_name(options.kernel)
     if options.out is None and options.header is None:
         raise CommandError("pass -o OUT, --header FILE.h, or both", 2)
     several = len(options.cc) > 1

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from numba.cuda.cudadrv.external_code.cache.settings import parse_size
 
 from .. import cache
 from .argument_parsing import CommandError
+from .output import check_folder
 
 _TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
     "export": lambda options: cache.export_file(options.file),
@@ -40,12 +42,12 @@ def add_to(commands: Any) -> None:
         "size", nargs="?", type=_size, metavar="SIZE", help="size to keep, such as 500M (default: the size limit)"
     )
     export = actions.add_parser("export", help="write entries to a file, for another machine")
-    export.add_argument("file", metavar="FILE")
+    export.add_argument("file", metavar="FILE", type=pathlib.Path, help="the file to write")
     lock = actions.add_parser("lock", help="write a lock file: the entries of a public mirror that are trusted")
-    lock.add_argument("file", metavar="FILE")
+    lock.add_argument("file", metavar="FILE", type=pathlib.Path, help="the file to write")
     imported = actions.add_parser("import", help="read a file of entries")
-    imported.add_argument("file", metavar="FILE")
-    imported.add_argument("--trust", action="store_true", help="whoever made the file, without a key")
+    imported.add_argument("file", metavar="FILE", type=pathlib.Path, help="a file that cache export wrote")
+    imported.add_argument("--trust", action="store_true", help="trust whoever made the file: no key is needed")
     why = actions.add_parser("why", help="list entries and what changed from one to the next")
     why.add_argument("name", nargs="?", default="", help="a part of the entries' names (default: all entries)")
     why.add_argument("--kind", metavar="KIND", help="only entries of one kind, such as program, link or kernel")
@@ -67,10 +69,12 @@ def _run(options: argparse.Namespace) -> int:
         print(history)
         return 0 if history.entries else 1
     elif options.action in ("export", "import", "lock"):
+        if options.action != "import":
+            check_folder(options.file)
         try:
             count = _TRANSFERS[options.action](options)
         except ValueError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error).replace("trust=True", "--trust")) from error
         print(f"{options.file}: {count} entries")
     else:
         removed = cache.clear() if options.action == "clear" else cache.prune(options.size)

@@ -12,6 +12,7 @@ import tempfile
 from typing import Any
 
 from .argument_parsing import CommandError
+from .output import check_folder
 
 _EXAMPLES = """examples:
   numba-cuda-autolink capture -o jobs.json -- python app.py
@@ -27,9 +28,10 @@ def add_to(commands: Any) -> None:
         description="Run a command, and write a list of all kernels, signatures and compute capabilities that it and"
         " its child processes compile. The command prebuild builds them. The exit code is the command's own.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True)
+    parser.add_argument(
+        "-o", dest="out", metavar="JOBS.json", type=pathlib.Path, required=True, help="the list to write"
+    )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="what to run, after --")
     parser.set_defaults(run=_run)
 
@@ -39,6 +41,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if (program := shutil.which(options.command[0])) is None:
         raise CommandError(f"{options.command[0]}: there is no such program")
+    check_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
         code = subprocess.run([program, *options.command[1:]], env={**os.environ, VARIABLE: folder}).returncode
         jobs = captured(folder)

@@ -23,7 +23,6 @@ def add_to(commands: Any) -> None:
         help="write a script that completes commands in a shell",
         description="Write the script that lets a shell complete this program's commands, options and files.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("shell", choices=_SHELLS, help="the shell")
     parser.set_defaults(run=_run)

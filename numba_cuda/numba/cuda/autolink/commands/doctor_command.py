@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ _IMPORTED = (
     ("numba.cuda.autolink", "numba-cuda-autolink"),
 )
 _NOT_INSTALLED = "not installed"
+_NOT_LOADED = "cannot be loaded"
 FORMAT = 1  # of the JSON
 
 
@@ -124,9 +126,20 @@ def _libraries() -> dict[str, str]:
 def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterator[Conflict]:
     """Yield the known conflicts among the *installed* versions and in the environment; *broken* is the first module
     that cannot be imported."""
+    yield from (others := list(_known_conflicts(installed)))
+    if broken is not None and installed.get(broken.package) != _NOT_INSTALLED:
+        fix = f"pip install --force-reinstall --no-deps '{broken.package}=={installed[broken.package]}'"
+        if others:
+            fix = f"fix what is listed above; if that does not help, {fix}"
+        yield Conflict(f"{broken.module} cannot be imported: {broken.error}", fix)
+    if broken is None or broken.package not in _CUDA_PACKAGES:
+        yield from _toolkit_conflicts(_parsed(installed.get("cuda-bindings", "")))
+
+
+def _known_conflicts(installed: dict[str, str]) -> Iterator[Conflict]:
+    """Yield what needs nothing but the *installed* versions and the environment."""
     numba_cuda, numba, numpy = (_parsed(installed.get(name, "")) for name in ("numba-cuda", "numba", "numpy"))
-    missing = [name for name, version in installed.items() if version == _NOT_INSTALLED]
-    for name in missing:
+    for name in (name for name, version in installed.items() if version == _NOT_INSTALLED):
         yield Conflict(f"{name} is not installed", f"pip install '{_fix(name)}'")
     if numba_cuda:
         named = f"numba-cuda {installed['numba-cuda']}"
@@ -142,12 +155,6 @@ def conflicts(installed: dict[str, str], broken: Broken | None = None) -> Iterat
         yield Conflict("NUMBA_CUDA_AUTOLINK=0 turns this project off", "unset it")
     if os.environ.get("NUMBA_CUDA_USE_NVIDIA_BINDING") == "0":
         yield Conflict("NUMBA_CUDA_USE_NVIDIA_BINDING=0 is a setting of an older numba-cuda", "unset it")
-    if broken is not None and broken.package not in missing:
-        same = f"{broken.package}=={installed[broken.package]}"
-        fix = f"fix what is listed above, if anything; else: pip install --force-reinstall --no-deps '{same}'"
-        yield Conflict(f"{broken.module} cannot be imported: {broken.error}", fix)
-    if broken is None or broken.package not in _CUDA_PACKAGES:
-        yield from _toolkit_conflicts(_parsed(installed.get("cuda-bindings", "")))
 
 
 def _fix(package: str) -> str:
@@ -159,9 +166,15 @@ def _fix(package: str) -> str:
 
 def _toolkit_conflicts(bindings: tuple[int, ...]) -> Iterator[Conflict]:
     nvrtc, nvjitlink, driver = _version("nvrtc", "nvrtcVersion"), _version("nvjitlink", "version"), _driver_version()
-    for name, version in (("NVRTC", nvrtc), ("nvJitLink", nvjitlink)):
+    libraries = (("NVRTC", "nvrtc", "cuda-nvrtc", nvrtc), ("nvJitLink", "nvJitLink", "nvjitlink", nvjitlink))
+    for name, library, package, version in libraries:
         if version is None and bindings:
-            yield Conflict(f"{name} was not found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
+            state = _libraries().get(library, "")
+            if state.startswith(_NOT_LOADED):
+                damaged = f"nvidia-{package}{'-cu12' if bindings[0] == 12 else ''}"
+                yield Conflict(f"{name} {state}", f"pip install --force-reinstall --no-deps {damaged}")
+            else:
+                yield Conflict(f"{name} was not found", f"pip install 'numba-cuda-autolink[cu{bindings[0]}]'")
     if nvrtc and nvjitlink and nvrtc > nvjitlink:
         what = f"NVRTC {_dotted(nvrtc)} is newer than nvJitLink {_dotted(nvjitlink)}, which rejects its LTO-IR"
         yield Conflict(what, "install both for one CUDA version (pip install -U nvidia-nvjitlink)")
@@ -197,7 +210,9 @@ def _first_that_fails() -> Broken | None:
     """Import what numba-cuda is built on, and it itself. Return the first that cannot be imported."""
     for module, package in _IMPORTED:
         try:
-            importlib.import_module(module)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # NumPy warns of a second attempt
+                importlib.import_module(module)
         except Exception as error:
             return Broken(module, package, f"{type(error).__name__}: {error}")
     return None
@@ -208,7 +223,7 @@ def _found(find: Callable[..., Any], *name: str) -> str:
         found = find(*name)
         return str(getattr(found, "abs_path", found))
     except Exception as error:  # each library and platform raises another one
-        return f"not found ({type(error).__name__})"
+        return "not found" if "NotFound" in type(error).__name__ else f"{_NOT_LOADED}: {error}"
 
 
 def _driver_version() -> tuple[int, int] | None:

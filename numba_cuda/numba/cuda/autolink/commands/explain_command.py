@@ -24,6 +24,7 @@ _EXAMPLES = """examples:
 """
 _FORMS = {"json": "JSON, for tools", "html": "an HTML page", "dot": "a graph for Graphviz", "svg": "the graph as SVG"}
 _SUFFIXES = {".txt": "text", **{f".{form}": form for form in _FORMS}, ".htm": "html", ".gv": "dot"}
+_TRACE_SUFFIX = ".trace.json"
 LIST_FORMAT = 1
 
 
@@ -36,7 +37,6 @@ def add_to(commands: Any) -> None:
         " returned, the link, and the result; of a device function, what it brings to the kernels that call it. For a"
         " file alone, list its kernels. No GPU is needed.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_kernel(parser, listed=True)
     parser.add_argument(
@@ -45,7 +45,8 @@ def add_to(commands: Any) -> None:
         metavar="OUT",
         type=pathlib.Path,
         default=STANDARD_OUTPUT,
-        help="a file; its suffix sets the form: .txt, .json, .html, .dot or .svg (default: -, standard output)",
+        help="a file; its suffix sets the form: .txt, .json, .html, .dot, .svg or .trace.json"
+        " (default: -, standard output)",
     )
     form = parser.add_mutually_exclusive_group()
     for name, what in _FORMS.items():
@@ -87,7 +88,9 @@ def _run(options: argparse.Namespace) -> int:
     else:
         write(options.out, f"{text}\n".encode())
     if options.out != STANDARD_OUTPUT:
-        print(f"{options.out}: {'list' if lists else 'report'} as {form if form == 'text' else form.upper()}")
+        what = "changes" if options.against is not None else "list" if lists else "report"
+        shown = f"{what} as {form if form == 'text' else form.upper()}"
+        print(f"{options.out}: {shown if form != 'trace' else 'timeline of the build, for https://ui.perfetto.dev'}")
     return 0
 
 
@@ -106,10 +109,12 @@ def _earlier(path: pathlib.Path) -> Report:
 def _form(given: str | None, out: pathlib.Path) -> str:
     if given is not None or out == STANDARD_OUTPUT:
         return given or "text"
+    if out.name.endswith(_TRACE_SUFFIX):
+        return "trace"
     if out.suffix not in _SUFFIXES:
         raise CommandError(
             f"{out}: no form of a report has the suffix {out.suffix or '(none)'}\n  what to do: use"
-            f" {', '.join(_SUFFIXES)}, or pass --json, --html, --dot or --svg",
+            f" {', '.join(_SUFFIXES)} or {_TRACE_SUFFIX}, or pass --json, --html, --dot, --svg or --trace",
             2,
         )
     return _SUFFIXES[out.suffix]

@@ -23,6 +23,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
+from ..vocabulary import NUMBA_CUDA, core_type, is_kernel, vocabulary_of_kernel
 from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
 
 # What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
@@ -51,6 +52,11 @@ class NamedKernel:
         return getattr(self.obj, "py_func", self.obj)
 
     @property
+    def can_be_named(self) -> bool:
+        """Whether its name in the code can be set."""
+        return vocabulary_of_kernel(self.obj) is NUMBA_CUDA
+
+    @property
     def parameters(self) -> str:
         """Its parameters as text: ``(x, y)``."""
         return str(inspect.signature(self.function))
@@ -70,7 +76,7 @@ class NamedKernel:
         """Return the signature to build it for: the one *given*, or the only one in its decorator, as types. Raise
         `CommandError` if there is none, or the *given* text is not one."""
         if given is not None:
-            check_signature(given)
+            check_signature(given, self.function)
             return given
         named = list(getattr(self.obj, "overloads", ()))
         if len(named) == 1:
@@ -87,6 +93,7 @@ class NamedKernel:
 
 def _written(numba_type: Any) -> str:
     """Return a Numba type as signatures have it: ``float32[:, ::1]``."""
+    numba_type = core_type(numba_type)
     if not isinstance(numba_type, types.Array) or not (numba_type.mutable and numba_type.aligned):
         return str(numba_type)
     indices = [":"] * numba_type.ndim
@@ -106,13 +113,14 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
     check_known(capabilities or [])
     file = pathlib.Path(path).absolute()
     if not file.is_file():
-        raise CommandError(f"{path}: no such file")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+        raise CommandError(f"{path} is a folder: name a Python file" if file.is_dir() else f"{path}: no such file")
+    package = _package(file)
+    name = ".".join((*package, file.stem))
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise CommandError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.parent))
-    sys.modules[file.stem] = module
+    sys.path[:0] = [str(file.parent), *([str(file.parents[len(package)])] if package else [])]
     stand_in: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if not cuda.is_available():
         from ..compilation import instead_of_device
@@ -120,6 +128,9 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
         stand_in = instead_of_device((capabilities or [_WITHOUT_GPU])[0].parts)
     try:
         with stand_in:
+            if package:
+                importlib.import_module(".".join(package))
+            sys.modules[name] = module
             spec.loader.exec_module(module)
     except SystemExit as error:
         line = _line_in(file, error)
@@ -128,9 +139,23 @@ def load_file(path: str, capabilities: list[ComputeCapability] | None = None) ->
             "  what to do: move what the program runs below: if __name__ == '__main__':"
         ) from error
     except Exception as error:
-        missing = why_missing("NVRTC") if isinstance(error, pathfinder.DynamicLibNotFoundError) else None
+        unloaded = isinstance(error, pathfinder.DynamicLibNotFoundError) or "Failed to dlopen" in str(error)
+        missing = why_missing("NVRTC") if unloaded else None
         raise CommandError(f"{path}: {missing[0]}" if missing else _why_not_run(path, file, error)) from error
     return module
+
+
+def _package(file: pathlib.Path) -> tuple[str, ...]:
+    """Return the names of the package that *file* is in, outermost first, so that its relative imports work. It is in
+    none if another package of that name is imported already."""
+    names: list[str] = []
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    imported = sys.modules.get(names[0]) if names else None
+    own = imported is None or str(folder / names[0]) in getattr(imported, "__path__", ())
+    return tuple(names) if own else ()
 
 
 def _line_in(file: pathlib.Path, error: BaseException) -> int:
@@ -153,14 +178,21 @@ def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
     return text
 
 
-def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) -> NamedKernel:
-    """Return what FILE.py:KERNEL names, from the file as `load_file` imports it. Raise `CommandError` if there is no
-    such file, or what is named in it is neither a kernel nor a Python function."""
+def check_name(text: str) -> tuple[str, str]:
+    """Return the file and the kernel that *text*, FILE.py:KERNEL, names. Raise `CommandError` if it names none."""
     path, _, name = text.rpartition(":")
     if text.endswith(".py") and not pathlib.Path(text).is_file():
         raise CommandError(f"{text}: no such file")
     if not path or not name:
-        raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL", 2)
+        hint = f"; numba-cuda-autolink explain {text} lists its kernels" if pathlib.Path(text).is_file() else ""
+        raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL{hint}", 2)
+    return path, name
+
+
+def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) -> NamedKernel:
+    """Return what FILE.py:KERNEL names, from the file as `load_file` imports it. Raise `CommandError` if there is no
+    such file, or what is named in it is neither a kernel nor a Python function."""
+    path, name = check_name(text)
     module = load_file(path, capabilities)
     try:
         found = NamedKernel(operator.attrgetter(name)(module), name)
@@ -182,6 +214,4 @@ def _kernels_as_hint(module: ModuleType) -> str:
 
 def kernels_in(module: ModuleType) -> list[NamedKernel]:
     """Return the kernels and device functions among the names of *module*, in the order of their definitions."""
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    return [NamedKernel(value, name) for name, value in vars(module).items() if isinstance(value, CUDADispatcher)]
+    return [NamedKernel(value, name) for name, value in vars(module).items() if is_kernel(value)]

@@ -59,7 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (CommandError, OSError) as error:
+    except CommandError as error:
         print(f"numba-cuda-autolink: {error}", file=sys.stderr)
-        return error.code if isinstance(error, CommandError) else 1
+        return error.code
+    except OSError as error:
+        print(f"numba-cuda-autolink: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+        return 1
     return code

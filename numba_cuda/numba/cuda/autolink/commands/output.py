@@ -25,13 +25,18 @@ def check_folder(path: pathlib.Path) -> None:
 
 
 def write(path: pathlib.Path, content: bytes) -> None:
-    """Write *content* to the file *path*, or to standard output."""
-    if path == STANDARD_OUTPUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-    else:
-        path.write_bytes(content)
+    """Write *content* to the file *path*, or to standard output. Raise `CommandError` if that fails."""
+    try:
+        if path == STANDARD_OUTPUT:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        else:
+            path.write_bytes(content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"{path if path != STANDARD_OUTPUT else 'standard output'}: {error.strerror}") from error
 
 
 @contextlib.contextmanager

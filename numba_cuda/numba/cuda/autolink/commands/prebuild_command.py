@@ -14,6 +14,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from .argument_parsing import CommandError, compute_capabilities, explained_errors
+from .output import check_folder
 
 _EXAMPLES = """examples:
   numba-cuda-autolink prebuild jobs.json
@@ -37,9 +38,8 @@ def add_to(commands: Any) -> None:
         description="Build all kernels of a list that the command capture wrote. What kernels have in common is built"
         " once. The exit code is 1 if a kernel could not be built; all others are built nevertheless.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path)
+    parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path, help="a list that the command capture wrote")
     parser.add_argument(
         "--cc",
         type=compute_capabilities,
@@ -60,6 +60,8 @@ def _run(options: argparse.Namespace) -> int:
     from ..many_kernels.pickling import pickled_jobs
 
     start = time.monotonic()
+    if options.save is not None:
+        check_folder(options.save)
     try:
         listed = JobList.read(options.jobs)
         jobs = (listed.for_any_architecture() if options.cc else listed).loaded()
@@ -118,4 +120,5 @@ def _executor(text: str) -> Iterator[Executor | None]:
         else:
             raise CommandError(f"--executor {text}: expected {_EXECUTORS}", 2)
     except ImportError as error:
-        raise CommandError(f"--executor {text}: {error}") from error
+        module = (error.name or "").partition(".")[0]
+        raise CommandError(f"--executor {text}: {error}\n  what to do: pip install {module}") from error

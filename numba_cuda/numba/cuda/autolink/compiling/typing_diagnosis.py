@@ -8,6 +8,7 @@ have and that Numba's message shows. An error that is none of them is left as it
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import re
 import types as pytypes
@@ -160,6 +161,13 @@ def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator
                 loc,
                 f"kernels cannot call the Python function {name!r}: it is not a device function",
                 "decorate it with @cuda.jit(device=True), or write cuda.jit(device=True)(lambda ...)",
+            )
+    elif isinstance(value, functools.partial):
+        if _has_called_objects([value.func, *value.args, *value.keywords.values()]):
+            yield _Misuse(
+                loc,
+                f"kernels cannot call functools.partial: {name!r}",
+                "write a device function that passes these arguments",
             )
     elif find_callee(value) is not None and _UNTYPED.search(text):
         kind = type(value).__qualname__

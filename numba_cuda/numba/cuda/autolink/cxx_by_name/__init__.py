@@ -17,6 +17,7 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``written_arguments``  variables and elements of arrays that C++ writes to
 ``resolving``          resolves calls: several by one run of NVRTC, remembered in the cache of programs
 ``refusals``           why C++ refuses a call
+``kernels``            kernels of C++, which NVRTC lets device code call as functions
 ``constants``          constant expressions
 ``classes``            types, kept in memory of kernels
 ``records``            structs as NumPy dtypes

@@ -12,6 +12,7 @@ from numba.cuda.cudadrv.external_code.compile.header_prefix import with_room
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..device_callable.array_views import mdspan
+from .kernels import MARKED_KERNELS
 from .parameters import Parameter, mode_of
 from .prelude import PRELUDE, VIEWS
 
@@ -46,7 +47,7 @@ class Head:
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
-        source = with_room(self.source, "source of autolink.cxx")  # for a compile server
+        source = with_room(self.source, "source of autolink.cxx", MARKED_KERNELS)  # room for a compile server
         return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 
 

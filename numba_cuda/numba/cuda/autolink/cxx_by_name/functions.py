@@ -6,9 +6,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 
 from ..compilation import current_target
@@ -52,6 +53,10 @@ class CxxFunction(DeviceCallable):
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
         return self._library.__getstate__(), self._pattern
 
+    def __getattr__(self, name: str) -> NoReturn:
+        inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""
+        raise AttributeError(f"{self.__name__!r} of C++ has no attribute {name!r}{inside}", name=name, obj=self)
+
     @property
     def __name__(self) -> str:
         name = self._pattern.name
@@ -82,8 +87,8 @@ class CxxFunction(DeviceCallable):
             If there is no such way.
         """
         for way in ways:
-            if way is not None and way not in WAYS:
-                raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {way!r}")
+            if way is not None and not (isinstance(way, str) and way in WAYS):
+                raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}")
         return function_of(self._library, dataclasses.replace(self._pattern, passing=ways))
 
     def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Any:
@@ -114,9 +119,10 @@ class CxxFunction(DeviceCallable):
         """Do what C++ does, in Python: kernels in the simulator call this."""
         if self._python is None:
             raise NotImplementedError(
-                f"the C++ function {self._pattern.name} is device code, which the simulator cannot run\n"
+                f"the C++ function {self._pattern.name} is device code, which Python cannot run\n"
                 f"  object: {self!r}\n"
-                "  what to do: decorate a Python function that does the same with its .python"
+                "  what to do: call it in kernels; to call it in Python and in the simulator, decorate a Python"
+                " function that does the same with its .python"
             )
         return self._python(*args)
 

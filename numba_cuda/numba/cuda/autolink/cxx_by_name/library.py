@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, folders_given
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
 
-from ..device_callable.c_abi import numba_type_of
+from ..device_callable.c_abi import CABIError, numba_type_of
+from ..device_callable.objects import DeviceCallable
 from .call_text import call_text
 from .calls import Call, CallPattern, Head
 from .classes import CxxType
@@ -27,14 +28,16 @@ from .targets import targeting
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
 # What ends a declaration, or hides what follows a type.
 _MORE_THAN_A_TYPE = re.compile(r";|//|/\*|\\\s*\Z")
+# Attributes that Python protocols and Numba look for in any object: not names of C++.
+_NOT_CXX = ("_", "numba_cuda_", "targetoptions")
 _T = TypeVar("_T")
 
 
-class CxxLibrary:
+class CxxLibrary(DeviceCallable):
     """C++ code whose names Python uses; `cxx` makes one.
 
     ``lib.f`` is the function ``f``; ``lib["f<3>"]``, ``lib["ns::g"]`` and ``lib["functor{}"]`` are what these C++
-    expressions name. Each is a device callable, always the same object.
+    expressions name, in Python and in kernels. Each is a device callable, always the same object.
     """
 
     cxx_reads_files = "constants"  # headers, which may change between two kernels
@@ -62,13 +65,17 @@ class CxxLibrary:
         return self._given, self._identity, tuple(self.cxx_records.items())
 
     def __getattr__(self, name: str) -> CxxFunction:
-        if name.startswith("_"):
+        if name.startswith(_NOT_CXX):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self[name]
 
     def __getitem__(self, name: str) -> CxxFunction:
         _check_text("a name", name)
         return function_of(self, CallPattern(name, f"{name}({ALL})"))
+
+    def __numba_cuda_call__(self, *args: Any) -> NoReturn:
+        """Refuse the call: kernels call the library's functions."""
+        raise CABIError("a C++ library is not a function\n  what to do: call one of its functions, lib.name(...)")
 
     def expr(self, text: str) -> CxxFunction:
         """Return a C++ expression whose value is called, as a device callable: a lambda or another function object.
@@ -93,6 +100,7 @@ class CxxLibrary:
             If it is not a constant expression of arithmetic or enumeration type.
         """
         _check_text("an expression", text)
+        cc = _checked_cc(cc)
         return self.cxx_object(("eval", text, cc), lambda: evaluated(self, text, cc))
 
     def type(self, name: str, cc: ComputeCapabilityLike | None = None) -> CxxType:
@@ -103,6 +111,7 @@ class CxxLibrary:
         Raises `CxxError` if *name* is not a complete object type.
         """
         _check_text("a type", name)
+        cc = _checked_cc(cc)
         return self.cxx_object(("type", name, cc), lambda: CxxType(self, name, cc))
 
     def record(self, name: str, dtype: Any = None, cc: ComputeCapabilityLike | None = None) -> Any:
@@ -118,6 +127,7 @@ class CxxLibrary:
             records of another struct of this library have the same dtype.
         """
         _check_text("a type", name)
+        cc = _checked_cc(cc)
         found = self.cxx_object(("record", name, cc), lambda: record_dtype(self, name, cc))
         return found.registered(self, dtype, cc)
 
@@ -214,18 +224,18 @@ def cxx(
     """
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"cxx() takes C++ text or a path, got {type(source).__name__}")
-    if not re.fullmatch(r"(?:(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)?", namespace):
+    if not isinstance(namespace, str) or not re.fullmatch(r"(?:(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)?", namespace):
         raise ValueError(f"cxx() takes the namespace as a name such as 'a::b', got {namespace!r}")
     if not isinstance(options, (Mapping, type(None))):
         raise TypeError(
             f"cxx() takes options as a dict, got {type(options).__name__}\n  got: {safe_repr(options)}\n"
             "  what to do: write the compile options by name, such as options={'std': 'c++20'}"
         )
-    paths = [include_paths] if isinstance(include_paths, (str, os.PathLike)) else list(include_paths)
+    paths = folders_given("include_paths of cxx()", include_paths)
     # Functions without __device__ are device functions: a library of plain C++ can be called. NVRTC 13.0 takes generic
     # lambdas for functions of the host otherwise.
     all_options = {"device_as_default_execution_space": True, **(options or {})}
-    arguments = {"include_paths": paths, "defines": defines or {}, "options": all_options}
+    arguments = {"include_paths": paths, "defines": {} if defines is None else defines, "options": all_options}
     return CxxLibrary(source, arguments, namespace.removeprefix("::"))
 
 
@@ -252,6 +262,10 @@ def _listed(calls: Any) -> list[Any]:
             '  expected: such as [("sin", ["float32"]), ("cos", ["float32"])]'
         )
     return list(calls)
+
+
+def _checked_cc(cc: ComputeCapabilityLike | None) -> ComputeCapability | None:
+    return None if cc is None else ComputeCapability.parse(cc)
 
 
 def _check_text(what: str, text: Any) -> None:

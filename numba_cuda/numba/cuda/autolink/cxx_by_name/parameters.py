@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..device_callable.array_views import mdspan
 from ..device_callable.c_abi import HEADERS, CABIError, cxx_type, memory_layout
@@ -113,8 +114,9 @@ def _functor(callee: Any) -> Parameter:
     first = ("class A0, ", "A0&& a0, ") if FIRST in text else ("", "")
     call = with_arguments(text, given)
     declared = (
-        f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ template <{first[0]}class... A> __device__"
-        f" decltype(auto) operator()({first[1]}A&&... a) const {{ return {call}; }} }};\n#endif"
+        f"#ifndef {name.upper()}\n#define {name.upper()}\n{line_marker(callee.__name__)}"
+        f"struct {name} {{ template <{first[0]}class... A> __device__ decltype(auto) operator()({first[1]}A&&... a)"
+        f" const {{ return {call}; }} }};\n#endif"
     )
     return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
 

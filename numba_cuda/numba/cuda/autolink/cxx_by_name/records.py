@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.given import shown
+from numba.cuda.cudadrv.external_code.safe_repr import safe_text
 
 from ..device_callable.c_abi import CABIError, Layout, memory_layout
 from .prelude import ARRAY, MOST_MEMBERS, TUPLE
@@ -57,7 +59,7 @@ class CxxRecord:
         differ, or if records of another struct have this dtype."""
         from numba.cuda.np import numpy_support
 
-        given = self.dtype if dtype is None else np.dtype(dtype)
+        given = self.dtype if dtype is None else _dtype_given(dtype)
         if (got := _listed(given)) != (expected := _listed(self.dtype)):
             raise CxxError(
                 f"the dtype differs from the C++ struct {self.name}\n  got: {got}\n  expected: {expected}, with the"
@@ -73,6 +75,13 @@ class CxxRecord:
                 "  what to do: rename a member in C++, or use one of the structs in another autolink.cxx(...)"
             )
         return given
+
+
+def _dtype_given(dtype: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except Exception as error:  # of whatever kind: NumPy asks the object
+        raise TypeError(f"record() takes a NumPy dtype, got {shown(dtype)}\n  reason: {safe_text(error)}") from None
 
 
 def _same_type(library: CxxLibrary, name: str, other: str, cc: Any) -> bool:

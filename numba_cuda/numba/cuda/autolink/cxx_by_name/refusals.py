@@ -26,6 +26,9 @@ _UNKNOWN = (
     re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
     re.compile(r'class "[^"]*" has no member "(?P<name>\w+)"'),
 )
+_NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
+_BY_CALL = "detected during"
+_SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
 
 
@@ -55,7 +58,8 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
     of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
     first, block = errors[0]
-    if not of_call or (block is not of_call[0][1] and "(" not in first["place"]):
+    # An error of the source itself is no call's, as one in a template that another call instantiates is.
+    if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
         title = f"the C++ source of {label} does not compile: {first['text']}"
         details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
         remedy = diagnostics.remedy(error.log, source.compile_options.include_paths)
@@ -63,12 +67,18 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     remedy = _near(first["text"], source, target)
+    if first["text"] == _NOT_CONSTRUCTED:
+        remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
+        return _error(
+            f"{label}: not a function, nor a class with a constructor of these arguments", at, remedy, error.log
+        )
     return _error(f"{label}: {first['text']}", [*at, *_details(block, label)], remedy, error.log)
 
 
 def is_named_in(log: str, label: str) -> bool:
     """Whether an error in NVRTC's *log* is in the text that *label* names, or in a template that this instantiates."""
-    return re.search(rf'(?:^|(?<=["\s])){re.escape(label)}(?=\(\d+\): |")', log, re.MULTILINE) is not None
+    log = _SUMMARY.sub("", log)  # which has the name of the whole unit: that of its first call
+    return re.search(rf'(?:^|(?<=["\s])){re.escape(label)}(?=\(\d+\): |"|$)', log, re.MULTILINE) is not None
 
 
 def _error(first: str, details: list[str], remedy: str, log: str) -> CxxError:
@@ -96,7 +106,7 @@ def _details(block: list[str], label: str) -> list[str]:
             continue
         elif not _WITH_CALL.search(line):
             found.append(line.strip())
-    return [each for each in dict.fromkeys(found) if each and not each.startswith("detected during:")]
+    return [each for each in dict.fromkeys(found) if each and each != f"{_BY_CALL}:"]
 
 
 def _readable(text: str) -> str:

@@ -9,7 +9,7 @@ changed header is noticed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
@@ -20,9 +20,10 @@ from numba.cuda.cudadrv.external_code.target import Target
 from ..compilation import asking, compilation, current_target
 from ..deferred_calls import put_off
 from ..device_callable.extern import Extern, prototype
-from ..lowered_names import compiled, unit_of_sources
+from ..lowered_names import CompiledSource, compiled, unit_of_sources
 from .calls import Call
 from .externs import extern_of
+from .kernels import kernel_refusal
 from .refusals import CxxError, is_named_in, refusal
 
 Unit = tuple[Call, ...]
@@ -30,12 +31,12 @@ Unit = tuple[Call, ...]
 
 class _Notes:
     """What is known in one compilation: the calls of the kernel so far and, by symbol, their C functions or why C++
-    refuses them; and the lowered names of the units that were looked up."""
+    refuses them; and the units that were looked up, with their lowered names."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
         self.externs: dict[str, Extern | CxxError] = {}
-        self.names: dict[Unit, Mapping[str, str]] = {}
+        self.compiled: dict[Unit, CompiledSource] = {}
 
 
 class Resolver:
@@ -121,12 +122,12 @@ class Resolver:
         if len(calls) == 1:
             unit = self._resolved.get((calls[0].symbol, target), unit)
         try:
-            names = self._names(unit, target, notes)
+            found = self._compiled(unit, target, notes)
         except CompileError as error:
             self._resolve_apart(calls, unit, error, target, notes)
             return
         for call in calls:
-            notes.externs[call.symbol] = self._extern(call, names)
+            notes.externs[call.symbol] = self._extern(call, found)
             self._resolved[call.symbol, target] = unit
 
     def _resolve_apart(
@@ -144,30 +145,32 @@ class Resolver:
                 self._resolved[call.symbol, target] = (call,)
                 self._resolve([call], target, notes)
 
-    def _extern(self, call: Call, names: Mapping[str, str]) -> Extern | CxxError:
+    def _extern(self, call: Call, unit: CompiledSource) -> Extern | CxxError:
+        if refused := kernel_refusal(call.label, unit.log):
+            return refused
         try:
-            return extern_of(call, names[call.question], self._records())
+            return extern_of(call, unit.names[call.question], self._records())
         except CxxError as error:
             return error
 
-    def _names(self, unit: Unit, target: Target, notes: _Notes) -> Mapping[str, str]:
-        """Return the lowered names of what a unit is asked, once for each compilation."""
-        if unit not in notes.names:
+    def _compiled(self, unit: Unit, target: Target, notes: _Notes) -> CompiledSource:
+        """Return a unit with the lowered names of what it is asked, which is looked up once for each compilation."""
+        if unit not in notes.compiled:
             with asking(target):
                 found = compiled([self._source_of(each) for each in unit], [each.question for each in unit])
-            notes.names[unit] = found.names
+            notes.compiled[unit] = found
             if not found.was_cached:
-                self._note_checked(unit, found.names, target)
-        return notes.names[unit]
+                self._note_checked(unit, found, target)
+        return notes.compiled[unit]
 
-    def _note_checked(self, unit: Unit, names: Mapping[str, str], target: Target) -> None:
+    def _note_checked(self, unit: Unit, found: CompiledSource, target: Target) -> None:
         """Note that the C functions have the types of the calls, which follow from their lowered names: a link need not
         check them."""
         from numba.cuda.cudadrv.external_code.compile import programs
 
         called = []
         for call in unit:
-            if isinstance(extern := self._extern(call, names), Extern):
+            if isinstance(extern := self._extern(call, found), Extern):
                 named = {f"args_{number}": each for number, each in enumerate(call.argtypes)}
                 called.append(CalledFunction(call.symbol, prototype(extern, named, None).c_prototype))
         programs.note_checked(unit_of_sources([self._source_of(each) for each in unit]), target, called)

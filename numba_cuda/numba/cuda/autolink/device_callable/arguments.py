@@ -60,8 +60,7 @@ class CallArguments:
         try:
             bound = signature.bind(*args, **kws)
         except TypeError as error:
-            parameters = signature.replace(return_annotation=_Parameter.empty)
-            raise ArgumentError(f"{error}; its parameters are {parameters}") from None
+            raise ArgumentError(f"{error}; its parameters are {_shown(signature)}") from None
         named: dict[str, Any] = {}
         as_given: dict[str, Any] = {}
         expanded: list[inspect.Parameter] = []
@@ -87,12 +86,25 @@ def _check_keywords(signature: inspect.Signature, kws: Mapping[str, Any]) -> Non
     parameters = signature.parameters
     if any(each.kind is _Parameter.VAR_KEYWORD for each in parameters.values()):
         return
+    is_unnamed = all(
+        each.kind in (_Parameter.VAR_POSITIONAL, _Parameter.POSITIONAL_ONLY) for each in parameters.values()
+    )
     for name in kws:
+        if is_unnamed:
+            raise ArgumentError(
+                f"the argument {name}=... has a name, but all are passed by position\n"
+                f"  what to do: pass it by its position, without '{name}='"
+            )
         if name not in parameters:
             near = difflib.get_close_matches(name, parameters, n=1)
             hint = f" did you mean {near[0]!r}?" if near else ""
-            shown = signature.replace(return_annotation=_Parameter.empty)
-            raise ArgumentError(f"there is no parameter {name!r};{hint} its parameters are {shown}")
+            raise ArgumentError(f"there is no parameter {name!r};{hint} its parameters are {_shown(signature)}")
+
+
+def _shown(signature: inspect.Signature) -> str:
+    """Return the parameters as text, without annotations."""
+    named = [each.replace(annotation=_Parameter.empty) for each in signature.parameters.values()]
+    return str(inspect.Signature(named))
 
 
 def _argument_type(parameter: inspect.Parameter, argument: Any, function: Callable[..., Any]) -> Any:

@@ -26,9 +26,11 @@ def attribute(owner: Any, name: str) -> tuple[Any, Any]:
     def read() -> Any:
         try:
             return getattr(owner, name)
-        except AttributeError:
+        except AttributeError as error:
             if hasattr(type(owner), name):  # a property that raised
                 raise
+            if hasattr(type(owner), "__getattr__"):  # what it has is not in dir()
+                raise _error(owner, f": {error}") from None
             public = sorted(each for each in {*dir(owner)} - {*dir(DeviceCallable)} if not each.startswith("_"))
             advice = f"attributes: {', '.join(public) or 'none'}"
             raise _error(owner, f" has no attribute {name!r}", advice) from None
@@ -66,7 +68,7 @@ def _error(owner: Any, diagnosis: str, advice: str = "") -> TypingError:
 def _not_constant(what: str, value: Any) -> tuple[str, str]:
     """Return why *value* cannot be a constant, and what to do."""
     if isinstance(value, MethodType):
-        advice = "what to do: to call it in kernels, decorate it with @autolink.device_method"
+        advice = "what to do: decorate it with @autolink.device_method, or call it outside of kernels"
         return f"{what} is a Python method", advice
     if attribute_of(value, "__cuda_array_interface__") is not None:
         return f"{what} is an array on the device, not a constant", "what to do: pass it to the kernel as an argument"

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from .array_views import ArrayView
 from .c_abi import CABIError, CType, ctype, is_passed, numba_type_of, pointer_to
@@ -101,13 +102,12 @@ def _returnable(returns: Any) -> Any:
 def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if isinstance(args, str):
         raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
-    pairs = args.items() if isinstance(args, Mapping) else ((name, None) for name in args)
-    named = list(itertools.islice(pairs, _MOST_ARGUMENTS + 1))
-    if len(named) > _MOST_ARGUMENTS:
-        raise ValueError(f"Extern's args have more than {_MOST_ARGUMENTS} items, expected an iterable that ends")
-    for name, target in named:
+    expected = "such as {'x': types.float32}, or the parameters' names: ['x', 'n']"
+    listed = args.items() if isinstance(args, Mapping) else args
+    named = given.items("Extern's args", listed, expected, _MOST_ARGUMENTS)
+    for name, target in named if isinstance(args, Mapping) else ((each, None) for each in named):
         if not isinstance(name, str):
-            raise TypeError(f"Extern's args must name parameters of the call, got {name!r}")
+            raise TypeError(f"Extern's args must name parameters of the call, got {safe_repr(name, 40)}")
         yield name, target if target is None or isinstance(target, _WAYS) else _converted(name, target)
 
 

@@ -121,13 +121,16 @@ def type_name(obj: Any) -> str:
     """Return the name of a device callable's class, with the method's name for a method of one: for messages."""
     if isinstance(obj, BoundDeviceMethod):
         return f"{type_name(obj.__self__)}.{obj.__name__}"
-    return type(obj).__qualname__.rpartition("<locals>.")[2]
+    cls = type(obj)
+    if isinstance(vars(cls).get("__name__"), property):  # a function of C++ by name: the class says nothing about it
+        return str(obj.__name__)
+    return cls.__qualname__.rpartition("<locals>.")[2]
 
 
 def _not_simulated(obj: Any, advice: str) -> NotImplementedError:
     return NotImplementedError(
-        f"{type_name(obj)} is device code, which the simulator cannot run\n  object: {safe_repr(obj)}\n"
-        f"  what to do: to simulate kernels that call it, {advice}"
+        f"{type_name(obj)} is device code, which Python cannot run\n  object: {safe_repr(obj)}\n"
+        f"  what to do: call it in kernels; to call it in Python and in the simulator, {advice}"
     )
 
 

@@ -189,7 +189,8 @@ class Reached:
             self._add(label, value.__module__, value.__qualname__)
         elif _is_the_compilers(value):
             self._add(label, type(value), getattr(value, "__name__", ""), getattr(value, "_defn", None))
-            if hasattr(value, "__numba_cuda_call__"):  # a class of C++, whose size and alignment the headers decide
+            # A library of C++, whose attributes are its functions, or a class, whose size the headers decide.
+            if hasattr(value, "__numba_cuda_call__"):
                 self._owner(label, value)
         elif isinstance(value, (type, pytypes.FunctionType)) or not isinstance(attributes := state(value), dict):
             self._add(label, value)

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any, Literal
 
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.log import logger
 
@@ -79,7 +80,8 @@ def build_many(
         )
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build_many() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not do")
-    checked = [Job.of(each) for each in jobs]
+    expected = "such as [(kernel, 'void(float32[::1])', (9, 0))]"
+    checked = [Job.of(each) for each in given.items("the jobs of build_many()", jobs, expected)]
     names = list(map(str, checked))
     results, built = run_all(pickled_jobs(checked), executor, progress)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.items()))

@@ -22,9 +22,10 @@ from typing import Any
 
 import cloudpickle
 from numba.cuda import types
-from numba.cuda.core import sigutils
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
+from ..kernel_signatures import normalized
+from ..vocabulary import Vocabulary, vocabulary_of_kernel
 from .jobs import Job, kernel_name
 
 FORMAT = 1
@@ -84,7 +85,8 @@ class JobList:
 
 def described(job: Job) -> dict[str, Any]:
     """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
-    kernel, signature = _importable_name(job.kernel), _signature_text(job.signature)
+    vocabulary = vocabulary_of_kernel(job.kernel)
+    kernel, signature = _importable_name(job.kernel), _signature_text(job.signature, vocabulary)
     data: dict[str, Any] = {
         "kernel": kernel or kernel_name(job.kernel),
         "signature": signature or str(job.signature),
@@ -123,12 +125,12 @@ def _importable_name(kernel: Any) -> str | None:
     return f"{module}:{name}" if found is kernel else None
 
 
-def _signature_text(signature: Any) -> str | None:
-    """Return a text that means *signature*, or ``None`` if there is none."""
+def _signature_text(signature: Any, vocabulary: Vocabulary) -> str | None:
+    """Return a text that means *signature* in the *vocabulary* of a front end, or ``None`` if there is none."""
     try:
-        argtypes, _ = sigutils.normalize_signature(signature)
-        text = f"void({', '.join(map(_type_text, argtypes))})"
-        return text if sigutils.normalize_signature(text)[0] == tuple(argtypes) else None
+        argtypes, _ = normalized(signature, vocabulary)
+        text = f"void({', '.join(map(_type_text, map(vocabulary.to_core, argtypes)))})"
+        return text if normalized(text, vocabulary)[0] == argtypes else None
     except Exception:  # of the text, which is evaluated
         return None
 

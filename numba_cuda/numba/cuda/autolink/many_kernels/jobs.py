@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ class Job:
         job = cls(*given) if isinstance(given, tuple) and len(given) in (2, 3) else given
         if not isinstance(job, cls):
             raise TypeError(
-                "a job is (kernel, signature), (kernel, signature, cc) or an autolink.Job, got"
-                f" {type(given).__name__} {given!r}"
+                f"a job is (kernel, signature), (kernel, signature, cc) or an autolink.Job, got {shown(given)}"
             )
         if isinstance(job.cc, list):
             raise TypeError(f"a job is for one compute capability, got {job.cc!r}: make one job for each")

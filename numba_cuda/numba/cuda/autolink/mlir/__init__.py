@@ -15,5 +15,6 @@
 ``linking``          the linker that the front end is given, which links by this project's own path
 ``loaded_modules``   modules as callbacks are given them
 ``builds``           kernels that are built without a GPU, and reports
+``bound_kernels``    kernels of this process with the launch of finished kernels
 ===================  ===============================================================================================
 """

@@ -10,16 +10,18 @@ from numba.cuda.cudadrv.external_code.timeline import Timeline
 from numba_cuda_mlir import decorators, mlir_optimization
 from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
-from numba_cuda_mlir.numba_cuda.core import sigutils
 from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
 from ..ahead_of_time import LinkedKernel
 from ..compilation import without_device
 from ..finished_kernels import LaunchFacts, callbacks, parameter_names
 from ..reports.facts import facts_of
+from .bound_kernels import CompiledCode
 from .external_code import KEY, ExternalCode
+from .type_map import to_core
 
 _NAME = "numba-cuda-mlir"
+_CARVEOUTS: dict[str, Any] = {"default": -1, "maxl1": 0, "maxshared": 100}
 # Options that another option stands for, once numba-cuda-mlir has resolved it.
 _RESOLVED = {"opt": "opt_level", "fast_math": "fastmath", "lto": "_lto_explicit"}
 
@@ -27,7 +29,7 @@ _RESOLVED = {"opt": "opt_level", "fast_math": "fastmath", "lto": "_lto_explicit"
 @global_compiler_lock
 def build(
     kernel: Any,
-    signature: Any,
+    argtypes: tuple[Any, ...],
     capability: ComputeCapability,
     *,
     output: str,
@@ -35,34 +37,32 @@ def build(
     jit_options: dict[str, Any],
     for_launch: bool,
 ) -> LinkedKernel:
-    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, with its *jit_options*; *for_launch*, as a
-    launch would build it. Raises what `build` describes."""
+    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, with its *jit_options* for arguments of the
+    types *argtypes*; *for_launch*, as a launch would build it. Raises what `build` describes."""
     if entry_name is not None:
         raise ValueError(f"entry_name cannot be set for kernels of {_NAME}: its name in the code is fixed")
     options = _options(kernel, jit_options)
-    argtypes, return_type = sigutils.normalize_signature(signature)
-    if return_type not in (None, types.void):
-        raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
     options["chip"] = capability.arch
+    carveout = options.pop("shared_memory_carveout", None)  # which is set on a device
     if output != "cubin":
         options |= {"lto": True, "_lto_explicit": True}
     dispatcher = MLIRDispatcher(kernel.py_func, targetoptions=options)
     with without_device(capability.parts, for_launch=for_launch):
         compiled = dispatcher.compile(types.void(*argtypes))
-        return of_compiled(dispatcher, compiled, output)
+        return _of_compiled(dispatcher, compiled, output, carveout)
 
 
 def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     if kernel.targetoptions.get("device"):
         raise TypeError(f"build() builds kernels, and {kernel.py_func.__name__} is a device function")
-    options = {**kernel.targetoptions, "shared_memory_carveout": None, "cache": False}
+    options = {**kernel.targetoptions, "cache": False}
     options["link"] = list(options.get("link") or ())
     given = decorators.verify_target_options(jit_options)
     names = [*jit_options, *(_RESOLVED[name] for name in jit_options if name in _RESOLVED)]
     return options | {name: given[name] for name in names}
 
 
-def of_compiled(dispatcher: Any, compiled: Any, output: str = "cubin") -> LinkedKernel:
+def _of_compiled(dispatcher: Any, compiled: Any, output: str, carveout: int | str | None) -> LinkedKernel:
     """Return a kernel that numba-cuda-mlir has *compiled* as one that was built."""
     metadata = compiled.metadata
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
@@ -76,12 +76,12 @@ def of_compiled(dispatcher: Any, compiled: Any, output: str = "cubin") -> Linked
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
         dispatcher.py_func.__name__,
-        tuple(compiled.signature.args),
+        tuple(map(to_core, compiled.signature.args)),
         names,
         external.target.debug,
         bool(dispatcher.targetoptions.get("extensions")),
         bool(metadata.get("use_cooperative")),
-        dispatcher.targetoptions.get("shared_memory_carveout"),
+        _CARVEOUTS.get(str(carveout).lower(), carveout),
         *callbacks(plan),
         bool(metadata.get("needs_nrt")),
         tuple(variable for _, variable in plan.variables),
@@ -129,6 +129,16 @@ def only_overload(kernel: Any) -> Any:
     )
 
 
+def compiled_code(kernel: Any, argtypes: tuple[Any, ...]) -> CompiledCode:
+    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not, for `bind`. Raise
+    `FinishedKernelError` if it needs the launch of its front end."""
+    return CompiledCode(_of_launched(kernel, kernel.compile(types.void(*argtypes))))
+
+
 def launched(kernel: Any) -> LinkedKernel:
     """Return *kernel* as it was compiled for a launch."""
-    return of_compiled(kernel, only_overload(kernel))
+    return _of_launched(kernel, only_overload(kernel))
+
+
+def _of_launched(kernel: Any, compiled: Any) -> LinkedKernel:
+    return _of_compiled(kernel, compiled, "cubin", kernel.targetoptions.get("shared_memory_carveout"))

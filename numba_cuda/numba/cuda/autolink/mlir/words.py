@@ -3,7 +3,7 @@
 
 from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
-from numba_cuda_mlir.numba_cuda.core import ir, ir_utils, typed_passes
+from numba_cuda_mlir.numba_cuda.core import ir, ir_utils, sigutils, typed_passes
 from numba_cuda_mlir.numba_cuda.typing import typeof
 
 from ..vocabulary import Vocabulary
@@ -11,5 +11,5 @@ from . import builds
 from .type_map import from_core, to_core
 
 MLIR = Vocabulary(
-    "numba-cuda-mlir", types, ir, ir_utils, typeof, typed_passes, to_core, from_core, MLIRDispatcher, builds
+    "numba-cuda-mlir", types, ir, ir_utils, typeof, typed_passes, sigutils, to_core, from_core, MLIRDispatcher, builds
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from .graph import Graph, Node
+from .object_names import only_different
 
 MOST = 12  # nodes of a column that are shown one by one
 _FEWEST = 3  # nodes that are folded
@@ -44,7 +45,8 @@ def folded(graph: Graph) -> Graph:
 
 def _family(members: list[Node]) -> Node:
     """Return the node that stands for *members*."""
-    first, last = members[0], members[-1]
-    title, detail = f"{len(members)} {first.family}", f"{first.title} … {last.title}"
+    first = members[0]
+    names = only_different(member.title for member in members)
+    title, detail = f"{len(members)} {first.family}", f"{names[0]} … {names[-1]}"
     hint = "\n".join(member.title for member in members)
     return Node(first.role, first.layer, title, detail, "", hint, first.family)

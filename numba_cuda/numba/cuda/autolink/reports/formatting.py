@@ -35,13 +35,18 @@ def time(seconds: float) -> str:
 
 def origin(name: str, seconds: float | None) -> str:
     """Return ``built in 19 ms``, ``from memory in 20 µs`` or ``from disk in 1 ms``."""
-    how = name if name == "built" else f"from {name}"
+    how = came_from(name)
     return how if seconds is None else f"{how} in {time(seconds)}"
 
 
 def origins(numbers: Iterable[tuple[str, int]]) -> str:
     """Return how many came from where, as ``3 built, 1 from disk``."""
-    return ", ".join(f"{number} {f'from {name}' if name in ('memory', 'disk') else name}" for name, number in numbers)
+    return ", ".join(f"{number} {came_from(name)}" for name, number in numbers)
+
+
+def came_from(name: str) -> str:
+    """Return ``from disk`` for a level of the cache; ``built`` and the like as they are."""
+    return f"from {name}" if name in ("memory", "disk", "image", "remote") else name
 
 
 def code(described: CompiledCode | CodeReport | ResultReport) -> str:

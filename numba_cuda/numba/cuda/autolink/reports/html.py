@@ -46,7 +46,7 @@ div& {{ all: initial; display: block; box-sizing: border-box; background: var(--
 & .swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 7px;
   background: var(--nca-swatch); }}
 @container (max-width: 560px) {{
-& .graph svg {{ width: max(100%, 560px); }}
+& .graph svg {{ width: max(var(--nca-width), 560px); }}
 }}
 """
 _WITH_NUMBER = re.compile(r"(\D*)(\d*)")

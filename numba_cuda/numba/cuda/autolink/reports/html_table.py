@@ -10,6 +10,7 @@ from typing import NamedTuple
 from .theme import CLASS
 
 _MANY = 24  # rows, from which on a table scrolls under its head
+_WIDE = 5  # columns, from which on a row becomes a card on a narrow screen
 
 STYLE = """
 & .table { overflow: auto; }
@@ -31,14 +32,15 @@ STYLE = """
 & .filter input { font: inherit; color: inherit; background: var(--nca-node); border: 1px solid var(--nca-line);
   border-radius: 6px; padding: 3px 8px; width: 260px; max-width: 60%; }
 @container (max-width: 600px) {
-& thead { display: none; }
-& table, & tbody, & tr { display: block; }
-& tbody tr { padding: 4px 0; border-bottom: 1px solid var(--nca-line); }
-& td { display: flex; gap: 8px; border-bottom: 0; padding: 1px 0; min-width: 0; }
-& td::before { content: attr(data-title); color: var(--nca-faint); flex: 0 0 96px; }
-& td.number { width: auto; }
-& td.number::before { content: "no."; }
-& td:empty, & td.empty { display: none; }
+& th, & td { min-width: 0; padding-right: 8px; white-space: normal; overflow-wrap: break-word; }
+& .wide thead { display: none; }
+& .wide table, & .wide tbody, & .wide tr { display: block; }
+& .wide tbody tr { padding: 4px 0; border-bottom: 1px solid var(--nca-line); }
+& .wide td { display: flex; gap: 8px; border-bottom: 0; padding: 1px 0; }
+& .wide td::before { content: attr(data-title); color: var(--nca-faint); flex: 0 0 96px; }
+& .wide td.number { width: auto; }
+& .wide td.number::before { content: "no."; }
+& .wide td:empty, & .wide td.empty { display: none; }
 }
 """
 
@@ -99,8 +101,8 @@ def table(titles: Iterable[str], rows: Iterable[Iterable[Cell]]) -> str:
         f'<tr><td class="number">{number}</td>{"".join(map(_cell, titles, cells))}</tr>'
         for number, cells in enumerate(rows, 1)
     ]
-    many = " many" if len(body) >= _MANY else ""
-    return f'<div class="table{many}"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+    kind = (" many" if len(body) >= _MANY else "") + (" wide" if len(titles) >= _WIDE else "")
+    return f'<div class="table{kind}"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
 
 
 def _cell(title: str, cell: Cell) -> str:

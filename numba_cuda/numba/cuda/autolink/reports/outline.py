@@ -117,7 +117,9 @@ def _code(code: CodeReport) -> Item:
         together = f" (with others, as {code.unit})" if code.unit else ""
         took = formatting.origin(done.origin, done.seconds)
         below.append(Item("compiled to", f"{formatting.code(done)}: {took}{together}"))
-    if code.unit is None:
+    if code.defines is None and code.undefined is None:
+        below.append(Item("symbols", _symbols(None)))
+    elif code.unit is None:
         below.append(Item("defines", _symbols(code.defines)))
         if code.undefined != ():
             below.append(Item("undefined", _symbols(code.undefined)))

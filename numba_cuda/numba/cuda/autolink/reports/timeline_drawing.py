@@ -54,8 +54,8 @@ def _bar(placed: Placed, x: float, top: float, scale: float) -> str:
     span = placed.span
     width = max(span.seconds * scale, 1.0)
     y = top + placed.depth * _BAR
-    where = f"from {span.origin}" if span.origin in ("memory", "disk") else span.origin
-    hint = f"{span.kind}: {span.name}\n{formatting.time(span.seconds)}, {where}\nprocess {span.process}"
+    took = f"{formatting.time(span.seconds)}, {formatting.came_from(span.origin)}"
+    hint = f"{span.kind}: {span.name}\n{took}\nprocess {span.process}"
     label = _label(span, int((width - 8) / _CHARACTER))
     text = _text(label, x + 4, y + 12.5, "back") if label else ""
     box = f'x="{x:.2f}" y="{y:.1f}" width="{width:.2f}" height="{_BAR - 2}" rx="2"'

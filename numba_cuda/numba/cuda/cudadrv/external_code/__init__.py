@@ -8,6 +8,7 @@
 ``timeline``       what a build did, how long each part took, and from which cache it came
 ``child_process``  runs a script in an isolated child process, which may crash
 ``regular_file``   opens and reads regular files alone, without waiting for others
+``given``          paths and lists that callers give to public functions
 ``safe_repr``      the repr of a user's object, which may raise
 ``inputs``         what an object may return, as records
 ``formats``        readers of ELF, fatbins, archives, LTO-IR, PTX

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from . import toolkit
+from .given import shown
+from .safe_repr import safe_repr
 
 # What `ComputeCapability.parse` accepts; the types of other packages are named tuples.
 ComputeCapabilityLike: TypeAlias = "ComputeCapability | tuple[Any, ...] | str | SupportsIndex"
@@ -32,7 +34,12 @@ class ComputeCapability(tuple[Any, ...]):
     def __new__(cls, major: SupportsIndex, minor: SupportsIndex, suffix: str = "") -> ComputeCapability:
         if isinstance(major, bool) or isinstance(minor, bool):
             raise TypeError(f"the parts of a compute capability are integers, not ({major!r}, {minor!r})")
-        numbers = operator.index(major), operator.index(minor)
+        try:
+            numbers = operator.index(major), operator.index(minor)
+        except TypeError:
+            raise TypeError(
+                f"the parts of a compute capability are integers, not ({safe_repr(major, 40)}, {safe_repr(minor, 40)})"
+            ) from None
         if not (0 <= numbers[0] < 100 and 0 <= numbers[1] < 10):
             raise ValueError(f"there is no compute capability {numbers[0]}.{numbers[1]}")
         if suffix not in ("", "a", "f"):
@@ -56,9 +63,12 @@ class ComputeCapability(tuple[Any, ...]):
                 return cls(*value)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{value!r} is not a compute capability: {error}; {_EXPECTED}") from None
-        if isinstance(value, bool) or not isinstance(value, (str, SupportsIndex)):
-            raise TypeError(f"{type(value).__name__} {value!r} is not a compute capability: {_EXPECTED}")
-        match = _TEXT.fullmatch(value.strip() if isinstance(value, str) else str(operator.index(value)))
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            match = _TEXT.fullmatch(value.strip() if isinstance(value, str) else str(operator.index(value)))
+        except TypeError:
+            raise TypeError(f"{shown(value, 20)} is not a compute capability: {_EXPECTED}") from None
         if match is None:
             raise ValueError(f"{value!r} is not a compute capability: {_EXPECTED}")
         major, minor = match.group(1, 2) if match[1] else match.group(3, 4)

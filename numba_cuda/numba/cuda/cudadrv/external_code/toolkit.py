@@ -73,6 +73,12 @@ def why_missing(library: str) -> tuple[str, Exception] | None:
     _, error = _loaded(library)
     if error is None:
         return None
+    if "dlopen" in str(error):
+        text = (
+            f"{library}, which {_LIBRARIES[library][2]}, cannot be loaded: {error}\n"
+            "  what to do: install it again; numba-cuda-autolink doctor says how"
+        )
+        return text, error
     text = (
         f"{library}, which {_LIBRARIES[library][2]}, was not found\n"
         f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cuda import pathfinder
+from front_ends import front_end_named
 from numba.cuda import autolink, types
 from numba.cuda.autolink import c_names
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
@@ -20,6 +21,7 @@ from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
 
 from numba_cuda_autolink import FinishedKernelError
+from numba_cuda_autolink.parameters import placed
 
 _INCLUDE = pathfinder.locate_nvidia_header_directory("cudart")
 COMPILERS = {"C99": ("gcc", "-std=c99"), "C++17": ("g++", "-std=c++17", "-x", "c++")}
@@ -110,6 +112,13 @@ VALUES = {
     "records": (0, 0, 9, 16, 5000, 9, 16),
     "item2": (6.5,),
 }
+VALUES_OF_MLIR = {
+    **VALUES,
+    "double": (1000, 1000, 0, 3, 5, 5, 1),
+    "columns": (2000, 2000, 0, 3, 5, 1, 3),
+    "any_layout": (3000, 3000, 0, 3, 5, -10, 2),
+    "records": (5000, 5000, 0, 9, 16),
+}
 CODES = ["q"] * 9 + ["h", "b", "f", "f", "f", "f", "B", "e"] + ["q"] * 9 + ["q"] * 9 + ["q"] + ["q"] * 7 + ["d"]
 
 
@@ -125,6 +134,28 @@ def folder(built, tmp_path_factory):
     autolink.write_header(folder / "every_kind.h", built)
     (folder / "program.c").write_text(PROGRAM)
     return folder
+
+
+@needs_compiler
+def test_a_program_passes_what_numba_cuda_mlir_passes(tmp_path):
+    mlir = front_end_named("numba-cuda-mlir")
+    from numba.cuda.autolink.mlir.type_map import from_core
+
+    linked = autolink.build(mlir.cuda.jit(every_kind), tuple(map(from_core, SIGNATURE.args)), cc=(9, 0))
+    autolink.write_header(tmp_path / "every_kind.h", linked)
+    (tmp_path / "program.c").write_text(PROGRAM)
+    for language in COMPILERS:
+        done = compiled(tmp_path, language, "-DMAJOR=9", "-DMINOR=0")
+        assert done.returncode == 0
+        name, _, packed, *_ = done.stdout.replace("7 6 4 48153", "\n7 6 4 48153").splitlines()
+        assert name == linked.entry_name
+        layout = cubin_parameters(linked.code, name)
+        leaves = placed(linked.launch_facts.parameters, layout)
+        values = [value for each in VALUES_OF_MLIR.values() for value in each]
+        expected = bytearray(sum(layout[-1]))
+        for leaf, value in zip(leaves, values, strict=True):
+            struct.pack_into(f"<{leaf.code}", expected, leaf.offset, value)
+        assert packed == expected.hex()
 
 
 def compiled(folder, language, *options):

@@ -15,6 +15,8 @@ from ..regular_file import read_regular_file
 
 _MOST_SHOWN = 5
 _ERROR = re.compile(r"(?:catastrophic )?error(?: #[\w-]+)?:")
+_FIRST = re.compile(r"(?P<place>.*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)")
+_DIRECTIVE = re.compile(r'#error directive: "?(?P<text>[^"\n]+)')
 _SUMMARY = re.compile(r"\d+ (?:catastrophic )?errors? detected|Compilation terminated")
 _MISSING_HEADER = re.compile(r'cannot open source file "([^"]+)"')
 _UNDEFINED_MACRO = re.compile(
@@ -57,6 +59,17 @@ def errors_in(log: str) -> str:
     return "\n".join(shown)
 
 
+def first_error(log: str, name: str) -> str:
+    """Return the first error in NVRTC's *log* of the source *name*, after its line; empty if there is none."""
+    found = next(filter(None, map(_FIRST.match, log.splitlines())), None)
+    if found is None:
+        return ""
+    own = os.path.basename(found["place"]) == os.path.basename(name)
+    place = "line " + found["line"] if own else f"{os.path.basename(found['place'])}:{found['line']}"
+    text = directive["text"] if (directive := _DIRECTIVE.match(found["text"])) else found["text"]
+    return f"{place}: {text}"
+
+
 def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = ()) -> str:
     """Return what to do about the first error in NVRTC's *log* of a source with *include_paths* and *macros*."""
     errors = errors_in(log)
@@ -95,6 +108,8 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
         return f"add the directory that {name} is in to the source's include_paths"
     if (view := _VIEW_WITHOUT_HEADER.search(errors)) and "must be a class or namespace name" in errors:
         return f"include <cuda/std/{view[1]}>"
+    if "explicitly marked as a __host__ function" in errors:
+        return "mark it __host__ __device__, or put the host's functions between #ifndef __CUDACC_RTC__ and #endif"
     if "host functions are not allowed in JIT mode" in errors:
         return (
             "mark the function __device__, or make all functions device functions:"
@@ -102,6 +117,8 @@ def remedy(log: str, include_paths: Sequence[str] = (), macros: Sequence[str] = 
         )
     if "has already been defined" in errors:
         return "give the two functions different names, made from what distinguishes them, such as sizes and types"
+    if said := _DIRECTIVE.search(errors):
+        return f"do as the source or header says: {said['text']}"
     todo = "fix the source at the line that the log names"
     place = errors.partition("(")[0]
     if os.path.isabs(place) and not place.endswith(".cu"):

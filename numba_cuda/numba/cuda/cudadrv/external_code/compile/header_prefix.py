@@ -15,16 +15,17 @@ from typing import NamedTuple
 from ..inputs.link_input import line_marker
 
 _LINE = re.compile(r"[ \t]*(?:#[ \t]*(?:include[ \t]*<[^<>]+>[ \t]*|(?:define|undef)[ \t][^\\/]*))?(?://[^\\]*)?")
-_MARKER = re.compile(r'#line 1 "([^"\\]*)"')
+_BEGINNING = re.compile(r'((?:#(?:define|undef) [^\\/\n]*\n)*)#line 1 "([^"\\\n]*)"\n')
 _STOP = "#pragma nv_hdrstop\n"
 
 
-def with_room(source: str, name: str) -> str:
-    """Return *source*, which messages call *name*, with room behind its prefix."""
+def with_room(source: str, name: str, macros: str = "") -> str:
+    """Return *source*, which messages call *name*, after the lines of *macros*, and with room behind its prefix."""
     lines = source.split("\n")
     size = _size(lines)
-    room = "\n" * size + line_marker(name, size + 1) if size else ""
-    return "".join([line_marker(name), *(f"{line}\n" for line in lines[:size]), room, "\n".join(lines[size:])])
+    room = "\n" * (size + macros.count("\n")) + line_marker(name, size + 1) if size else ""
+    prefix = (f"{line}\n" for line in lines[:size])
+    return "".join([macros, line_marker(name), *prefix, room, "\n".join(lines[size:])])
 
 
 class Prefixed(NamedTuple):
@@ -36,14 +37,17 @@ class Prefixed(NamedTuple):
 
 def prefixed(source: str) -> Prefixed | None:
     """Return another form of a source that `with_room` made; None for other sources, or if the prefix is empty."""
-    first, *lines = source.split("\n")
-    size = _size(lines)
-    marker = _MARKER.fullmatch(first)
-    if marker is None or not size or any(lines[size : 2 * size]) or len(lines) < 2 * size:
+    if (beginning := _BEGINNING.match(source)) is None:
         return None
-    prefix = "".join(f"{line}\n" for line in lines[:size])
-    rest = "\n".join(lines[2 * size :])
-    return Prefixed(f"{prefix}{_STOP}", f"{prefix}{line_marker(marker[1], 2 * size + 1)}{rest}")
+    macros, name = beginning.groups()
+    lines = source[beginning.end() :].split("\n")
+    size = _size(lines)
+    end = 2 * size + macros.count("\n")
+    if not size or any(lines[size:end]) or len(lines) < end:
+        return None
+    prefix = "".join([macros, *(f"{line}\n" for line in lines[:size])])
+    rest = "\n".join(lines[end:])
+    return Prefixed(f"{prefix}{_STOP}", f"{prefix}{line_marker(name, end + 1)}{rest}")
 
 
 def _size(lines: Sequence[str]) -> int:

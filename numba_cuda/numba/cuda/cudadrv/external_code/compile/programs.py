@@ -23,7 +23,7 @@ from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..target import Target
 from .c_prototypes import CalledFunction
-from .cached_unit import CachedUnit, Called, Compile, unpacked
+from .cached_unit import CachedUnit, Called, Compile, Lowered, unpacked
 from .nvrtc import Compiled, CompileError
 from .translation_unit import (
     TranslationUnit,
@@ -87,10 +87,9 @@ def compiled(
     return _program(unit, _timed(_Checked(unit, tuple(called)), compile_here))
 
 
-def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> tuple[dict[str, str], bool]:
-    """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, and whether they are from a
-    cache, not from a compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile.
-    """
+def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> Lowered:
+    """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, from a cache or from a
+    compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile."""
     return unit_of(link_input, target).lowered(names, compile_here)
 
 

@@ -19,6 +19,9 @@ from ..target import Target
 from ..toolkit import headers_version
 from .nvrtc import Compiled, run_nvrtc
 
+# What NVRTC says of kernels that C++ by name has marked, to find out where they are called. It is no warning to users.
+KERNEL_MARK = "a kernel is not a device function"
+
 
 @dataclass(frozen=True)
 class TranslationUnit:
@@ -136,7 +139,7 @@ def messages_outside_toolkit(log: str) -> str:
     system headers."""
     toolkit = toolkit_include_paths()
     messages = [message for message in log.split("\n\n") if message.strip()]
-    kept = [message for message in messages if not message.lstrip().startswith(toolkit)]
+    kept = [each for each in messages if not each.lstrip().startswith(toolkit) and KERNEL_MARK not in each]
     if all(message.startswith("Remark: ") for message in kept):  # on how to suppress the others
         return ""
     return "\n\n".join(kept).strip()

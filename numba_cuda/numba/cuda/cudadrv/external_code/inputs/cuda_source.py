@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
 import pathlib
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
+from .. import given
 from ..regular_file import read_regular_file
 
 _FROM_TARGET = "it follows from the kernel's target"
@@ -106,27 +106,25 @@ class CUDASource(CUSource):
         others = {"setup_callback": setup_callback, "teardown_callback": teardown_callback, "nrt": nrt}
         # The simulator's base class takes no other arguments.
         super().__init__(code, name, **{key: value for key, value in others.items() if value})
-        if isinstance(include_paths, (str, os.PathLike)):
-            include_paths = (include_paths,)
         self.path = None if isinstance(code, str) else os.path.abspath(os.fsdecode(code))
         if self.path is not None:
             self._name = name or os.fsdecode(code)
         own = () if self.path is None else (os.path.dirname(self.path),)
-        folders = [os.fspath(path) for path in _ending("include_paths", include_paths)]
-        given = folders if self.path is None else [os.fspath(code), *folders]
+        folders = folders_given("CUDASource's include_paths", include_paths)
+        paths = folders if self.path is None else [os.fspath(code), *folders]
         self.compile_options = CompileOptions(
             tuple(map(os.path.abspath, (*own, *folders))),
             _macros(defines),
             _checked_options(options or {}),
             unit or "",
             prologue,
-            "" if all(map(os.path.isabs, given)) else os.getcwd(),
+            "" if all(map(os.path.isabs, paths)) else os.getcwd(),
         )
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Any) -> CUDASource:
         """Return the source in the file at *path*, with the other parameters of the class as *options*."""
-        return cls(pathlib.Path(path), **options)
+        return cls(pathlib.Path(given.path("from_file()", path)), **options)
 
     @property
     def data(self) -> Any:
@@ -146,18 +144,22 @@ class CUDASource(CUSource):
         return object.__hash__(self) if self.path is None else hash(self.path)
 
 
-def _ending(argument: str, items: Iterable[Any]) -> list[Any]:
-    found = list(itertools.islice(items, _MOST + 1))
-    if len(found) > _MOST:
-        raise ValueError(f"CUDASource's {argument} have more than {_MOST} items, expected an iterable that ends")
-    return found
+def folders_given(what: str, paths: Any) -> list[str]:
+    """Return the directories *paths*, one or any number, which messages call *what*."""
+    if isinstance(paths, (str, os.PathLike)):
+        paths = (paths,)
+    return [given.path(what, each) for each in given.items(what, paths, "a list of directories", _MOST)]
 
 
 def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     if isinstance(defines, str):
         defines = (defines,)
-    items = defines.items() if isinstance(defines, Mapping) else _ending("defines", defines)
+    what, expected = "CUDASource's defines", "such as {'TILE': 16, 'DEBUG': None}, or ['DEBUG', ('TILE', 16)]"
+    items = list(defines.items()) if isinstance(defines, Mapping) else given.items(what, defines, expected, _MOST)
     pairs = [(item, True) if isinstance(item, str) else item for item in items]
+    for pair in pairs:
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise TypeError(f"{what} have an item that is not a macro: {given.shown(pair)}\n  expected: {expected}")
     return tuple((name, _macro_text(True if value is None else value)) for name, value in pairs)
 
 
@@ -172,6 +174,8 @@ def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
         )
     known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
+        if not isinstance(option, str):
+            raise TypeError(f"CUDASource's options are called by names, got {given.shown(option)}")
         if hint := _RESERVED_OPTIONS.get(option):
             raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
         if option not in known:

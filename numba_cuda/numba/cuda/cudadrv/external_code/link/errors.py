@@ -7,6 +7,8 @@ from numba.cuda.cudadrv.driver import LinkerError
 
 from .plan import LinkPlan
 
+_LONGEST = 119  # characters of the first line
+
 
 class LinkError(LinkerError):
     """A kernel's external code could not be compiled or linked.
@@ -26,4 +28,7 @@ class LinkError(LinkerError):
 def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
     """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
-    return LinkError("\n  ".join((f"{first}: {diagnosis}" if diagnosis else first, *details)), log, **source)
+    if diagnosis:
+        line, *more = f"{first}: {diagnosis.removesuffix(': ')}".split("\n")
+        first = "\n".join([line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}...", *more])
+    return LinkError("\n  ".join((first, *details)), log, **source)

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from ..formats.bounds import FormatError
 from ..formats.lto_ir import read_lto_ir
 from ..inputs import kinds
-from . import probes
 from .duplicates import duplicate_error, duplicate_of
 from .errors import LinkError, link_error
 from .missing_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
 from .parts import LinkJob, Part, listed
-from .trial import TrialError, run_trials, worst
+from .trial import TrialError, multiply_defined, run_trials, worst
 from .unsupported import unsupported_in, unsupported_in_link
 
 _TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
@@ -40,7 +39,7 @@ def explained(job: LinkJob, log: str) -> LinkError:
         return link_error(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}", log=log)
     if (unsupported := unsupported_in(log)) is not None:
         return unsupported_in_link(job, unsupported, log)
-    symbol = probes.multiply_defined(log)
+    symbol = multiply_defined(log)
     if symbol is not None and (duplicate := duplicate_of(symbol, job.parts, job.plan.target.arch)) is not None:
         return duplicate_error(job, duplicate, log)
     if (symbol := symbol_in_log(log)) is not None:

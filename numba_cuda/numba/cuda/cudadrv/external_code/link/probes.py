@@ -14,19 +14,12 @@ from collections.abc import Iterable, Sequence
 from ..inputs.kinds import LTO_IR, PTX
 from ..inputs.link_input import LinkInput, LinkInputError
 from .linker_options import Linkable, options_for
-from .trial import Outcome, TrialError, link_here, link_in_helper, run_trials
+from .trial import Outcome, TrialError, link_here, link_in_helper, multiply_defined, run_trials
 
-_MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 _SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*", re.ASCII)  # damaged code may have others, which NVVM refuses
 _STOP = ("numba_cuda_autolink_stop",)
 _KERNEL, _TABLE = PROBE_SYMBOLS = "numba_cuda_autolink_probe", "numba_cuda_autolink_probed"
 _GLOBAL = 1  # NVVM's address space of global memory
-
-
-def multiply_defined(log: str) -> str | None:
-    """Return the symbol that a linker's *log* says two LTO-IR inputs define, or ``None``."""
-    found = _MULTIPLY_DEFINED.search(log)
-    return found[1] if found else None
 
 
 def duplicate_in_ltoir(modules: Sequence[bytes], arch: str, *, isolated: bool = True) -> str | None:

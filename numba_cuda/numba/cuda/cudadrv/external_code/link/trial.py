@@ -28,6 +28,7 @@ from .linker_options import Linkable, options_for
 TIMEOUT = 60.0  # seconds for a link that is only tried
 LINK_TIMEOUT = 120.0  # seconds for a link whose result is used
 _Link: TypeAlias = tuple[list[int], Sequence[str], str]  # the indices of inputs, nvJitLink's options, the output
+_MULTIPLY_DEFINED = re.compile(r"Linking globals named '([^']+)': symbol multiply defined")
 # What nvJitLink reports for any link without its kernel, or without the rest of its code.
 _INCOMPLETE = re.compile(r"Undefined reference to|Unresolved extern|undefined symbol|NO_MODULE_IN_PROGRAM")
 
@@ -117,6 +118,12 @@ def run_trials(
         return helper.run(inputs, [(list(trial), options, "cubin") for trial in trials], timeout or TIMEOUT)
 
 
+def multiply_defined(log: str) -> str | None:
+    """Return the symbol that a linker's *log* says two LTO-IR inputs define, or ``None``."""
+    found = _MULTIPLY_DEFINED.search(log)
+    return found[1] if found else None
+
+
 def link_in_helper(inputs: Sequence[Linkable], options: Sequence[str], output: str = "cubin") -> Outcome:
     """Link *inputs* to *output* (``"cubin"`` or ``"ptx"``) in this process's helper process. Raises `TrialError` if it
     could not be tried."""
@@ -156,7 +163,8 @@ class _Helper:
                     if child is not sent_to:
                         child = sent_to = self._sent({"inputs": names}, codes)
                     outcomes.append(self._try(child, link, timeout))
-                if not outcomes[-1].ok:  # after ptxas failed once in a process, nvJitLink may let pass what is wrong
+                # After ptxas, which follows joining, failed once in a process, nvJitLink may let pass what is wrong.
+                if not outcomes[-1].ok and multiply_defined(outcomes[-1].log) is None:
                     self.close()
             except ChildError as error:
                 self.close()

@@ -47,8 +47,8 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
         outcomes = run_trials(doubts, [[index] for index in range(len(doubts))], arch)
         alone = [part for part, outcome in zip(doubts, outcomes, strict=True) if outcome.crash]
     if not alone:  # else what two parts define may be the reason
-        is_isolated = tried is not None and not tried.ok
-        duplicate = find_duplicate(job.provided, job.kernel_code.sites, arch, isolated=is_isolated)
+        # What survived one link may crash the next.
+        duplicate = find_duplicate(job.provided, job.kernel_code.sites, arch, isolated=tried is not None)
         if duplicate is not None:
             raise duplicate_error(job, duplicate)
     if tried is not None and tried.crash:

@@ -177,7 +177,7 @@ ERRORS = {
     "no compute capability": (
         2,
         ["explain", "FILE:kernel", "--cc", "ninety"],
-        "'ninety' is not a compute capability: expected",
+        "'ninety' is not a compute capability, such as 9.0, 9.0a or sm_90; several: 8.0,9.0,10.0",
     ),
     "unknown compute capability": (
         2,
@@ -275,6 +275,21 @@ ERRORS = {
         ["explain", "FILE:twice", "--sig", "float32(int32)", "--cc", "9.0"],
         "twice returns int64, but the signature returns float32",
     ),
+    "a signature of another kernel": (
+        2,
+        ["explain", "FILE:kernel", "--sig", "void(int32[::1], int32)", "--cc", "9.0"],
+        "--sig 'void(int32[::1], int32)': the signature has 2 arguments, but the kernel is kernel(x)",
+    ),
+    "a file without its kernel": (
+        2,
+        ["build", "FILE", "--cc", "9.0"],
+        "does not name a kernel: write FILE.py:KERNEL; numba-cuda-autolink explain ",
+    ),
+    "a folder of kernels": (1, ["explain", ".:kernel", "--cc", "9.0"], ". is a folder: name a Python file"),
+    "a missing file of entries": (1, ["cache", "import", "missing"], "missing: No such file or directory"),
+    "a folder for entries": (1, ["cache", "export", "missing/entries"], "there is no folder missing"),
+    "a full disk": (1, ["explain", "FILE", "--json", "-o", "/dev/full"], "/dev/full: No space left on device"),
+    "a folder for jobs": (1, ["capture", "-o", "missing/jobs.json", "--", "false"], "there is no folder missing"),
     "no size": (2, ["cache", "prune", "much"], "'much' is not a size"),
     "no command": (2, [], "COMMAND"),
 }
@@ -342,7 +357,8 @@ def test_the_cache_can_be_shown_and_cleared(kernels, tmp_path, monkeypatch, caps
     assert shown["directory"] == str(tmp_path / "cache")
     assert {each["kind"]: each["entries"] for each in shown["by_kind"]}["program"] == 1
     assert "program 'add.cu'" in run("cache", "why", "add.cu", "--kind", "program")
-    assert "nothing is cached" in run("cache", "why", "subtract.cu", code=1)
+    assert run("cache", "why", "subtract.cu", code=1) == "nothing is cached under the name 'subtract.cu'\n"
+    assert run("cache", "why", "--kind", "soup", code=1) == "nothing of the kind 'soup' is cached\n"
     assert run("cache", "prune", "1G") == "0 entries removed\n"
     assert int(run("cache", "prune", "0").split()[0]) >= 3
     assert run("cache", "clear") == "0 entries removed\n"
@@ -388,10 +404,17 @@ def test_a_second_signature_is_an_error(capsys):
 @pytest.mark.parametrize(
     ("arguments", "first"),
     [
-        (["bulid"], "numba-cuda-autolink: argument COMMAND: invalid choice: 'bulid'"),
+        (
+            ["bulid"],
+            "numba-cuda-autolink: argument COMMAND: invalid choice: 'bulid'; did you mean build?\n  choose from: ",
+        ),
+        (
+            ["build", "a.py:f", "--cc", "9.0", "--hedaer", "x"],
+            "numba-cuda-autolink build: unrecognized arguments: --hedaer",
+        ),
         (["explain"], "numba-cuda-autolink explain: the following arguments are required: FILE.py[:KERNEL]"),
         (["explain", "a.py:f", "--cc", "9.x"], "numba-cuda-autolink explain: argument --cc: '9.x' is not a compute"),
-        (["cache", "info", "--frobnicate"], "numba-cuda-autolink: unrecognized arguments: --frobnicate"),
+        (["cache", "info", "--frobnicate"], "numba-cuda-autolink cache info: unrecognized arguments: --frobnicate"),
     ],
 )
 def test_errors_of_the_command_line_begin_with_what_is_wrong(arguments, first, capsys):

@@ -89,7 +89,7 @@ def test_the_doctor_names_what_is_broken(command, name):
     found = json.loads(done.stdout)
     assert len(found["conflicts"]) == 1
     assert found["conflicts"][0]["what"].startswith(conflict)
-    assert "pip install --force-reinstall" in found["conflicts"][0]["fix"]
+    assert found["conflicts"][0]["fix"].startswith("pip install --force-reinstall")
     assert found["packages"]["numba-cuda"] == version_of("numba-cuda")
     assert found["numba_cuda"]["import"].startswith("failed at ")
 
@@ -105,6 +105,21 @@ def test_other_commands_point_to_the_doctor(command):
     assert (done.returncode, done.stdout) == (1, "")
     assert "numba.cuda cannot be imported: " in done.stderr
     assert done.stderr.endswith("what to do: numba-cuda-autolink doctor\n")
+
+
+def test_the_version_needs_no_numba(command):
+    assert command("numpy", BROKEN["numpy"][0], "--version").stdout.startswith("numba-cuda-autolink ")
+
+
+def test_a_damaged_library_is_not_called_missing(monkeypatch):
+    def load(name):
+        raise RuntimeError(f"Failed to dlopen lib{name}.so: file too short")
+
+    monkeypatch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", load)
+    monkeypatch.setattr(doctor_command, "_version", lambda module, function: None)
+    found = [each for each in doctor_command.conflicts(GOOD) if each.what.startswith("NVRTC")]
+    assert [each.what for each in found] == ["NVRTC cannot be loaded: Failed to dlopen libnvrtc.so: file too short"]
+    assert found[0].fix == "pip install --force-reinstall --no-deps nvidia-cuda-nvrtc"
 
 
 def test_what_is_not_installed_is_a_conflict_of_its_own():

@@ -108,13 +108,21 @@ def test_the_report_of_a_device_function_is_what_it_brings_to_kernels(file, caps
 
 
 @pytest.mark.parametrize(
-    ("suffix", "start"), [("html", "<!DOCTYPE"), ("svg", "<svg"), ("json", "{"), ("dot", "digraph"), ("txt", "lazy(")]
+    ("suffix", "start"),
+    [
+        ("html", "<!DOCTYPE"),
+        ("svg", "<svg"),
+        ("json", "{"),
+        ("dot", "digraph"),
+        ("txt", "lazy("),
+        ("trace.json", '{"displayTimeUnit"'),
+    ],
 )
 def test_the_suffix_of_a_file_tells_the_form_of_a_report(file, tmp_path, capsys, suffix, start):
     out = tmp_path / f"report.{suffix}"
     assert main(["explain", f"{file}:lazy", "--sig", "void(float32[::1])", "--cc", "9.0", "-o", str(out)]) == 0
     assert out.read_text().startswith(start)
-    assert capsys.readouterr().out.startswith(f"{out}: report as ")
+    assert capsys.readouterr().out.startswith(f"{out}: {'timeline' if suffix == 'trace.json' else 'report as'} ")
 
 
 def test_standard_output_has_the_code_and_nothing_else(file, tmp_path):
@@ -152,6 +160,20 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(tmp_path, monkeypatch, 
     assert capsys.readouterr().err.startswith(f"numba-cuda-autolink: {expected}")
     for name in ("failing", "beside_it"):
         sys.modules.pop(name, None)
+
+
+def test_a_file_of_a_package_imports_from_its_package(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder = tmp_path / "their_package" / "inner"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder.parent / "scales.py").write_text(KERNELS)
+    (folder / "kernels.py").write_text("from ..scales import lazy as renamed\n")
+    assert main(["explain", str(folder / "kernels.py")]) == 0
+    assert "renamed(x)" in capsys.readouterr().out
+    for name in [name for name in sys.modules if name.startswith("their_package")]:
+        del sys.modules[name]
 
 
 def test_a_missing_nvrtc_is_told_with_its_remedy(tmp_path, monkeypatch, capsys):

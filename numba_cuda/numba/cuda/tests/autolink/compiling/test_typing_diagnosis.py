@@ -4,6 +4,7 @@ are."""
 
 from __future__ import annotations
 
+import functools
 import types as pytypes
 
 import pytest
@@ -42,6 +43,7 @@ class OnlyHook:
 double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
 of_python = lambda x: double(x)  # noqa: E731
+partial = functools.partial(double)
 module = pytypes.ModuleType("module")
 module.in_list, module.Scale, module.only, module.of_python = in_list, Scale, only, of_python
 
@@ -67,6 +69,7 @@ MISUSES = {
         "@cuda.jit",
     ),
     "module.of_python(x[0])": ("kernels cannot call the Python function 'of_python'", "@cuda.jit(device=True)"),
+    "partial(x[0])": ("kernels cannot call functools.partial: 'partial'", "write a device function"),
     "only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__, but no Numba type", "DeviceCallable"),
     "module.only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__", "DeviceCallable"),
     "device(x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),

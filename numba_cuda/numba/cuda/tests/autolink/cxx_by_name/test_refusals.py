@@ -159,6 +159,77 @@ def test_a_missing_header_and_a_missing_namespace_are_named():
         autolink.cxx("", namespace="absent").f.signature(types.int32, cc=CC)
 
 
+KERNELS = """
+namespace ns {
+__global__ void __launch_bounds__(128) fill(float* x) { *x = 1; }
+template <class T> __global__ void copy(T* x, int n) { x[n] = x[0]; }
+__device__ void copy(float* x, float* y) { *x = *y; }
+template <class F, class T> __device__ void apply(F f, T x) { f(x); }
+__device__ void through(float* x) { fill<<<1, 1>>>(x); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("fill(x)", "fill"),
+        ("copy(x, 1)", "copy"),
+        ("explicit(x, 1)", "copy"),
+        ("apply(fill, x)", "fill"),
+        ("lambda_(x)", "fill"),
+    ],
+)
+def test_a_kernel_is_not_a_device_function(line, name):
+    """NVRTC would inline it: overload resolution finds it, wherever the call is."""
+    kernels = autolink.cxx(KERNELS, namespace="ns")
+    called = {"explicit": kernels["ns::copy<float>"], "lambda_": kernels.expr("[](auto x) { fill(x); }")}
+    names = {**called, **{each: kernels[each] for each in ("fill", "copy", "apply")}}
+    exec(compile(f"def kernel(x):\n    copy(x, x)\n    {line}\n", "kernels.py", "exec"), names)
+    with pytest.raises(TypingError) as caught:
+        build(names["kernel"], "void(float32[::1])")
+    text = str(caught.value)
+    assert text.startswith(f"ns::{name} is a kernel (__global__), which device code cannot call\n")
+    assert 'File "kernels.py", line 3' in text and "what to do: move its body into a __device__ function" in text
+
+
+def test_a_kernel_is_refused_in_later_processes_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path))
+    for _ in range(2):  # the second library finds the program in the cache
+        with pytest.raises(autolink.CxxError, match="ns::fill is a kernel"):
+            autolink.cxx(KERNELS).__getitem__("ns::fill").signature("float32[::1]", cc=CC)
+
+
+def test_kernels_that_the_source_launches_are_its_own_affair(recwarn):
+    kernels = autolink.cxx(KERNELS, namespace="ns")
+    launch = kernels.expr("[](auto x) { copy<float><<<1, 1>>>(x, 1); through(x); }")
+    assert launch.signature("float32[::1]", cc=CC).return_type == types.none
+    assert not recwarn.list
+
+
+def test_functions_that_devices_cannot_call_are_refused():
+    host = autolink.cxx("__host__ float f(float x) { return x; }")
+    with pytest.raises(autolink.CxxError) as caught:
+        host.f.signature("float32", cc=CC)
+    assert "explicitly marked as a __host__ function" in caught.value.log
+    assert "what to do: mark it __host__ __device__, or put the host's functions between" in str(caught.value)
+    at_compile_time = autolink.cxx("consteval __device__ int f(int x) { return x; }", options={"std": "c++20"})
+    with pytest.raises(autolink.CxxError, match='consteval function "f" did not produce a valid constant'):
+        at_compile_time.f.signature("int32", cc=CC)
+
+
+def test_the_error_of_a_template_belongs_to_the_call_that_instantiates_it():
+    @cuda.jit
+    def kernel(x):
+        checked(x[0])
+        member(x[0])
+
+    checked, member = lib.checked, lib.member
+    with pytest.raises(TypingError) as caught:
+        build(kernel, "void(float64[::1])")
+    assert str(caught.value).startswith('checked(float64): static assertion failed with "only four bytes"\n')
+
+
 def test_a_function_of_another_library_is_not_an_argument():
     other = autolink.cxx("__device__ float g(float x) { return x; }").g
     call = lib.expr("[](auto f) { return f(1.0f); }")

@@ -317,8 +317,10 @@ class TestReachedThrough:
         scales = tuple(map(Scale, range(1, 9)))
 
         def kernel(x):
+            y = 0  # an integer, and then a float: so numba-cuda compiles the loop
             for scale in literal_unroll(scales):
-                x[0] = scale(x[0])
+                y = scale(x[0])
+            x[0] = y
 
         with without_device((9, 0, "")):
             library = dispatcher._Kernel(kernel, FLOATS, lto=True)._codelibrary
@@ -431,7 +433,7 @@ class TestMethods:
 
         text = refused(kernel)
         assert "Scale.python_method is a Python method\n  object: Scale(1)\n" in text
-        assert "what to do: to call it in kernels, decorate it with" in text
+        assert "what to do: decorate it with @autolink.device_method" in text
 
     def test_are_equal_for_the_same_object(self):
         first, second = self.Generator(1), self.Generator(1)
@@ -832,7 +834,7 @@ class TestInTheSimulator:
 
     def test_an_object_without_a_python_counterpart(self):
         done = self.run("kernel[1, 1](x)")
-        assert "to simulate kernels that call it, define Scale.__call__" in done.stderr
+        assert "to call it in Python and in the simulator, define Scale.__call__" in done.stderr
 
     def test_a_method_without_a_python_counterpart(self):
         done = self.run("Scale.__call__ = lambda self, x: x; kernel[1, 1](x)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from finished_kernels_support import driver_of, signature, write
+from front_ends import mlir  # noqa: F401
 
 import numba_cuda_autolink
 

@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from autolink_support import build
 from numba.cuda import autolink
+
+import numba_cuda_autolink
 
 FLOATS = "void(float32[::1], float32[::1])"
 
@@ -153,6 +156,74 @@ print(hashlib.sha256(built.code).hexdigest(), built.report.builds[0].link.origin
         assert other[1] in ("disk", "memory")
 
 
+class TestManyKernels:
+    @pytest.fixture
+    def on_gpu(self, mlir, monkeypatch):
+        """Compile as for a launch on a GPU of compute capability 9.0."""
+        from numba_cuda_mlir import tools
+
+        monkeypatch.setattr(tools, "_cached_cc", (9, 0))
+
+    @pytest.mark.counted
+    def test_a_job_of_a_kernel_that_was_launched_is_what_the_launch_linked(self, mlir, on_gpu, monkeypatch):
+        from numba.cuda.autolink import kernel_events
+        from numba.cuda.autolink.many_kernels.job_list import JobList, described
+
+        kernel = kernel_of(mlir.cuda, Scale(77))
+        events = []
+        monkeypatch.setattr(kernel_events, "listeners", [events.append])
+        kernel.compile(FLOATS)
+        kernel.compile(FLOATS)
+        (event,) = events
+        job = autolink.Job(**{**vars(event), "cc": (9, 0)})
+        listed = described(job)
+        (loaded,) = JobList((listed,)).loaded()
+        assert (listed["signature"], loaded.for_launch) == ("void(float32[::1], float32[::1])", True)
+        (built,) = autolink.build_many([loaded], executor=ThreadPoolExecutor(1))
+        assert built.report.builds[0].link.origin in ("memory", "disk")
+
+    def test_a_kernel_is_saved_with_its_carveout(self, mlir):
+        kernel = kernel_of(mlir.cuda, Scale(78), shared_memory_carveout="maxshared")
+        assert build(kernel, FLOATS).launch_facts.carveout == 100
+        assert build(kernel, FLOATS, shared_memory_carveout=30).launch_facts.carveout == 30
+
+    def test_jobs_with_kernels_of_both_are_built(self, mlir):
+        from numba import cuda
+
+        jobs = [autolink.Job(kernel_of(each, Scale(7)), FLOATS, (9, 0)) for each in (cuda, mlir.cuda)]
+        one, other = autolink.build_many(jobs, executor=ThreadPoolExecutor(1))
+        assert [one.launch_facts.front_end, other.launch_facts.front_end] == ["numba-cuda", "numba-cuda-mlir"]
+
+
+class TestTheCommandLine:
+    FILE = """
+from numba.cuda import autolink
+from numba_cuda_mlir import cuda
+
+square = autolink.cxx("__device__ inline float square(float x) { return x * x; }").square
+
+@cuda.jit("void(float32[::1])")
+def kernel(r):
+    r[0] = square(r[0])
+"""
+
+    def test_kernels_of_files_are_listed_explained_and_built(self, mlir, tmp_path, capsys):
+        from numba.cuda.autolink.commands.main_command import main
+
+        file = tmp_path / "file_of_mlir.py"
+        file.write_text(self.FILE)
+        assert main(["explain", str(file), "--cc", "9.0"]) == 0
+        assert "kernel(r)" in capsys.readouterr().out
+        assert main(["explain", f"{file}:kernel", "--cc", "9.0"]) == 0
+        assert "square(float32)" in capsys.readouterr().out
+        out = tmp_path / "out.kernels"
+        header = tmp_path / "out.h"
+        command = ["build", f"{file}:kernel", "--cc", "8.0,9.0", "-o", str(out), "--header", str(header)]
+        assert main(command) == 0
+        assert list(numba_cuda_autolink.load(out)) == ["kernel"]
+        assert "kernel_launch" in header.read_text()
+
+
 class TestWhatItRefuses:
     def test_an_object_as_an_argument_of_a_kernel(self, mlir):
         from numba_cuda_mlir.numba_cuda.typing.typeof import typeof
@@ -196,16 +267,6 @@ class TestWhatItRefuses:
             build(kernel, FLOATS)
         assert "# here" in str(raised.value)
 
-    def test_binding(self, mlir):
-        with pytest.raises(TypeError, match=r"bind\(\) expects a kernel of numba-cuda, got one of numba-cuda-mlir"):
-            autolink.bind(kernel_of(mlir.cuda, Scale(9)), FLOATS)
-
-    def test_saving_and_headers_of_finished_kernels(self, mlir, tmp_path):
-        built = build(kernel_of(mlir.cuda, Scale(4)), FLOATS)
-        for write in (autolink.save, autolink.write_header):
-            with pytest.raises(autolink_error(), match="kernel 'kernel' was built by numba-cuda-mlir, whose kernels"):
-                write(tmp_path / "kernel", built)
-
     def test_an_entry_name(self, mlir):
         with pytest.raises(ValueError, match="entry_name cannot be set for kernels of numba-cuda-mlir"):
             build(kernel_of(mlir.cuda, Scale(5)), FLOATS, entry_name="mine")
@@ -247,9 +308,3 @@ def compiled(kernel):
 
     with without_device((9, 0, "")):
         return kernel.compile(FLOATS)
-
-
-def autolink_error():
-    from numba_cuda_autolink.errors import FinishedKernelError
-
-    return FinishedKernelError

@@ -3,6 +3,7 @@
 
 from numba.cuda.autolink.reports.folding import MOST, folded
 from numba.cuda.autolink.reports.graph import Graph, Node
+from numba.cuda.autolink.reports.object_names import only_different
 
 
 def star(families):
@@ -36,3 +37,10 @@ def test_edges_keep_their_labels():
     (labels,) = [labels for (tail, _), labels in found.edges.items() if tail == "kernel"]
     assert labels == [f"line {number}" for number in range(20)]
     assert len(found.edges) == 2
+
+
+def test_a_family_is_named_by_the_arguments_that_its_members_do_not_share():
+    names = [f"Scale(factor={number}, offset=0.0)" for number in range(20)]
+    assert only_different(names)[::19] == ["Scale(factor=0)", "Scale(factor=19)"]
+    assert only_different(["f(1)", "f(1, 2)"]) == ["f(1)", "f(1, 2)"]
+    assert only_different(["load.cu", "store.cu"]) == ["load.cu", "store.cu"]

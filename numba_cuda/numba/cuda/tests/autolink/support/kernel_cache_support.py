@@ -81,7 +81,8 @@ def run(folder, names, signature, cc, before):
         module = importlib.import_module("kernels")
         for name in names:
             ran.clear()
-            kernel, status, code = kernel_of(getattr(module, name), signature, cc)
+            wanted = signature[name] if isinstance(signature, dict) else signature
+            kernel, status, code = kernel_of(getattr(module, name), wanted, cc)
             library = kernel._codelibrary
             results.append(
                 dict(
@@ -198,8 +199,8 @@ class Program:
                 file.write_text(text)
         return self
 
-    def runs(self, *names: str, signature: str = "void(int32[::1])", cc: Any = (9, 0, "a"), before: str = "") -> Any:
-        """Run it in a new process."""
+    def runs(self, *names: str, signature: Any = "void(int32[::1])", cc: Any = (9, 0, "a"), before: str = "") -> Any:
+        """Run it in a new process, with a signature for all kernels, or a dictionary of them."""
         request = dict(folder=str(self.folder), names=names, signature=signature, cc=cc, before=before)
         server = self._servers[0]
         self._servers.reverse()

@@ -599,9 +599,24 @@ class Slotted$n:
     _read("a property's own code", "1", "2", value="0", amount="$v"),
 )
 
+_LOOP = """
+from numba.cuda import literal_unroll
+both$n = $v
+@cuda.jit(device=True)
+def looped$n(x):
+    y = 0
+    for each in literal_unroll(both$n):
+        y = 3 * y + each(x)
+    return y
+"""
+
 NAMES = (
     _meaning("an alias", "chosen$n(x)", "chosen$n = $v\n"),
     _meaning("the order of a tuple", "both$n[0](x)", "both$n = $v\n", "(one$n, two$n)", "(two$n, one$n)"),
+    _meaning("the order of a tuple that is looped over", "looped$n(x)", _LOOP, "(one$n, two$n)", "(two$n, one$n)"),
+    _meaning(
+        "the elements of a tuple that is looped over", "looped$n(x)", _LOOP, "(one$n,)", "(one$n, two$n)", "(two$n,)"
+    ),
     _meaning(
         "the field of a named tuple",
         "both$n.one(x)",

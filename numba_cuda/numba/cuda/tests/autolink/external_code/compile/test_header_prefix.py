@@ -34,6 +34,14 @@ def test_the_prefix_comes_before_the_name_and_the_room_is_left_out():
     assert prefixed(text) == Prefixed(prefix + STOP, f'{prefix}#line 5 "s"\n#line 3 "s"\nint x;')
 
 
+def test_macros_come_before_the_prefix():
+    macros = "#undef a\n#define a b\n"
+    text = with_room("#include <a>\nint x;", "s", macros)
+    assert text == f'{macros}#line 1 "s"\n#include <a>\n\n\n\n#line 2 "s"\nint x;'
+    prefix = f"{macros}#include <a>\n"
+    assert prefixed(text) == Prefixed(prefix + STOP, f'{prefix}#line 5 "s"\n#line 2 "s"\nint x;')
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -109,9 +109,31 @@ def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
     code = '#include <cuda_fp16.h>\nextern "C" __device__ int {0}(int *out, int x) {{ return {0}_SYNTAX; }}'
     error = failure_of(*(Linked(name, autolink.CUDASource(code.format(name), name=f"{name}.cu")) for name in "fg"))
     first, *lines = str(error).splitlines()
-    assert re.search(r"failed: CUDA C\+\+ source '[fg].cu' does not compile$", first)
+    assert re.search(r"failed: '([fg]).cu' does not compile: line 2: identifier \"\1_SYNTAX\" is undefined$", first)
     if any("does not compile either" in line for line in lines):  # else the other was not begun
         assert "f_SYNTAX" in error.log and "g_SYNTAX" in error.log
+
+
+@pytest.mark.parametrize(
+    ("error", "first", "todo"),
+    [
+        ('lib/tables.h(7): error: expected a ";"', 'tables.h:7: expected a ";"', "fix the source at the line"),
+        (
+            'a.cu(1): catastrophic error: #error directive: "Use <b.h> instead."',
+            "line 1: Use <b.h> instead.",
+            "do as the source or header says: Use <b.h> instead.",
+        ),
+        (
+            'a.cu(3): error: static assertion failed with "only four bytes"',
+            'line 3: static assertion failed with "only four bytes"',
+            "fix the source at the line",
+        ),
+        ("out of memory", "", "fix the source at the line"),
+    ],
+)
+def test_the_first_error_is_the_diagnosis(error, first, todo):
+    assert compile_failure.first_error(error, "src/a.cu") == first
+    assert compile_failure.remedy(error).startswith(todo)
 
 
 def test_warnings_stay_in_the_log_and_out_of_the_message():

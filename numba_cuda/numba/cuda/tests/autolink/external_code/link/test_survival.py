@@ -10,7 +10,7 @@ from autolink_support import Linked, adder, build, compiled
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-from numba.cuda.cudadrv.external_code.link import trial, trial_child, uncached_link
+from numba.cuda.cudadrv.external_code.link import probes, trial, trial_child, uncached_link
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 MADE = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
@@ -52,6 +52,23 @@ def test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here(k
     assert links == ["helper"]  # whose cubin is used: it is not linked twice
     build_with(MADE[kind](code), amount=1, lto=lto)
     assert links == ["helper", "here"]
+
+
+def test_what_survived_one_link_is_searched_for_definitions_in_the_helper(monkeypatch, links):
+    monkeypatch.setattr(probes, "link_here", None)  # damaged code may crash one link and not another
+    one, other = (
+        Linked(name, each).function
+        for name, each in (
+            ("f", cuda.LTOIR(compiled(adder("f", 36), "ltoir"))),
+            ("g", cuda.Cubin(compiled(adder("g", 36), "cubin"))),
+        )
+    )
+
+    def kernel(x):
+        x[0] = one(x[0]) + other(x[0])
+
+    build(kernel)
+    assert links == ["helper"]
 
 
 def test_another_process_knows_what_survived(links):

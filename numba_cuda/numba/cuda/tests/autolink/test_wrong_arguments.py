@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Public functions that are given something wrong say so first, with what they take."""
+
+from __future__ import annotations
+
+import traceback
+
+import numpy as np
+import pytest
+from autolink_support import CC, build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+import numba_cuda_autolink
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = 1
+
+
+lib = autolink.cxx("__device__ float f(float x) { return x; } struct P { float x; };")
+jobs = "the jobs of build_many() must be a list, got {}"
+signature = "a signature is text or a tuple of Numba types, got {}"
+WRONG = [
+    (lambda: autolink.build_many(None), TypeError, jobs.format("None")),
+    (lambda: autolink.build_many(3), TypeError, jobs.format("int 3")),
+    (lambda: autolink.build_many(kernel), TypeError, jobs.format("CUDADispatcher")),
+    (lambda: autolink.build_many([None]), TypeError, "a job is (kernel, signature), (kernel, signature, cc)"),
+    (lambda: autolink.build(kernel, None, cc=CC), TypeError, signature.format("None")),
+    (lambda: autolink.build(kernel, (1, 2), cc=CC), TypeError, signature.format("tuple (1, 2)")),
+    (lambda: autolink.build(kernel, "void(", cc=CC), ValueError, "'void(' is not a signature"),
+    (lambda: autolink.cxx("", include_paths=None), TypeError, "include_paths of cxx() must be a list, got None"),
+    (lambda: autolink.cxx("", include_paths=[None]), TypeError, "include_paths of cxx() takes a path, got None"),
+    (lambda: autolink.cxx("", defines=3), TypeError, "CUDASource's defines must be a list, got int 3"),
+    (lambda: autolink.cxx("", defines=[3]), TypeError, "CUDASource's defines have an item that is not a macro: int 3"),
+    (lambda: autolink.cxx("", options={3: 1}), TypeError, "CUDASource's options are called by names, got int 3"),
+    (lambda: autolink.cxx("", namespace=None), ValueError, "cxx() takes the namespace as a name such as 'a::b'"),
+    (lambda: lib.eval("1", cc=[]), TypeError, "list [] is not a compute capability"),
+    (lambda: lib.record("P", 3, cc=CC), TypeError, "record() takes a NumPy dtype, got int 3"),
+    (lambda: lib.f.passing(np.zeros(3)), ValueError, "passing() takes 'value', 'pointer'"),
+    (lambda: lib.f.signature(np.zeros(3), cc=CC), TypeError, "array([0., 0., 0.]) is not a Numba type"),
+    (lambda: autolink.Extern("f", args=3), TypeError, "Extern's args must be a list, got int 3"),
+    (lambda: autolink.Extern("f", args=types.int32), TypeError, "Extern's args must be a list, got Integer int32"),
+    (lambda: autolink.ComputeCapability(None, 0), TypeError, "the parts of a compute capability are integers"),
+    (lambda: autolink.ComputeCapability.parse(int), TypeError, "type <class 'int'> is not a compute capability"),
+    (lambda: autolink.CUDASource.from_file(None), TypeError, "from_file() takes a path, got None"),
+    (lambda: autolink.Prebuilt(None), TypeError, "Prebuilt() takes a path, got None"),
+    (lambda: autolink.save(None, []), TypeError, "save() takes a path, got None"),
+    (lambda: autolink.cache.export_file(None), TypeError, "export_file() takes a path, got None"),
+    (lambda: autolink.cache.import_file(3, trust=True), TypeError, "import_file() takes a path, got int 3"),
+    (lambda: autolink.cache.write_lock([]), TypeError, "write_lock() takes a path, got list []"),
+    (
+        lambda: numba_cuda_autolink.load(None),
+        TypeError,
+        "load() takes the path of a file of finished kernels, got None",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "diagnosis"), WRONG, ids=[each[2][:40] for each in WRONG])
+def test_the_diagnosis_comes_first(call, error, diagnosis):
+    with pytest.raises(error) as caught:
+        call()
+    first = str(caught.value).splitlines()[0]
+    assert first.startswith(diagnosis) and len(first) <= 120
+    raised = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert (raised.line or "").startswith("raise ")
+
+
+def test_an_argument_of_a_cxx_function_has_no_name():
+    f = lib.f
+
+    @cuda.jit
+    def named(r):
+        r[0] = f(x=r[0])
+
+    with pytest.raises(TypingError, match=r"the argument x=\.\.\. has a name, but all are passed by position\n"):
+        build(named, "void(float32[::1])")
