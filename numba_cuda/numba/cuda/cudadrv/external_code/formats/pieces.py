@@ -58,6 +58,14 @@ def has_compressed_piece(kind: str, code: bytes) -> bool:
         return False
 
 
+def has_ltoir(kind: str, code: bytes) -> bool:
+    """Return whether *code* is LTO-IR, or has a piece that is."""
+    try:
+        return any(piece.kind == "LTO-IR" for piece in pieces(kind, code))
+    except FormatError:
+        return False
+
+
 def _pieces_of_object(code: bytes) -> Iterator[Piece]:
     file = read_elf(code)
     if file.is_cuda:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The prototypes of functions in code that cannot be read: LTO-IR, and compressed pieces of objects and archives.
+"""The prototypes of functions in code that cannot be read: LTO-IR, also in a fatbin, object or archive, and compressed
+pieces of these.
 
 A link of the code alone, in a child process, makes something of it that can be read: PTX without optimisation of
 LTO-IR, and a relocatable cubin of the rest. It takes some milliseconds, and is done once for each code on a machine.
@@ -14,7 +15,7 @@ from typing import Any
 from .. import toolkit
 from ..cache.key import CacheKey
 from ..cache.store import current_store
-from ..formats.pieces import has_compressed_piece
+from ..formats.pieces import has_compressed_piece, has_ltoir
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
 from ..inputs import kinds
 from .parts import LinkJob, Part
@@ -32,7 +33,7 @@ def all_prototypes(job: LinkJob) -> list[tuple[Part, Prototypes, Prototypes]]:
     for part in job.provided:
         if _is_external(part) and part.kind is not kinds.LTO_IR and has_compressed_piece(part.kind.name, part.code):
             found[id(part)] = _remembered(job, part, ())
-    ltoir = [part for part in job.provided if _is_external(part) and part.kind is kinds.LTO_IR]
+    ltoir = [part for part in job.provided if _is_external(part) and has_ltoir(part.kind.name, part.code)]
     names: set[str] = set()
     while ltoir:
         declared = (symbol for _, others in found.values() for symbol in others)
@@ -71,10 +72,10 @@ def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Proto
 
 def _found(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes]:
     arch = job.plan.target.arch
-    if part.kind is not kinds.LTO_IR:
+    if not names:  # compressed machine code or PTX
         cubin = relocatable_cubin(part, arch)
         return ({}, {}) if cubin is None else prototypes_of("cubin", cubin)
-    ptx = ptx_of_ltoir([part.code], tuple(sorted(names)), arch, optimize=False, variables=False)
+    ptx = ptx_of_ltoir([part], tuple(sorted(names)), arch, optimize=False, variables=False)
     defined: Prototypes = {}
     declared: Prototypes = {}
     for symbol in ptx_symbols(ptx or b""):

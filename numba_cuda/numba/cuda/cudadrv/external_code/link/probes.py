@@ -61,11 +61,16 @@ def reference_to(names: tuple[str, ...], arch: str) -> LinkInput:
 
 
 def ptx_of_ltoir(
-    modules: Sequence[bytes], names: tuple[str, ...], arch: str, *, optimize: bool = True, variables: bool = True
+    modules: Sequence[bytes | Linkable],
+    names: tuple[str, ...],
+    arch: str,
+    *,
+    optimize: bool = True,
+    variables: bool = True,
 ) -> bytes | None:
-    """Return the PTX of a link of LTO-IR *modules*, which declares or defines the functions *names*; ``None`` if they
-    do not link. Without *optimize*, nothing is inlined or left out of a body, and the link takes a tenth of the
-    time. Without *variables*, those that no function of the PTX uses are left out."""
+    """Return the PTX of a link of *modules*, LTO-IR or code with pieces of it, which declares or defines the functions
+    *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
+    takes a tenth of the time. Without *variables*, those that no function of the PTX uses are left out."""
     how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
     if not variables:
         how |= {"optimize_unused_variables": True, "kernels_used": [_KERNEL]}
@@ -83,11 +88,14 @@ def relocatable_cubin(code: Linkable, arch: str) -> bytes | None:
 
 
 def _linked(
-    modules: Sequence[bytes], arch: str, output: str = "cubin", *, isolated: bool = True, **how: Any
+    modules: Sequence[bytes | Linkable], arch: str, output: str = "cubin", *, isolated: bool = True, **how: Any
 ) -> Outcome:
     """Link LTO-IR *modules* with the linker options *how*, in a child process if *isolated*."""
     try:
-        inputs = [LinkInput(LTO_IR, code, name=f"module {number}") for number, code in enumerate(modules)]
+        inputs = [
+            LinkInput(LTO_IR, each, name=f"module {number}") if isinstance(each, bytes) else each
+            for number, each in enumerate(modules)
+        ]
         options = options_for(inputs, arch, ptx=(output == "ptx") or None, **how)
         return (link_in_helper if isolated else link_here)(inputs, options, output)
     except (TrialError, LinkInputError):

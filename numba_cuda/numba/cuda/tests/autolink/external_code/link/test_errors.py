@@ -328,6 +328,24 @@ def test_linked_code_that_calls_with_another_signature_is_named(caller, callee, 
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    "option", ["-compress=false", pytest.param("-compress-all", marks=pytest.mark.thorough)], ids=str
+)
+def test_a_function_in_ltoir_in_a_fatbin_is_compared_too(option):
+    nvfatbin = pytest.importorskip("cuda.bindings.nvfatbin")
+    code = compiled('extern "C" __device__ int f(int *out, double x) { return *out = x; }', "ltoir")
+    handle = nvfatbin.create(["-64", option], 2)
+    nvfatbin.add_ltoir(handle, code, len(code), "90", "f", "")
+    made = bytearray(nvfatbin.size(handle))
+    nvfatbin.get(handle, made)
+    nvfatbin.destroy(handle)
+    failure = failure_of(Linked("f", cuda.Fatbin(bytes(made))))
+    assert "'f' is called with the wrong signature" in str(failure)
+    assert "the function takes 8 bytes, 8 bytes and returns 4 bytes" in str(failure)
+    right = Linked("f", cuda.Fatbin(bytes(made)), "int32(float64)")
+    build(kernel_calling(right.function, right.function), "void(float64[::1])")
+
+
 @pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects and archives")
 @pytest.mark.parametrize(("kind", "made"), [("object", cuda.Object), ("archive", cuda.Archive)])
 def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
