@@ -33,7 +33,10 @@ def run(code, tmp_path):
 
 @pytest.mark.parametrize("code", [AFTER, OBJECTS], ids=["after", "objects"])
 def test_the_examples_run_and_print(code, tmp_path):
-    assert re.search(r"\b[1-9]\d* bytes of machine code", run(code, tmp_path))
+    printed = run(code, tmp_path)
+    assert re.fullmatch(r"<LinkedKernel kernel\(.*\) for sm_90: cubin of .*, \d calls? of external code>\n", printed)
+    (shown,) = blocks("text")
+    assert code is not AFTER or re.sub(r"[\d.]+ KiB", "", printed) == re.sub(r"[\d.]+ KiB", "", shown)
 
 
 def kernel_of(code, tmp_path, name):
