@@ -164,6 +164,39 @@ def measured_server(repeats: int) -> dict[str, float]:
     return {"preparing, s": preparing, "with it, s": ours, "without, s": theirs, "ratio": ours / theirs}
 
 
+def nvrtc_alone(source: str, *flags: str) -> float:
+    """Return the seconds that NVRTC alone takes to compile a source."""
+    from cuda.bindings import nvrtc
+    from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
+
+    options = ["-arch=sm_90", "-dlto", "-rdc=true", "-std=c++17", *(f"-I{path}" for path in toolkit_include_paths())]
+    encoded = [each.encode() for each in (*options, *flags)]
+    start = time.perf_counter()
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"alone.cu", 0, [], [])
+    (result,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+    seconds = time.perf_counter() - start
+    nvrtc.nvrtcDestroyProgram(program)
+    assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    return seconds
+
+
+def measured_precompiled(repeats: int) -> dict[str, float]:
+    """Return medians in seconds of the binding to CUB by hand, compiled by NVRTC alone, with precompiled headers and
+    without: what a server can gain at most."""
+    from cuda.bindings import nvrtc
+
+    nvrtc.nvrtcSetPCHHeapSize(768 << 20)
+    with tempfile.TemporaryDirectory() as folder:
+        headers = os.path.join(folder, "headers.pch")
+        nvrtc_alone(f"{CUB}\n#pragma nv_hdrstop\n", f"--create-pch={headers}")
+        times: list[tuple[float, float]] = []
+        for number in range(repeats + 1):
+            source = BY_HAND["CUB"].replace("128", str(32 * (number + 1)))
+            times.append((nvrtc_alone(source, f"--use-pch={headers}"), nvrtc_alone(source)))
+    ours, theirs = (median(each) for each in zip(*times[1:], strict=True))
+    return {"with them, s": ours, "without, s": theirs, "ratio": ours / theirs}
+
+
 def measured_running(repeats: int, size: int = 1 << 26) -> dict[str, float]:
     """Return medians in milliseconds of a kernel that calls ``hypot`` of libcu++ by name, and through a binding."""
     import numpy as np
@@ -225,6 +258,7 @@ def main() -> None:
             print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
         if "server" in parts:
             print(line("a call into CUB, with a compile server", measured_server(repeats)))
+            print(line("NVRTC alone, with precompiled headers of CUB", measured_precompiled(repeats)))
         if "running" in parts:
             has_gpu = cuda.is_available()
             print(line("a kernel", measured_running(repeats)) if has_gpu else "a kernel: there is no GPU to run it")

@@ -43,6 +43,7 @@ from numba.cuda.autolink.many_kernels.building import run_all
 from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.packs import NAME_SIZE
 from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.seals import sealed
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
@@ -167,6 +168,13 @@ def build(options: argparse.Namespace) -> None:
     Path(options.out).write_text(json.dumps({**result, "code": digest}))
 
 
+def cpu_seconds() -> tuple[float, float]:
+    """Return the CPU time of the child processes, and of this process, in which the server of `s3` runs."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
+    children, own = (each.ru_utime + each.ru_stime for each in used)
+    return children, own
+
+
 class Benchmark:
     """The parts, which share the folder for all caches, and what was found out so far."""
 
@@ -191,11 +199,11 @@ class Benchmark:
             "NUMBA_CUDA_AUTOLINK_CACHE_DIR": str(self.folder / machine / "cache"),
             "NUMBA_CUDA_AUTOLINK_JOBS": str(workers),
         }
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start, before = time.perf_counter(), cpu_seconds()
         subprocess.run(command, check=True, env={**os.environ, **own, **environment})
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         found: dict[str, Any] = json.loads(out.read_text())
-        found["cpu"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found["process"], after = time.perf_counter() - start, cpu_seconds()
+        found["cpu"], found["server"] = (later - earlier for later, earlier in zip(after, before, strict=True))
         self.code = self.code or found["code"]
         return found
 
@@ -235,15 +243,19 @@ class Benchmark:
                 machine = f"second{number}"
                 runs.append((self.run("serial", machine, 1, **shared), self.run("serial", machine, 1)))
         second, local = (min(each, key=lambda run: run["seconds"]) for each in zip(*runs, strict=True))
-        print(f"\n{'shared cache':16}{'seconds':>9}{'CPU':>9}  found and built")
+        print(f"\n{'shared cache':16}{'seconds':>9}{'process':>9}{'CPU':>9}{'server':>9}  found and built")
         for name, found in ("first", first), ("second", second), ("second, warm", local):
             same = self.check("the same bytes", found["code"] == self.code)
-            print(f"{name:16}{found['seconds']:9.1f}{found['cpu']:9.1f}  {found['built']} {found['found']}, {same}")
+            times = "".join(f"{found[each]:9.1f}" for each in ("seconds", "process", "cpu", "server"))
+            print(f"{name:16}{times}  {found['built']} {found['found']}, {same}")
         built = sum(found["built"].get(kind, 0) for found, _ in runs for kind in ("program", "link"))
+        ratios = ", ".join(
+            f"{second[each] / local[each]:.2f}x {what}"
+            for each, what in (("seconds", "the time"), ("process", "that of its process"), ("cpu", "the CPU time"))
+        )
         print(
             f"{self.check('all found by the second', built == 0)}, {first['unwritten']} entries not written;"
-            f" the second needs {second['seconds'] / local['seconds']:.2f}x a warm build (goal: 1.15x)\n"
-            f"  questions of the second: {second['remote']}",
+            f" the second needs {ratios} of a warm build (goal: 1.15x)\n  questions of the second: {second['remote']}",
             flush=True,
         )
 
@@ -310,7 +322,7 @@ def ask_forged(folder: Path, number: int) -> tuple[int, int]:
         content = blob if is_good else list(kinds.values())[each % len(kinds)]
         path = folder / "shared" / key.digest.hex()[:2] / key.digest.hex()[2:]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        path.write_bytes(bytes(NAME_SIZE) + content)
         is_used = store.get(key) is not None
         used += is_used and not is_good
         kept += is_used and is_good

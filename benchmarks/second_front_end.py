@@ -391,22 +391,8 @@ def imports() -> bool:
     return True
 
 
-def examples() -> bool:
-    right = True
-    for name in ("own_cu_file", "cub_block_sum", "fft"):
-        for front_end in FRONT_ENDS:
-            command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--frontend", front_end]
-            done = subprocess.run(command, capture_output=True, text=True)
-            right = right and done.returncode == 0
-            print(f"  {name:<16} {front_end:<16} {'right' if done.returncode == 0 else 'FAILED'}")
-            if done.returncode:
-                print(done.stdout[-1500:], done.stderr[-1500:])
-    return right
-
-
 SECTIONS: dict[str, Any] = {
     "results": None,
-    "examples": examples,
     "times": running_times,
     "shared": shared,
     "imports": imports,

@@ -142,7 +142,8 @@ def tests_of(combination: Combination) -> list[str]:
         return []
     page = "documentation/test_docs.py::test_blocks_run_and_print_what_the_page_says[second_front_end]"
     finished = "finished_kernels/test_memrefs.py", "test_c_header.py"
-    return [str(TESTS / name) for name in ("frontends", "mlir", *finished, page)]
+    examples = "examples/test_examples.py::TestWithNumbaCudaMLIR"
+    return [str(TESTS / name) for name in ("frontends", "mlir", *finished, examples, page)]
 
 
 @dataclass

@@ -741,6 +741,41 @@ CASES = (
     ),
     Case(
         _SYMBOLS,
+        "A struct with other members than the record of a call",
+        "NVRTC compares the members of a struct with the fields of the record that a call passes or expects, where"
+        " their names agree.",
+        """
+        import numpy as np
+        from numba import from_dtype
+
+        BODY = from_dtype(np.dtype([("x", np.float32), ("v", np.float32)], align=True))
+
+
+        class Move(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, body):
+                return autolink.Extern("move")
+
+            def __numba_cuda_link__(self, body):
+                return autolink.CUDASource(
+                    "struct Body { float v, x; };"
+                    'extern "C" __device__ void move(Body* body) { body->x += body->v; }',
+                    name="move.cu",
+                )
+
+
+        move = Move()
+
+
+        def kernel(bodies):
+            move(bodies[0])
+
+
+        autolink.build(kernel, (BODY[::1],), cc=(9, 0))
+        """,
+        "Define the fields of the dtype in the order of the struct's members, with the same types.",
+    ),
+    Case(
+        _SYMBOLS,
         "A function whose signature differs from its call",
         "PTX and machine code show how many bytes the parameters of a function take. If the call passes a different"
         " number, the function would read bytes that the call does not pass. (LTO-IR does not show this.)",

@@ -14,12 +14,20 @@ NAMES = ("numba-cuda", "numba-cuda-mlir")
 
 def chosen() -> str:
     """Return the front end that the command line names."""
-    if "--frontend" not in sys.argv:
+    arguments = [part for argument in sys.argv for part in argument.split("=", 1)]
+    if "--frontend" not in arguments:
         return NAMES[0]
-    name = (sys.argv[sys.argv.index("--frontend") + 1 :] or [""])[0]
+    name = (arguments[arguments.index("--frontend") + 1 :] or [""])[0]
     if name not in NAMES:
         sys.exit(f"--frontend must be one of {', '.join(NAMES)}, not {name!r}")
     return name
+
+
+def needs_local_records() -> None:
+    """Say that an example keeps objects of C++ in local arrays, and exit with 2, if its front end has none."""
+    if chosen() != NAMES[0]:
+        print(f"This example runs with {NAMES[0]} alone: {chosen()} has no local arrays of records")
+        sys.exit(2)
 
 
 if chosen() == "numba-cuda":
@@ -27,4 +35,4 @@ if chosen() == "numba-cuda":
 else:
     from numba_cuda_mlir import cuda
 
-__all__ = ["NAMES", "chosen", "cuda"]
+__all__ = ["NAMES", "chosen", "cuda", "needs_local_records"]

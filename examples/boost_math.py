@@ -13,8 +13,8 @@ import os
 import sys
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run
-from numba import cuda
 from numba.cuda import autolink
 
 

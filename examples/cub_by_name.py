@@ -10,8 +10,8 @@ compiler tells the type of the result for the types of each call.
 from __future__ import annotations
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run
-from numba import cuda
 from numba.cuda import autolink
 
 THREADS = 128

@@ -12,9 +12,9 @@ of one scan is a device function in Python.
 from __future__ import annotations
 
 import numpy as np
+from _frontend import cuda
 from _run import run
 from cub import BlockLoad, BlockRadixSort, BlockScan
-from numba import cuda
 from numba.cuda import autolink
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from _frontend import cuda, needs_local_records
 from _run import run
 from curand.generator import headers, need_headers
-from numba import cuda, from_dtype
+from numba import from_dtype
 from numba.cuda import autolink, types
 
+needs_local_records()
 need_headers()
 lib = autolink.cxx("#include <curand_kernel.h>", include_paths=[headers()])
 State = lib.type("curandStatePhilox4_32_10_t")

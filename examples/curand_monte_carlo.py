@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from _frontend import cuda, needs_local_records
 from _run import run, simulated
 from curand import Philox, Sobol, direction_vectors
 from curand.generator import need_headers
-from numba import cuda
 from numba.cuda import autolink
 
 DIMENSIONS = 5
@@ -88,6 +88,7 @@ def link():
 
 
 if __name__ == "__main__":
+    needs_local_records()
     need_headers()
     print(f"The exact fraction is {EXACT:.6f}.")
     run(launch, link)

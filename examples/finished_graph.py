@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run, simulated
-from numba import cuda
 from numba.cuda import autolink
 
 SIZE = 1000
@@ -44,18 +44,19 @@ class Term(autolink.DeviceCallable):
         return term
 
 
-def adds(term):
-    """Return the kernel that adds *term*."""
+def adds(name, term):
+    """Return the kernel that adds *term*, which files of kernels call *name*."""
 
     def kernel(y, x):
         i = cuda.grid(1)
         if i < y.size:
             y[i] += term(x[i])
 
-    return kernel
+    kernel.__name__ = name
+    return cuda.jit(kernel)
 
 
-KERNELS = {f"add_term_{n}": adds(Term(n)) for n in range(10)}
+KERNELS = [adds(f"add_term_{n}", Term(n)) for n in range(10)]
 
 
 def launch():
@@ -63,8 +64,8 @@ def launch():
     y = cuda.to_device(np.zeros(SIZE))
     blocks, threads = SIZE // 128 + 1, 128
     if simulated():
-        for kernel in KERNELS.values():
-            cuda.jit(kernel)[blocks, threads](y, x)
+        for kernel in KERNELS:
+            kernel[blocks, threads](y, x)
     else:
         launch_as_graph(blocks, threads, y, cuda.to_device(x))
     return compare("ten terms of exp(x)", y.copy_to_host(), np.exp(x), 1e-9)
@@ -82,7 +83,7 @@ def launch_as_graph(blocks, threads, y, x):
         return results[0] if results else None
 
     path = Path(tempfile.mkdtemp()) / "terms.kernels"
-    autolink.save(path, [autolink.build(KERNELS[name], SIGNATURE, entry_name=name) for name in KERNELS])
+    autolink.save(path, [autolink.build(kernel, SIGNATURE) for kernel in KERNELS])
     loaded = numba_cuda_autolink.load(path)
     own = cuda.stream()
     stream = driver.CUstream(int(own))
@@ -95,8 +96,8 @@ def launch_as_graph(blocks, threads, y, x):
 
 
 def link():
-    for name, kernel in KERNELS.items():
-        yield name, autolink.build(kernel, SIGNATURE, cc=(9, 0), entry_name=name)
+    for number, kernel in enumerate(KERNELS):
+        yield f"add_term_{number}", autolink.build(kernel, SIGNATURE, cc=(9, 0))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run
-from numba import cuda
 from numba.cuda import autolink
 
 # GLM includes headers of the host's C++ library, which NVRTC does not have: those of libcu++ take their places.

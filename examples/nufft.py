@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _frontend import NAMES, cuda
 from _run import compare, run, simulated
 from nufft_parts import direct
 from nufft_parts.image import make_picture
 from nufft_parts.plan import Plan
-from numba import cuda
 from numba.cuda import autolink
 
 __all__ = ["Case", "Plan", "make_case", "nufft1d1", "nufft1d2", "nufft2d1", "nufft2d2"]
@@ -150,6 +150,7 @@ def parse():
         default=Path(tempfile.gettempdir()) / "nufft.png",
         help="the file for the image (default: %(default)s)",
     )
+    parser.add_argument("--frontend", choices=NAMES, default=NAMES[0], help="what compiles the kernels")
     return parser.parse_args(sys.argv[1:])
 
 

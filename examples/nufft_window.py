@@ -28,10 +28,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, run, simulated
 from nufft_parts import direct
 from nufft_parts.window import frequencies
-from numba import cuda
 from numba.cuda import autolink, types
 
 FOLDER = Path(__file__).resolve().parent / "nufft_window"
@@ -55,6 +55,8 @@ class WindowSums(autolink.DeviceCallable):
     window : function
         ``window(t)`` or ``window(t, state)``, from ``t = 0`` at the point to ``t = 1`` at the edge.
     """
+
+    __numba_cuda_link_types__ = "numba-cuda"  # whose classes the hooks name, whichever front end compiles the kernel
 
     def __init__(self, sizes, width, window):
         self.sizes = sizes

@@ -20,10 +20,10 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from _frontend import cuda
 from _memory import memory
 from _nvmath import FFT, ComputeCapability, code_type, compile_fft_execute, key_of
 from _run import compare, show
-from numba import cuda
 from numba.cuda import autolink
 
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from _frontend import cuda
 from _nvmath import ComputeCapability, Matmul, code_type, compile_blas_execute, key_of
 from _run import compare, show
-from numba import cuda
 from numba.cuda import autolink
 
 ATTRIBUTES = "size", "block_size", "leading_dimension", "a_size", "b_size", "c_size"

@@ -19,9 +19,9 @@ import os
 import sys
 
 import numpy as np
+from _frontend import cuda
 from _run import compare, show
 from cuda.pathfinder import find_nvidia_header_directory
-from numba import cuda, types
 from numba.cuda import autolink
 
 INCLUDE = find_nvidia_header_directory("nvshmem")
@@ -31,7 +31,7 @@ if INCLUDE is None:
 
 BLOCKS, THREADS, CHUNK = 16, 256, 1024
 # What NVSHMEM calls the types that it puts.
-NAMES = {types.float32: "float", types.float64: "double", types.int32: "int32", types.int64: "int64"}
+NAMES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}
 HEADERS = """
 #define __NVSHMEM_NUMBA_SUPPORT__  // the unit has NVSHMEM's state, and needs no library of it
 #include <nvshmem.h>
@@ -87,7 +87,7 @@ class Shmem(autolink.DeviceCallable):
     @autolink.device_method
     def put(self, target, data, count, signals, index, pe):
         """Copy *data* to the *target* of another PE with all threads of the block, and then set its signal."""
-        if target.dtype != data.dtype or data.dtype not in NAMES:
+        if target.dtype != data.dtype or str(data.dtype) not in NAMES:
             raise TypeError(f"target and data: got {target} and {data}, expected arrays of one of {list(NAMES)}")
         args = {"target": None, "data": None, "count": "int64", "signals": None, "index": "int64", "pe": "int32"}
         return autolink.Extern(f"shmem_put_{data.dtype}", args=args)
@@ -98,7 +98,7 @@ class Shmem(autolink.DeviceCallable):
         return source(f"""
             extern "C" __device__ void shmem_put_{data.dtype}(
                 {T}* target, const {T}* data, long long count, unsigned long long* signals, long long index, int pe) {{
-                nvshmemx_{NAMES[data.dtype]}_put_signal_block(
+                nvshmemx_{NAMES[str(data.dtype)]}_put_signal_block(
                     target, data, count, reinterpret_cast<uint64_t*>(signals + index), 1, NVSHMEM_SIGNAL_SET, pe);
             }}
             """)

@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
-from numba import cuda
+from _frontend import cuda
 
 from . import points as _points
 from . import spread as _spread

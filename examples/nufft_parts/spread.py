@@ -15,8 +15,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from _frontend import cuda
 from _run import simulated
-from numba import cuda
 
 WARP = 32
 THREADS = 128  # per block that interpolates

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from _frontend import cuda
 from _memory import memory
 from fft import FFT
-from numba import cuda
 
 LAUNCHABLE = 48 << 10  # bytes of dynamic shared memory that a kernel may use without requesting more from the driver
 

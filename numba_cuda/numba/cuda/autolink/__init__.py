@@ -36,6 +36,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``compilation``        the compilation in progress and its target
 ``garbage_collection`` Python's, paused while a front end compiles
 ``deferred_calls``     calls that are resolved together, with one run of a compiler
+``type_inference``     type inference, again where functions of C++ write to arguments
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
@@ -64,6 +65,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``python_code``        names that Python code uses, and what identifies the code of a module
 ``patched``            what programs set on the modules, classes and Numba types that versions identify
 ``object_state``       the attributes and slots of objects, or what their classes pickle
+``value_encoders``     the kinds of Python values that have a fingerprint
 ``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``testing``            helpers for tests of objects with linkable code
 ``conformance``        the checks of `testing.check_linkable`
@@ -154,14 +156,14 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
+        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     from .frontends import numba_cuda
 
     try:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
-    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
-        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
 

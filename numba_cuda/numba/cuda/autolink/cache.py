@@ -100,9 +100,12 @@ class CacheInfo:
         directory = f"cache in {self.directory or '(no directory)'} ({state})"
         total = f"{self.entries} entries, {formatting.size(self.bytes)} of {formatting.size(self.max_bytes)}"
         lines = ["\n  ".join([directory, total, *map(str, self.by_kind)])]
-        lines += [f"behind it: {name} {where}" for name, where in self.levels]
+        for name, where in self.levels:
+            is_missing = name == "image" and not os.path.isdir(where)
+            lines.append(f"behind it: {name} {where}" + (" (there is no such folder)" if is_missing else ""))
         if self.usage:
-            lines.append("\n  ".join(["used so far", *map(str, self.usage)]))
+            saved = formatting.time(sum(each.seconds_saved for each in self.usage))
+            lines.append("\n  ".join([f"used so far, about {saved} saved", *map(str, self.usage)]))
         return "\n".join(lines)
 
 

@@ -21,23 +21,12 @@ from numba.cuda.typing.templates import Signature
 
 from ..compilation import compilation
 from ..notebook_cells import shown_file
-from ..protocol.asking import AskedCall, asked_at
+from ..protocol.asking import asked_at
 from ..protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
-from ..protocol.errors import CallError, HookError
 from .code_library import LinkingCodeLibrary
+from .passed_state import check_state
 
 _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
-
-
-def _check_state(call: AskedCall, prototypes: Sequence[tuple[str, CPrototype]], loc: ir.Loc) -> None:
-    """Raise `CallError` if C++ gets the data of an array, where a Python function that it calls expects the array."""
-    addresses = [each for _, prototype in prototypes for each in prototype.parameters if each.cxx == "const void*"]
-    if prototypes and not addresses and any(each.takes_arrays for each in call.answer.calling):
-        diagnosis = (
-            "returned a function with an array as state, and the call passes none\n"
-            "  what to do: pass the array as state, in the args of the Extern: args={'name': autolink.state}"
-        )
-        raise CallError(HookError(call.callee, call.argtypes, diagnosis), call, loc)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -81,8 +70,7 @@ class LinkingLower(CUDALower):
                 self.library.add_call(asked[-1])
             with in_progress.noting_prototypes() as prototypes:
                 result = super().lower_call(resty, expr)
-            for call in asked:
-                _check_state(call, prototypes, expr.loc)
+            check_state(asked, prototypes, expr.loc)
         finally:
             _lowering.call = outer
         added = len(self.module.globals) - known

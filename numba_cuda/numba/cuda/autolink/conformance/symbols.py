@@ -84,7 +84,8 @@ def _check_parameters(subject: Subject, target: Target, defined: Mapping[str, Pr
             programs.compiled(source, dataclasses.replace(target, lto=True), called=subject.called)
         except PrototypeError as error:
             if wrong := defined_among(source, error.wrong, target):
-                got, expected = ([each.declaration for each in some] for some in (wrong, [w.called for w in wrong]))
+                got = [each.declaration or ", ".join(map(str, each.members)) for each in wrong]
+                expected = [each.called.declaration for each in wrong]
                 raise FailedError("\n".join(got), "\n".join(expected), todo) from None
     for symbol, called in subject.symbols.items():
         if called is not None and defined.get(symbol, called) != called:

@@ -66,6 +66,10 @@ class CxxType(CxxFunction):
     def __reduce__(self) -> Any:
         return _type_of, (self._library, self._name, self._cc)
 
+    def __getstate__(self) -> Any:
+        """Return what distinguishes it from other classes. Its size is one of the numbers that the library tells."""
+        return self.__reduce__()[1]
+
     def method(self, name: str) -> CxxFunction:
         """Return the member function *name* as a device callable, whose first argument is the object."""
         return function_of(self._library, CallPattern(f"{self._name}::{name}", f"{FIRST}.{name}({REST})"))

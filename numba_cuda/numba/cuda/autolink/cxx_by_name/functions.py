@@ -34,7 +34,7 @@ _LONGEST_NAME = 50
 class CxxFunction(DeviceCallable):
     """A function of C++, or any expression that can be called, which kernels call: ``lib.f`` of `cxx`."""
 
-    cxx_reads_files = True  # headers, which may change between two kernels
+    cxx_reads_files = "calls"  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
 
     def __init__(self, library: CxxLibrary, pattern: CallPattern):
@@ -51,7 +51,7 @@ class CxxFunction(DeviceCallable):
 
     def __getstate__(self) -> Any:
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
-        return self.__reduce__()[1]
+        return self._library.__getstate__(), self._pattern
 
     def __getattr__(self, name: str) -> NoReturn:
         inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""

@@ -40,7 +40,7 @@ class CxxLibrary(DeviceCallable):
     expressions name, in Python and in kernels. Each is a device callable, always the same object.
     """
 
-    cxx_reads_files = True  # headers, which may change between two kernels
+    cxx_reads_files = "constants"  # headers, which may change between two kernels
 
     def __init__(self, source: Any, arguments: Mapping[str, Any], namespace: str):
         # Each name without the prefix "_" or "cxx_" hides a function of that name in C++.

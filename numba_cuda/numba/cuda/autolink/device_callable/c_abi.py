@@ -9,16 +9,18 @@ with the one that NVRTC compiles.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
+from numba.cuda.cudadrv.external_code.compile.c_prototypes import CField, CType
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
+from ..c_names import RESERVED
 from ..vocabulary import core_type
 
 
@@ -46,6 +48,8 @@ _SCALARS: dict[Any, CType] = {
 }
 
 
+# What may be the name of a member in C++, apart from words that mean something else.
+_MEMBER = re.compile(r"(?!__|defined$|nca_)[A-Za-z_][A-Za-z0-9_]*")
 # The headers of types that CUDA C++ does not have without one.
 HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
 _BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
@@ -134,12 +138,12 @@ def ctype(numba_type: Any) -> CType:
     if isinstance(numba_type, types.RawPointer):
         return pointer_to("void")
     if isinstance(numba_type, types.CPointer):
-        return pointer_to(_pointee(numba_type.dtype))
+        return _pointer(numba_type.dtype)
     if isinstance(numba_type, types.Array):
         return _array(numba_type)
     if isinstance(numba_type, types.Record):
         memory_layout(numba_type)
-        return pointer_to("void")
+        return _pointer(numba_type)
     if isinstance(numba_type, types.BaseTuple) and len(numba_type):
         memory_layout(numba_type)
         is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _SCALARS
@@ -173,8 +177,10 @@ def element_ctype(numba_type: Any) -> CType:
     return found
 
 
-def _pointee(numba_type: Any) -> str:
-    return "void" if isinstance(numba_type, types.Record) else element_ctype(numba_type).cxx
+def _pointer(numba_type: Any, qualifier: str = "") -> CType:
+    if isinstance(numba_type, types.Record):
+        return replace(pointer_to(f"{qualifier}void"), fields=fields_of_record(numba_type))
+    return pointer_to(qualifier + element_ctype(numba_type).cxx)
 
 
 def _array(array: Any) -> CType:
@@ -185,8 +191,7 @@ def _array(array: Any) -> CType:
         )
     if isinstance(array.dtype, types.Record):
         memory_layout(array.dtype)
-    cxx = _pointee(array.dtype)
-    return pointer_to(cxx if array.mutable else f"const {cxx}")
+    return _pointer(array.dtype, "" if array.mutable else "const ")
 
 
 @dataclass(frozen=True)
@@ -212,6 +217,28 @@ def memory_layout(numba_type: Any) -> Layout:
         return Layout(numba_type.count, 1)
     element = element_ctype(numba_type)
     return Layout(element.size, element.align)
+
+
+def fields_of_record(record: Any) -> tuple[CField, ...]:
+    """Return the fields of a record that can be members of a C++ struct by their names."""
+    return c_fields((name, record.offset(name), field_type) for name, field_type in record.members)
+
+
+def c_fields(fields: Iterable[tuple[str, int, Any]]) -> tuple[CField, ...]:
+    """Return what C sees of *fields* with a name, an offset and a Numba type; of those that C++ can name."""
+    usable = ((name, *rest) for name, *rest in fields if _MEMBER.fullmatch(name) and name not in RESERVED)
+    return tuple(CField(name, offset, _field_ctype(numba_type)) for name, offset, numba_type in usable)
+
+
+def _field_ctype(numba_type: Any) -> CType:
+    if isinstance(numba_type, types.NestedArray):
+        return _field_ctype(numba_type.dtype)
+    if isinstance(numba_type, types.Record):
+        layout = memory_layout(numba_type)
+        return CType("struct", "struct", layout.size, layout.align, fields=fields_of_record(numba_type))
+    if isinstance(numba_type, (types.CharSeq, types.BaseTuple)):
+        return CType("char[]", "unknown", 0, 1)
+    return element_ctype(numba_type)
 
 
 def layout_of_fields(fields: Iterable[Layout]) -> Layout:

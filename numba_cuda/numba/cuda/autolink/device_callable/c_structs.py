@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
 
-from .c_abi import CABIError, element_ctype, memory_layout
+from .c_abi import CABIError, c_fields, element_ctype, memory_layout
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,12 @@ def struct_ctype(numba_type: Any) -> CStruct:
     numba_type = getattr(numba_type, "of_record", numba_type)  # the value of a record that a function returned
     layout = memory_layout(numba_type)
     members = tuple(_member(each) for each in field_types(numba_type))
-    declared = " ".join(f"{_declared(c, name)};" for c, name in zip(members, field_names(numba_type), strict=True))
-    return CStruct(f"struct {{ {declared} }}", "struct", layout.size, layout.align, None, members, layout.offsets)
+    names = field_names(numba_type)
+    declared = " ".join(f"{_declared(c, name)};" for c, name in zip(members, names, strict=True))
+    has_names = not isinstance(numba_type, types.BaseTuple) or isinstance(numba_type, types.BaseNamedTuple)
+    named = zip(names, layout.offsets, field_types(numba_type), strict=True) if has_names else ()
+    struct = CStruct(f"struct {{ {declared} }}", "struct", layout.size, layout.align, None, members, layout.offsets)
+    return replace(struct, fields=c_fields(named))
 
 
 def _member(numba_type: Any) -> CType:

@@ -81,9 +81,11 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
+    from ..compiling.unrolled_loops import with_unrolled_loops
+
     front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
     with compiling(_target(options, for_device=False)), front_end, _diagnosing(args[0]):
-        return original(*args, **options)
+        return with_unrolled_loops(args[0], lambda: original(*args, **options))
 
 
 @_in_place_of("numba.cuda.compiler:ExternFunction.__reduce__")
@@ -96,19 +98,20 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
 
 @_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
-    """Let functions of C++ write to variables and to elements of arrays."""
+    """Let functions of C++ write to variables and to elements of arrays, and give variables of unrolled loops the types
+    that they have in loops."""
     from numba.cuda.core.errors import TypingError
 
-    while True:
-        try:
-            return original(inference, state)
-        except TypingError:
-            if compilation() is None:
-                raise
-            from ..cxx_by_name.written_arguments import rewrite_written
+    from ..compiling.unrolled_loops import types_to_infer_again
+    from ..type_inference import inferred
 
-            if not rewrite_written(state):
-                raise
+    def infer(inference: Any, state: Any) -> Any:
+        while True:
+            mutated = original(inference, state)
+            if not inference._raise_errors or not types_to_infer_again(state):
+                return mutated
+
+    return inferred(infer, inference, state, TypingError)
 
 
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
@@ -117,6 +120,14 @@ def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     from ..deferred_calls import propagated
 
     return propagated(original, inferer, raise_errors)
+
+
+@_in_place_of("numba.cuda.core.untyped_passes:LiteralUnroll.run_pass")
+def _unroll(original: Any, literal_unroll: Any, state: Any) -> Any:
+    """Unroll loops over tuples of called objects."""
+    from ..compiling.unrolled_loops import unroll_loops
+
+    return unroll_loops(state) or original(literal_unroll, state)
 
 
 @_in_place_of("numba.cuda.decorators:declare_device_function")
@@ -134,12 +145,13 @@ def _declare_device_function(
 @_in_place_of("numba.cuda.dispatcher:compile_cuda")
 def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
+    from ..compiling.code_library import LinkingCodeLibrary
+    from ..compiling.unrolled_loops import with_unrolled_loops
+
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
     with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
-        compiled = original(*args, **options)
-    from ..compiling.code_library import LinkingCodeLibrary
-
+        compiled = with_unrolled_loops(args[0], lambda: original(*args, **options))
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
     return compiled
@@ -269,6 +281,7 @@ _ALSO_NEEDED = (
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
     "numba.cuda.compiler:CUDANativeLowering.lowering_class",
     "numba.cuda.compiler:run_frontend",
+    "numba.cuda.core.typed_passes:BaseTypeInference._raise_errors",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
     "numba.cuda.cudadrv.devicearray:DeviceNDArray",
     "numba.cuda.cudadrv.driver:_have_nvjitlink",

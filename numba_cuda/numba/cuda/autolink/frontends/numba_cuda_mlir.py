@@ -16,7 +16,7 @@ from numba.cuda.cudadrv.external_code.timeline import recording
 from numba_cuda_mlir.numba_cuda.core.errors import TypingError
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
-from ..cxx_by_name.written_arguments import rewrite_written
+from ..compiling.passed_state import check_state
 from ..deferred_calls import propagated
 from ..kernel_events import KernelEvent, announce
 from ..mlir.constants import refresh_typing
@@ -27,6 +27,7 @@ from ..mlir.object_types import CalledObjectType, is_called_object
 from ..mlir.words import MLIR
 from ..protocol.asking import asked_at
 from ..protocol.call_sites import CallSites, note_objects
+from ..type_inference import inferred
 from ..vocabulary import register
 from .seams import Seams
 
@@ -124,13 +125,7 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
     """Let functions of C++ write to variables, and ask called objects when types are final, so that one that refuses is
     a typing error at the call."""
-    while True:
-        try:
-            changed = original(inference, state)
-            break
-        except TypingError:
-            if compilation() is None or not rewrite_written(state, MLIR):
-                raise
+    changed = inferred(original, inference, state, TypingError, MLIR)
     if compilation() is not None:
         for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
             asked_at(site, call.loc)
@@ -161,6 +156,7 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
         return original(lower, target, fn, args, kws, expr)
     with in_progress.noting_prototypes() as prototypes:
         lower_call(lower, _external(lower), target, expr, args)
+    check_state(asked, prototypes, expr.loc)
     arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
     place = f"{expr.loc.filename}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
     described = f"the call with ({arguments}) at {place}"

@@ -27,7 +27,8 @@ from ..object_state import state
 from ..patched import look_at_types
 from ..protocol.callee import find_callee, identity
 from ..python_code import file_digest, globals_used, names_used, origin_of
-from ..value_fingerprint import UnknownValueError, attributes_of, fingerprint, plain
+from ..value_encoders import attributes_of
+from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_code, plain
 
 # A property that makes an object with the same property leads on for ever.
 _MOST_THINGS = 1000
@@ -71,20 +72,20 @@ class Reached:
             if isinstance(value, UnknownValueError):
                 self._is_unknown(label, str(value))
             else:
-                self._add(label, value)
+                self._add(label, value, digest=fingerprint_of_code)
 
     def number(self, thing: Any) -> int | None:
         """Return the place of *thing* in ``things``; ``None`` if it is not reached."""
         return self._numbers.get(identity(thing))
 
-    def _add(self, label: str, *values: Any) -> None:
+    def _add(self, label: str, *values: Any, digest: Callable[..., bytes] = fingerprint) -> None:
         if len(values) == 1 and type(values[0]) in (bool, int, str) and len(text := repr(values[0])) < 60:
             shown = f"{text} {type(values[0]).__qualname__}"
         elif len(values) == 1 and isinstance(values[0], type) and origin_of(values[0].__module__) == "versioned":
             shown = f"{values[0].__module__}.{values[0].__qualname__}"
         else:
             try:
-                shown = f"{type(values[0]).__qualname__} {fingerprint(*values).hex()[:32]}"
+                shown = f"{type(values[0]).__qualname__} {digest(*values).hex()[:32]}"
             except UnknownValueError as error:
                 shown = "unknown"
                 self._is_unknown(label, str(error))
@@ -174,7 +175,7 @@ class Reached:
                     self._linked(f"link[{number}] of {label}", item)
             self._owner(label, value)
         elif hasattr(value, "__self__") and hasattr(value, "__func__"):
-            self._add(label, getattr(value, "__numba_cuda_call__", value).__func__)
+            self._add(label, getattr(value, "__numba_cuda_call__", value).__func__, digest=fingerprint_of_code)
             self._reach(f"{label}.__self__", value.__self__, ())
         elif isinstance(value, pytypes.FunctionType) and find_callee(value) is None:
             self._add(label, value.__module__, value.__qualname__)
@@ -188,8 +189,9 @@ class Reached:
             self._add(label, value.__module__, value.__qualname__)
         elif _is_the_compilers(value):
             self._add(label, type(value), getattr(value, "__name__", ""), getattr(value, "_defn", None))
-            if hasattr(type(value), "__numba_cuda_call__") and hasattr(type(value), "__getitem__"):
-                self._owner(label, value)  # a library of C++, whose attributes are its functions
+            # A library of C++, whose attributes are its functions, or a class, whose size the headers decide.
+            if hasattr(value, "__numba_cuda_call__"):
+                self._owner(label, value)
         elif isinstance(value, (type, pytypes.FunctionType)) or not isinstance(attributes := state(value), dict):
             self._add(label, value)
             self._owner(label, value)
@@ -201,7 +203,7 @@ class Reached:
             for name, attribute in attributes.items():
                 self._add(f"{label}.{name}", attribute)
             if _may_bring_code(value) and (operators := _operators(type(value))):
-                self._add(f"{label}'s operators", operators)
+                self._add(f"{label}'s operators", operators, digest=fingerprint_of_code)
             if says := getattr(type(value), "__numba_cuda_call__", None):
                 self._add(f"{label}'s parameters", *_parameters(says))  # they say which arguments are literals
             self._owner(label, value)

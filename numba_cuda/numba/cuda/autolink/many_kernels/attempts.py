@@ -95,7 +95,8 @@ def _attempt(job: AssignedJob, shares: bool) -> Attempt:
         except (Exception, SystemExit) as error:  # a hook may call sys.exit()
             result = pickled_error(error)
     counts = collections.Counter(each.key.kind for each in built)
-    entries = () if shares else packed(built)
+    # A launch looks for its link in the cache, and not for a kernel that was built for other programs.
+    entries = packed(built, links=_unpickled(job.job).for_launch) if built and not shares else ()
     return Attempt(result, left, dict(counts), entries, shares, time.perf_counter() - start)
 
 

@@ -21,12 +21,13 @@ class PackedEntry(NamedTuple):
     entry: bytes
 
 
-def packed(built: Iterable[BuiltEntry]) -> tuple[PackedEntry, ...]:
-    """Return what was *built*, as far as another machine can use it; the link travels with the kernel."""
+def packed(built: Iterable[BuiltEntry], *, links: bool) -> tuple[PackedEntry, ...]:
+    """Return what was *built*, as far as another machine can use it; *links* only on demand: each is one kernel's, and
+    travels with that."""
     entries = {
         each.key.digest: PackedEntry(each.key.digest, pack(each.key, each.data))
         for each in built
-        if each.is_portable and each.key.kind != "link"
+        if each.is_portable and (links or each.key.kind != "link")
     }
     return tuple(entries.values())
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from ..patched import look_at_types
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..value_fingerprint import UnknownValueError, fingerprint_of_code
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
@@ -79,7 +79,7 @@ class Callee:
         try:
             # The classes of its attributes, too, may have methods that the hook calls.
             kinds = list(dict.fromkeys(map(type, getattr(owner, "__dict__", {}).values())))
-            return fingerprint(parts, hook, owner if inspect.isclass(owner) else [type(owner), *kinds])
+            return fingerprint_of_code(parts, hook, owner if inspect.isclass(owner) else [type(owner), *kinds])
         except UnknownValueError:
             return None
 

@@ -3,26 +3,32 @@
 
 from __future__ import annotations
 
+import abc
 import array
 import collections
 import contextvars
 import ctypes
+import dataclasses
 import datetime
 import decimal
 import enum
 import functools
 import operator
+import os
 import re
 import subprocess
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda import types
-from numba.cuda.autolink.value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
+from numba.cuda.autolink import cxx
+from numba.cuda.autolink.value_encoders import UnknownValueError
+from numba.cuda.autolink.value_fingerprint import fingerprint, fingerprint_of_code, fingerprint_of_link_key
 
 
 class Color(enum.Enum):
@@ -82,6 +88,43 @@ def read_only(values):
 
 def adder(amount):
     return lambda x: x + amount
+
+
+def enumeration(base=enum.Enum, **attributes):
+    members = {name: value for name, value in attributes.items() if name.isupper()}
+    made = base("Made", members, **({"boundary": attributes.pop("boundary")} if "boundary" in attributes else {}))
+    for name, value in attributes.items():
+        if not name.isupper():
+            type.__setattr__(made, name, value)
+    return made
+
+
+def dataclass_of(**options):
+    return dataclasses.make_dataclass("Made", [("a", int, dataclasses.field(**options))])
+
+
+def abstract(*classes):
+    made = abc.ABCMeta("Made", (), {})
+    for each in classes:
+        made.register(each)
+    return made
+
+
+def with_attributes(value, **attributes):
+    vars(value).update(attributes)
+    return value
+
+
+def structure(*names):
+    return type("Made", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_int) for name in names]})
+
+
+class Integer(ctypes.c_int):
+    pass
+
+
+class Weight(np.float64):
+    pass
 
 
 DIFFERENT = [
@@ -144,6 +187,27 @@ DIFFERENT = [
     (Point(adder(1)), Point(adder(2))),
     (Point(len), Point(max)),
     (functools.partial(max, 1), functools.partial(max, 2)),
+    (memoryview(b"a"), memoryview(bytearray(b"a"))),
+    (memoryview(b"ab")[1:], memoryview(b"cb")[1:]),
+    (np.arange(3)[1:], np.array([5, 1, 2])[1:]),
+    (np.frombuffer(b"ab", "u1", offset=1), np.frombuffer(b"cb", "u1", offset=1)),
+    (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 3], mask=[0, 1])),
+    (with_attributes(Weight(1), unit="m"), with_attributes(Weight(1), unit="s")),
+    (Weight(1), np.float64(1)),
+    (time.gmtime(0), time.struct_time(time.gmtime(0)[:], {"tm_zone": "A", "tm_gmtoff": 1})),
+    (os.stat_result(range(10), {"st_mtime": 1.0}), os.stat_result(range(10), {"st_mtime": 2.0})),
+    (with_attributes(Integer(1), unit="m"), with_attributes(Integer(1), unit="s")),
+    (structure("a", "b")(1, 2), structure("b", "a")(1, 2)),
+    (ctypes.CFUNCTYPE(ctypes.c_int), ctypes.CFUNCTYPE(ctypes.c_long)),
+    (enumeration(A=1, B=1), enumeration(A=1, C=1)),
+    (enumeration(A=1, _missing_=len), enumeration(A=1, _missing_=max)),
+    (enumeration(A=1, __len__=len), enumeration(A=1, __len__=max)),
+    (dataclass_of(metadata={"a": 1}), dataclass_of(metadata={"a": 2})),
+    (dataclass_of(default_factory=int), dataclass_of(default_factory=float)),
+    (abstract(int), abstract(float)),
+    (property(len, doc="a"), property(len, doc="b")),
+    (with_attributes(staticmethod(len), unit="m"), with_attributes(staticmethod(len), unit="s")),
+    (functools.lru_cache(1)(len), functools.lru_cache(2)(len)),
     (range(3), range(4)),
     (slice(3), slice(4)),
     (cuda.CUSource("a"), cuda.CUSource("b")),
@@ -244,6 +308,19 @@ def test_a_value_that_cannot_be_fingerprinted_is_never_equal(value):
     name = f"{type(value).__module__}.{type(value).__qualname__}"
     with pytest.raises(UnknownValueError, match=f"a value of type {name} cannot be fingerprinted"):
         fingerprint(Point(value))
+
+
+def test_code_that_asks_a_library_of_cxx_has_no_fingerprint():
+    """What it is told depends on headers. Its functions are compared where they are called."""
+    library = cxx("enum { N = 1 };")
+    function = library.f
+    assert fingerprint_of_code(lambda x: function(x)) == fingerprint_of_code(lambda x: function(x))
+    for code in (lambda: library.eval("N")), (lambda x: function.signature(x, library)):
+        assert fingerprint(code) == fingerprint(code)
+        with pytest.raises(UnknownValueError, match="does not show what the files are that it reads"):
+            fingerprint_of_code(code)
+    with pytest.raises(UnknownValueError, match="does not show what the files are that it reads"):
+        fingerprint_of_link_key(function)
 
 
 def test_fingerprints_are_the_same_in_every_process():

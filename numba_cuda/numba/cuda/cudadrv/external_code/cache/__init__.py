@@ -6,6 +6,7 @@
 ``entry``             the format of an entry on disk
 ``read_only``         cache directories that are read as they are: of images and wheels
 ``remote``            the cache that machines share
+``packs``             what one process wrote to it, in one file
 ``remote_settings``   where it is, and which of its entries are trusted
 ``seals``             what tells one's own entries from others'
 ``entry_files``       files of entries, for machines without a network

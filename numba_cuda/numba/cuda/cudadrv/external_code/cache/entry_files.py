@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
-from .remote_settings import RemoteSettings, lock_line
+from .remote_settings import REMOTE_KEY, RemoteSettings, lock_line
 from .seals import UntrustedEntryError, opened, sealed, without_seal
 from .shared_work import PORTABLE_KINDS
 from .store import CacheStore
@@ -70,7 +70,11 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | N
         except tarfile.TarError as error:
             raise EntryFileError(f"{os.fspath(path)} is not a file of cache entries: {error}") from error
         except (UntrustedEntryError, DamagedEntryError) as error:
-            raise EntryFileError(f"{os.fspath(path)} is not used: {member.name}: {error}") from error
+            raise EntryFileError(
+                f"{os.fspath(path)} is not used: {error}\n"
+                f"  entry:      {member.name}\n"
+                f"  what to do: export the file again, with the key that {REMOTE_KEY} has here"
+            ) from error
     return count
 
 

@@ -2,8 +2,8 @@
 """How long to wait for a shared cache: each build has a budget, and never waits longer than that for nothing.
 
 Waiting that ends with an entry is free; all other waiting is taken from the budget of the build. A store that takes
-longer to answer than a build may wait is not waited for. It is asked one question at a time all the same, whose answer
-shows whether it has become faster, and is kept for the next builds.
+longer to answer than a build may wait is not waited for. It is asked one question at a time all the same, while the
+build goes on: what comes before it is built is used, and all else is kept for the next builds.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class Patience:
         self.per_build = per_build
         self._budgets: weakref.WeakKeyDictionary[timeline.Timeline, Budget] = weakref.WeakKeyDictionary()
         self._expected = 0.0
+        self.has_answered = False
 
     @property
     def is_too_slow(self) -> bool:
@@ -94,6 +95,7 @@ class Patience:
 
     def note_answer(self, seconds: float) -> None:
         """Note how long an answer took, whether or not anybody waited for it."""
+        self.has_answered = True
         seconds = min(seconds, _MOST_EXPECTED * self.per_build)
         with _lock:
             weight = 1.0 if seconds > self._expected else _WEIGHT

@@ -2,11 +2,13 @@
 """The shared level of the cache, behind the local ones: slow, absent, full or hostile, it never makes a result wrong.
 
 Entries are used only if they are sealed (`seals`), and no build waits for them longer than its budget (`patience`).
-What comes too late is kept for the next build. Nobody waits for writes, which are dropped if too many are pending.
+What comes too late is kept for the next build. When several entries of a pack were needed, the whole pack is read, for
+which nobody waits (`packs`). Nor does anybody wait for writes, which are dropped if too many are pending.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import warnings
@@ -15,21 +17,21 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
+from .packs import NAME_SIZE, HeldPacks, NewPack, file_name
 from .patience import Patience
-from .remote_settings import REMOTE, REMOTE_WAIT, RemoteSettings
+from .remote_settings import REMOTE, RemoteSettings
 from .seals import UntrustedEntryError, opened, sealed
 from .settings import CacheWarning
 from .transfers import Read, StoreFiles, Transfers
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds in which nothing is asked after an error, twice as long each time
 _FLUSH_PATIENCE = 5.0  # seconds for one file, where a user waits for all
-_MOST_LATE = 3  # entries, until the user is told that they come too late
 
 
 @dataclass
 class RemoteCounts:
-    """What a process did with the shared cache: entries found, missing, not trusted, and read too late to be used;
-    questions that failed, or were not asked; entries written, dropped, and bytes in both directions."""
+    """What a process did with the shared cache: entries found, missing and not trusted; questions that were answered
+    late, failed, or were not asked; entries written, dropped, and bytes in both directions."""
 
     found: int = 0
     missing: int = 0
@@ -69,17 +71,19 @@ class RemoteEntries:
         self.counts = RemoteCounts()
         self.patience = Patience(settings.wait)
         self._keep, self._clock = keep, clock or Clock()
-        self._transfers = Transfers(files or (lambda: StoreFiles(settings.address)), self._fail)
+        self._transfers = Transfers(files or (lambda: StoreFiles(settings.address)), self._fail, self._write_pack)
         self._is_there: set[bytes] = set()  # what need not be written
+        self._new_pack, self._held = NewPack(), HeldPacks()
         self._closed_until, self._pause = 0.0, _FIRST_PAUSE
         self._warned: set[str] = set()
-        self._pending = 0  # questions that nobody waits for any more
-        self._late_entries = 0
+        self._coming: dict[bytes, Future[bytes | None]] = {}  # the entries that are still to come, late
         self._lock = threading.Lock()
 
     def read(self, digest: bytes) -> bytes | None:
         """Return the entry under the key with *digest*, or ``None``: if there is none that is trusted, or it takes too
         long."""
+        if (blob := self._held.take(digest)) is not None:
+            return self._opened(digest, blob)
         start = self._clock.now()
         if start < self._closed_until:
             self.counts.not_asked += 1
@@ -87,7 +91,7 @@ class RemoteEntries:
         allowed = self.patience.wait(start)
         entry = None
         try:
-            is_asked = allowed.seconds or (self.patience.is_too_slow and not self._pending)
+            is_asked = allowed.seconds or (self.patience.is_too_slow and not self._coming)
             future = self._transfers.read(_name(digest)) if is_asked else None
             if future is None:
                 self.counts.not_asked += 1
@@ -103,8 +107,7 @@ class RemoteEntries:
         if not future.done():
             self.counts.late += 1
             self.patience.note_no_answer(seconds)
-            with self._lock:
-                self._pending += 1
+            self._coming.setdefault(digest, Future())
             future.add_done_callback(lambda late: self._take_late(digest, late))
             return None
         try:
@@ -116,17 +119,34 @@ class RemoteEntries:
         self._pause = _FIRST_PAUSE
         return self._entry(digest, read.content)
 
+    def coming(self, digest: bytes) -> Future[bytes | None] | None:
+        """Return the entry that was asked for and is to come late, if it is there; ``None`` if nothing was asked, or
+        nothing shows that the store answers at all."""
+        return self._coming.get(digest) if self.patience.has_answered else None
+
     def write(self, digest: bytes, entry: bytes) -> None:
         """Queue an entry to be written, unless it is there, or this process does not write."""
         if not self.settings.writes or digest in self._is_there or self._clock.now() < self._closed_until:
             return
         blob = sealed(self.settings, digest, entry)
-        if self._transfers.write(_name(digest), blob):
+        with self._lock:
+            content = self._new_pack.add(digest, blob)
+            is_full = self._new_pack.is_full
+        if self._transfers.write(_name(digest), content):
             self._is_there.add(digest)
             self.counts.written += 1
-            self.counts.bytes_written += len(blob)
+            self.counts.bytes_written += len(content)
         else:
             self.counts.dropped += 1
+        if is_full:
+            self._write_pack()
+
+    def _write_pack(self) -> None:
+        """Queue the pack to be written, and begin another one."""
+        with self._lock:
+            pack, self._new_pack = self._new_pack, NewPack()
+        if (content := pack.content()) is not None and self._transfers.write(file_name(pack.name), content):
+            self.counts.bytes_written += len(content)
 
     def connect(self) -> None:
         """Start connecting, so that the first lookup does not wait for it."""
@@ -134,12 +154,14 @@ class RemoteEntries:
 
     def flush(self, timeout: float) -> int:
         """Wait until all is written, at most *timeout* seconds. Return how many entries are not written."""
+        self._write_pack()
         return self._transfers.flush(_FLUSH_PATIENCE, timeout)
 
     def end(self, patience: float | None = None) -> None:
         """Wait for the writes when the process ends, each at most *patience* seconds, by default as long as a build may
         wait."""
         if self._clock.now() >= self._closed_until:
+            self._write_pack()
             if patience is None:
                 self._transfers.flush(self.settings.wait, _FLUSH_PATIENCE)
             else:
@@ -150,6 +172,25 @@ class RemoteEntries:
             self.counts.missing += 1
             return None
         self.counts.bytes_read += len(blob)
+        entry = self._opened(digest, blob[NAME_SIZE:])
+        if entry is not None:
+            self._read_pack(blob[:NAME_SIZE])
+        return entry
+
+    def _read_pack(self, name: bytes) -> None:
+        """Begin to read the pack of an entry that was needed, if it is worth it and a reader is free."""
+        if self._held.is_needed(name) and (future := self._transfers.read(file_name(name))) is not None:
+            self._held.begin(name)
+            future.add_done_callback(self._take_pack)
+
+    def _take_pack(self, future: Future[Read]) -> None:
+        with contextlib.suppress(Exception):  # it is an offer; what is wrong with the store shows elsewhere
+            if (content := future.result().content) is not None:
+                self.counts.bytes_read += len(content)
+                self._held.add(content)
+
+    def _opened(self, digest: bytes, blob: bytes) -> bytes | None:
+        """Return the entry in a sealed *blob*, or ``None`` if it is not trusted."""
         try:
             entry = opened(self.settings, digest, blob)
         except UntrustedEntryError as error:
@@ -161,22 +202,17 @@ class RemoteEntries:
         return entry
 
     def _take_late(self, digest: bytes, future: Future[Read]) -> None:
+        entry = None
         try:
             read = future.result()
             self.patience.note_answer(read.seconds)
             if (entry := self._entry(digest, read.content)) is not None:
-                self._late_entries += 1
                 self._keep(digest, entry)
         except Exception as error:
             self._fail(error)
-        if self._late_entries >= _MOST_LATE and self.patience.is_too_slow:
-            self._warn(
-                "wait",
-                f"hardly uses its shared cache {self.settings.address}, which takes longer than the"
-                f" {self.settings.wait * 1e3:.0f} ms that a build may wait. Set {REMOTE_WAIT} to more milliseconds.",
-            )
-        with self._lock:
-            self._pending -= 1
+        finally:
+            if (coming := self._coming.pop(digest, None)) is not None:
+                coming.set_result(entry)
 
     def _fail(self, error: Exception) -> None:
         with self._lock:

@@ -29,12 +29,16 @@ from .shared_work import PORTABLE_KINDS, check_assigned, note_built
 from .statistics import Statistics, leave
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from .remote import RemoteEntries
 
 _MEMORY_BYTES = 256 << 20
 _LONGEST_SETTLING = 0.2  # seconds
 
 Origin = Literal["memory", "disk", "image", "remote", "built"]
+# What is built unless an entry comes first: it gets the entry to come, which may turn out not to be there.
+BuildUnless = Callable[["Future[bytes | None]"], "bytes | None"]
 
 # Taken where memory is used, and while a process forks: the child's memory is whole, and no thread holds its lock.
 _lock = threading.Lock()
@@ -97,7 +101,12 @@ class CacheStore:
         self._seen: dict[bytes, CacheKey] = {}  # that a later miss is compared with, while misses are logged
 
     def fetch(
-        self, key: CacheKey, build: Callable[[], bytes], *, is_portable: Callable[[bytes], bool] = _always
+        self,
+        key: CacheKey,
+        build: Callable[[], bytes],
+        *,
+        is_portable: Callable[[bytes], bool] = _always,
+        build_unless: BuildUnless | None = None,
     ) -> Fetched:
         """Return what is cached under *key*, or call *build* and cache what it returns.
 
@@ -105,6 +114,9 @@ class CacheStore:
         may fetch under other keys; it must not wait for another thread or process that fetches under this one. In
         verify mode it is always called; raises `CacheMismatchError` if what is cached is not what it returns. What is
         not *is_portable* stays on this machine.
+
+        *build_unless* is for what may take longer to build than a slow shared cache to answer. While an answer may
+        still come, it is called in place of *build*, and returns ``None`` if the answer is an entry and comes first.
         """
         start = time.perf_counter()
         data = b""
@@ -117,8 +129,15 @@ class CacheStore:
                     found = self._look_behind(key)
                 if found is None:
                     check_assigned([key])
-                    data = build()
-                    self._keep(key, data, is_portable=is_portable(data))
+                    coming = None if self.remote is None or build_unless is None else self.remote.coming(key.digest)
+                    if coming is None or build_unless is None:
+                        data = build()
+                    elif (built := build_unless(coming)) is not None:
+                        data = built
+                    elif (entry := coming.result()) is not None:
+                        found = data_of(entry), "remote"
+                    if found is None:
+                        self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found
             if self.settings.verify:

@@ -22,6 +22,7 @@ LARGEST = 256 << 20  # bytes of one entry
 _READERS = 4
 _MOST_PENDING = 1024  # writes; further ones are dropped
 _MOST_PENDING_BYTES = 256 << 20
+_QUIET = 5.0  # seconds without a write, after which it is called quiet
 
 
 class Read(NamedTuple):
@@ -73,10 +74,10 @@ class StoreFiles:
 
 class Transfers:
     """Reads and writes that run in daemon threads, with the *files* that are opened in the first of them. *failed* is
-    called with what a write raises."""
+    called with what a write raises, and *quiet*, in such a thread, when nothing was written for some seconds."""
 
-    def __init__(self, files: Callable[[], Any], failed: Callable[[Exception], None]):
-        self._open, self._failed = files, failed
+    def __init__(self, files: Callable[[], Any], failed: Callable[[Exception], None], quiet: Callable[[], None]):
+        self._open, self._failed, self._quiet = files, failed, quiet
         self._files: Any = None
         self._opening = threading.Lock()
         self._reads: queue.SimpleQueue[tuple[str, Future[Read]]] = queue.SimpleQueue()
@@ -159,7 +160,11 @@ class Transfers:
 
     def _write_all(self) -> None:
         while True:
-            name, content = self._writes.get()
+            try:
+                name, content = self._writes.get(timeout=_QUIET)
+            except queue.Empty:
+                self._quiet()
+                name, content = self._writes.get()
             try:
                 self._store().write(name, content)
             except Exception as error:

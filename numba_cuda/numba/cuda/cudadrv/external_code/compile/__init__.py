@@ -10,7 +10,9 @@
 ``header_server_child``  the script of these child processes
 ``c_prototypes``         the C types with which Python calls functions
 ``prototype_check``      assertions in a translation unit that its functions have these types
-``cached_unit``          a translation unit in the cache: its headers and its program
+``member_check``         that the members of structs are where records have their fields
+``cached_unit``          a translation unit in the cache: its program, and what is checked of it
+``unit_headers``         the headers that it reads: on record, or found
 ``unit_keys``            the keys under which it is cached
 ``unknown_headers``      compile a source that is new while its headers are found
 ``programs``             the cache of programs: compile an input of either kind

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class CType:
     or 16-bit number, which C++ defines as a struct), ``"pointer"``, ``"void"`` or ``"unknown"``; ``size`` and ``align``
     are in bytes; ``pointee`` is that of a pointer to a number or a pointer.
 
-    A view of an array is a ``"struct"``, or, by reference, a ``"pointer"``: a class of ``cuda::std``.
+    A view of an array is a ``"struct"``, or, by reference, a ``"pointer"``: a class of ``cuda::std``. ``fields`` are
+    those of a record, for the struct or for a pointer to it.
     """
 
     cxx: str
@@ -23,6 +24,17 @@ class CType:
     size: int
     align: int
     pointee: CType | None = None
+    fields: tuple[CField, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True)
+class CField:
+    """A field of a record, for which a C++ struct may have a member of this *name*: its offset in bytes, and its type
+    or that of its elements."""
+
+    name: str
+    offset: int
+    type: CType
 
 
 @dataclass(frozen=True)
@@ -89,6 +101,9 @@ _VIEW = re.compile(r"(?:const )?(cuda::std::(?:md)?span)<([^,>]+)(.*)>&?")
 
 def _pattern(c_type: CType) -> str:
     """Return the template of ``prototype_check`` that decides which C++ types fit a value of *c_type*."""
+    if len(c_type.fields) > 1:  # a struct with one member may be memory for anything
+        fields = ", ".join(f"nca_field<nca_name_{f.name}, {f.offset}, {_pattern(f.type)}>" for f in c_type.fields)
+        return f"nca_with_members<{_pattern(replace(c_type, fields=()))}, {fields}>"
     kind, size = c_type.kind, c_type.size
     if found := _VIEW.fullmatch(c_type.cxx):  # C++ may take the elements as const
         name, element, rest = found.groups()

@@ -14,7 +14,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,15 +22,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..cache.key import CacheKey
 from ..cache.shared_work import check_assigned, shares_work
 from ..cache.store import CacheStore, Fetched, current_store
-from ..headers.changes import HeaderManifest, HeaderWatch
-from ..toolkit import nvrtc_version
+from ..headers.changes import HeaderManifest
 from .nvrtc import Compiled, CompileError
-from .translation_unit import TranslationUnit, fixed_include_paths, working_directory
+from .translation_unit import TranslationUnit, working_directory
+from .unit_headers import UnitHeaders, nvrtc_reports_headers
 from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
-    from ..headers.scan import SourceText
+    from concurrent.futures import Future
+
     from .c_prototypes import CalledFunction
 
 # Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
@@ -72,10 +72,8 @@ class CachedUnit:
         self._keys = UnitKeys(unit)
         self.base_key = self._keys.headers
         self._lock = threading.Lock()
-        self._watch: HeaderWatch | None = None
+        self._headers = UnitHeaders(unit, self.base_key)
         self._known: KnownHeaders | None = None
-        self._is_unclear = False
-        self._why_not_cached = ""
         self.found: bytes | None = None
 
     def known(self) -> KnownHeaders | None:
@@ -84,7 +82,7 @@ class CachedUnit:
         with self._lock:
             # To find them here is faster than to ask another machine which they are.
             if not self._is_cacheable or not (
-                self._recorded_headers_hold() or self._find_headers() or self._recorded_headers_hold(remote=True)
+                self._headers.on_record() or self._headers.find() or self._headers.on_record(remote=True)
             ):
                 return None
             return self._current()
@@ -92,7 +90,7 @@ class CachedUnit:
     def recorded(self) -> KnownHeaders | None:
         """Return what `known` does if the headers are on record; ``None`` if they would have to be found."""
         with self._lock:
-            return self._current() if self._is_cacheable and self._recorded_headers_hold() else None
+            return self._current() if self._is_cacheable and self._headers.on_record() else None
 
     def is_slow(self, called: Called = ()) -> bool:
         """Whether it is to be compiled, and has many headers."""
@@ -104,7 +102,7 @@ class CachedUnit:
             return True
         store = current_store()
         keys = [known.key, *checked_keys(known.key, called)]
-        return known.manifest.size > MANY_HEADERS and not store.settings.verify and not all(map(store.has, keys))
+        return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
 
     def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
@@ -131,11 +129,16 @@ class CachedUnit:
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        def compiled() -> bytes:
+        def compiled(compile_: Compile = compile_) -> bytes:
             return self._compiled(compile_, called, manifest)
 
+        def compiled_unless(coming: Future[bytes | None]) -> bytes | None:
+            from .jobs import built_unless
+
+            return built_unless(coming, compiled)
+
         try:
-            fetched = store.fetch(key, compiled)
+            fetched = store.fetch(key, compiled, build_unless=compiled_unless if _is_slow(manifest) else None)
             unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
@@ -215,19 +218,19 @@ class CachedUnit:
 
         def record() -> bytes:
             nonlocal data
-            result = compiled_with_headers(self._text, lambda: self._checked(compile_, called))
+            result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, called))
             if result is None or result[1] is None:
                 raise _NoRecordError
             data = _packed(result[0])
             with self._lock:
-                self._watch = HeaderWatch(result[1], fixed_include_paths(), time.monotonic())
+                self._headers.note(result[1], time.monotonic())
                 key = self._current().key
             store.put(key, data, built_since=start)
             for checked in checked_keys(key, called):
                 store.put(checked, b"")
             self._note_source()
             self.found = key.digest
-            return result[1].packed()
+            return result[1].packed
 
         with contextlib.suppress(_NoRecordError):
             store.fetch(self.base_key, record, is_portable=lambda _: False)
@@ -247,7 +250,7 @@ class CachedUnit:
 
     def _note_source(self) -> None:
         """Note that there is a program of this source, if it is not compiled in less time than that takes."""
-        if self._watch is not None and self._watch.manifest.size > MANY_HEADERS:
+        if (manifest := self._headers.manifest) is not None and _is_slow(manifest):
             current_store().put(self._keys.source, b"")
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
@@ -278,63 +281,16 @@ class CachedUnit:
                     current_store().put(checked, b"")
 
     def _current(self) -> KnownHeaders:
-        assert self._watch is not None
-        manifest = self._watch.manifest
+        manifest = self._headers.manifest
+        assert manifest is not None
         if self._known is None or self._known.manifest is not manifest:
             self._known = KnownHeaders(self._keys.program(manifest), manifest)
         return self._known
 
-    def _recorded_headers_hold(self, remote: bool = False) -> bool:
-        """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
-        if self._watch is None and (data := current_store().get(self.base_key, remote=remote)) is not None:
-            with contextlib.suppress(ValueError, TypeError):  # it is damaged
-                self._watch = HeaderWatch(HeaderManifest.unpacked(data), fixed_include_paths())
-        if self._watch is None:
-            return False
-        before = self._watch.manifest
-        if not self._watch.unchanged():
-            self._watch = None
-            return False
-        if self._watch.manifest is not before:
-            # Files were touched, or are older now.
-            current_store().put(self.base_key, self._watch.manifest.packed(), is_portable=False)
-        return True
-
-    def _find_headers(self, traced: Sequence[str] = ()) -> bool:
-        """Find the headers in the texts and record them; return whether the texts say which headers are read."""
-        began, seen = time.time_ns(), time.monotonic()
-        found = self._text.scan(traced)
-        if found.unclear or (found.computed and not traced):
-            self._is_unclear = found.unclear is not None
-            where, why = found.unclear or (found.computed[0] or "the source", "it includes a header that a macro names")
-            if why != self._why_not_cached and (found.unclear or not _reports_headers()):
-                current_store().note_not_cached("program", self.unit.name, where, why)
-                self._why_not_cached = why
-            return False
-        manifest = HeaderManifest.of(found, self._text, began)
-        if manifest is None:
-            return False
-        self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
-        # What takes a compile to find is worth telling other machines.
-        current_store().put(self.base_key, manifest.packed(), is_portable=bool(traced))
-        return True
-
-    @functools.cached_property
-    def _text(self) -> SourceText:
-        from ..headers.scan import SourceText
-
-        unit = self.unit
-        search = tuple(unit.option("include_path") or ())
-        before = unit.option("pre_include") or ()
-        folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
-        preincluded = (before,) if isinstance(before, str) else tuple(before)
-        defined = tuple(unit.option("define_macro") or ())
-        return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
-
     def _compiled_and_recorded(self, compile_: Compile, called: Called, traced: Compile | None = None) -> bytes:
         """Compile the program, whose headers only NVRTC can report. If it does, as *traced* lets it, the program is
         cached."""
-        if not self._is_cacheable or self._is_unclear or not _reports_headers():
+        if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
             return _packed(self._checked(compile_, called))
         began = time.time_ns()
         from .jobs import compile_in_child
@@ -342,7 +298,7 @@ class CachedUnit:
         compiled = self._checked(traced or functools.partial(compile_in_child, traces=True), called)
         data = _packed(compiled)
         with self._lock:
-            if not compiled.headers or not self._find_headers(compiled.headers):
+            if not compiled.headers or not self._headers.find(compiled.headers):
                 return data
             key, manifest = self._current()
         if not dataclasses.replace(manifest, recorded=began).is_settled:
@@ -380,5 +336,5 @@ def unpacked(data: bytes) -> tuple[bytes, str]:
     return data[end:], data[8:end].decode()
 
 
-def _reports_headers() -> bool:
-    return (nvrtc_version() or (0, 0)) >= (13, 0)
+def _is_slow(manifest: HeaderManifest) -> bool:
+    return manifest.size > MANY_HEADERS

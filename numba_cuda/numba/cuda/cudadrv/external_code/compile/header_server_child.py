@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The child process of ``header_server``: precompile headers once, and compile with them in a fork for each unit.
 
+To fork takes a while, as the end of a fork does, which frees a copy of the headers: neither delays a reply.
+
 NVRTC maps precompiled headers to the address at which they were made, which is free only in the process that made them
 and in its forks. It imports nothing of this package or of Numba.
 """
@@ -17,10 +19,13 @@ from typing import Any
 
 # Templates are instantiated in the same order as without precompiled headers, so that the code is the same.
 _SAME_CODE = {"instantiate_templates_in_pch": False}
+_SIZE = 8  # bytes of a number that says how many follow
 
 
 class _Server:
     path = ""  # of the precompiled headers, whose file has no other name
+    fork: _Fork | None = None  # which waits for a unit
+    ended: _Fork | None = None  # which has compiled one
 
 
 def precompile(code: str, name: str, options: dict[str, Any], folder: str, heap: int) -> dict[str, Any]:
@@ -44,33 +49,62 @@ def precompile(code: str, name: str, options: dict[str, Any], folder: str, heap:
         if not is_quiet or any(result != nvrtc.nvrtcResult.NVRTC_SUCCESS for result in results):
             return {"is_ready": False}
         _Server.path = f"/proc/self/fd/{os.open(path, os.O_RDONLY)}"  # for as long as this process runs
+        _Server.fork = _Fork()
         return {"is_ready": True}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class _Fork:
+    """A fork of this process that waits for a unit to compile, so that the time to fork is not that of a request."""
+
+    def __init__(self) -> None:
+        units, self._unit = os.pipe()
+        self._made, made = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._unit)
+            try:
+                with os.fdopen(units, "rb") as pipe:
+                    unit = pipe.read()
+                if unit:  # else the server has ended
+                    data = _compiled(json.loads(unit))
+                    os.write(made, len(data).to_bytes(_SIZE, "little"))
+                    with os.fdopen(made, "wb") as pipe:
+                        pipe.write(data)
+            finally:
+                os._exit(0)
+        os.close(units)
+        os.close(made)
+
+    def send(self, content: dict[str, Any]) -> None:
+        """Send the unit to compile."""
+        with os.fdopen(self._unit, "wb") as pipe:
+            pipe.write(json.dumps(content).encode())
+
+    def received(self) -> bytes:
+        """Return what `_compiled` returned, before the fork has ended; nothing if it failed."""
+        with os.fdopen(self._made, "rb") as pipe:
+            size = int.from_bytes(pipe.read(_SIZE), "little")
+            data = pipe.read(size)
+        return data if len(data) == size else b""
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        os.waitpid(self._pid, 0)
+
+
 def compile_in_fork(content: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     """Compile a unit, given as for `nvrtc.run_nvrtc`, in a fork. Return ``names`` and the code, or nothing at all if it
     does not compile, NVRTC says anything of it, or the precompiled headers were not used."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(read)
-            with os.fdopen(write, "wb") as pipe:
-                pipe.write(_compiled(content))
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        data = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if status != 0 or not data:
-        return {}, []
-    names, _, made = data.partition(b"\n")
-    return {"names": json.loads(names)}, [made]
+    assert _Server.fork is not None
+    if _Server.ended is not None:
+        _Server.ended.wait()
+    fork = _Server.ended = _Server.fork
+    fork.send(content)
+    _Server.fork = _Fork()  # while that one compiles
+    names, _, made = fork.received().partition(b"\n")
+    return ({"names": json.loads(names)}, [made]) if names else ({}, [])
 
 
 def _compiled(content: dict[str, Any]) -> bytes:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from ..inputs.link_input import line_marker
 from .c_prototypes import CalledFunction
+from .member_check import MEMBER_TEMPLATES, OTHER_MEMBERS, WrongMember, finders, wrong_member
 from .nvrtc import CompileError
 from .translation_unit import TranslationUnit
 
@@ -28,7 +29,8 @@ _SPACE = "numba_cuda_autolink_prototypes"
 _OTHER_TYPES = "a call in Python passes or expects other types than the function has"
 # Another check needs another number in `cached_unit`, or what fits an earlier one is not compared again. Enumerators,
 # since static members of templates would be variables in the code.
-_TEMPLATES = """
+_TEMPLATES = (
+    """
 namespace numba_cuda_autolink_prototypes {
 enum { $class, $integer, $floating, $pointer, $void, $function, $other };
 template <class $t> struct $kind {
@@ -73,6 +75,13 @@ template <class $t> struct $bare<volatile $t> : $bare<$t> {};
 template <class $t> struct $bare<const volatile $t> : $bare<$t> {};
 template <class $t> struct $bare<$t[]> : $bare<$t> {};
 template <class $t, decltype(sizeof(0)) $n> struct $bare<$t[$n]> : $bare<$t> {};
+// An array of const is const, too.
+template <class $t> struct $bare<const $t[]> : $bare<$t> {};
+template <class $t> struct $bare<volatile $t[]> : $bare<$t> {};
+template <class $t> struct $bare<const volatile $t[]> : $bare<$t> {};
+template <class $t, decltype(sizeof(0)) $n> struct $bare<const $t[$n]> : $bare<$t> {};
+template <class $t, decltype(sizeof(0)) $n> struct $bare<volatile $t[$n]> : $bare<$t> {};
+template <class $t, decltype(sizeof(0)) $n> struct $bare<const volatile $t[$n]> : $bare<$t> {};
 
 template <class $t, int $k, int $s, bool = int($kind<$t>::$is) == $k> struct $has {
     enum { $is = sizeof($t) == $s };
@@ -97,7 +106,8 @@ struct $address {
 };
 template <int $s> struct $integer_of {
     template <class $t> struct $fits {
-        enum { $is = int($has<$t, $integer, $s>::$is) || int($has<$t, $pointer, $s>::$is) };
+        // The size of a reference is that of what it refers to.
+        enum { $is = int($has<$t, $integer, $s>::$is) || ($s == 8 && int($kind<$t>::$is) == $pointer) };
     };
     template <class $t> struct $holds : $fits<$t> {};
 };
@@ -168,6 +178,7 @@ template <class... $v> struct $mdspan_at {
 };
 
 template <class...> struct $list {};
+MEMBERS
 template <class $c, class $f> struct $all_fit : $constant<0> {};
 template <> struct $all_fit<$list<>, $list<>> : $constant<1> {};
 template <class $p, class... $c, class $t, class... $f>
@@ -181,7 +192,9 @@ template <class $r, class... $f> struct $types<$r($f...)> { typedef $list<$r, $f
 // What "..." takes lies in memory: no call fits.
 template <class $r, class... $f> struct $types<$r($f..., ...)> { typedef $list<> $list; };
 template <class $function, int $number, class $called> struct $call {
-    static_assert($all_fit<$called, typename $types<$function>::$list>::$is, "OTHER_TYPES");
+    typedef typename $types<$function>::$list $list;
+    static_assert($all_fit<$called, $list>::$is, "OTHER_TYPES");
+    static_assert($all_members<$number, $called, $list, $all_fit<$called, $list>::$is>::$is, "");
 };
 struct $no_such_function {};
 template <class $c, int $n, class $r, class... $f>
@@ -190,7 +203,10 @@ template <class $c, int $n, class $r, class... $f>
 __device__ $call<$r($f..., ...), $n, $c> $of($r (*)($f..., ...), long);
 template <class $c, int $n> __device__ $no_such_function $of(void (*)($no_such_function, ...), long);
 }
-""".replace("OTHER_TYPES", _OTHER_TYPES).replace("$", "nca_")
+""".replace("OTHER_TYPES", _OTHER_TYPES)
+    .replace("MEMBERS", MEMBER_TEMPLATES)
+    .replace("$", "nca_")
+)
 _FUNCTION = """
 #undef {symbol}
 namespace {space} {{ namespace $absent {{ __device__ void {symbol}($no_such_function, ...); }} }}
@@ -207,10 +223,12 @@ _ERROR = re.compile(r"\(\d+\): (?:catastrophic )?error")
 
 @dataclass(frozen=True)
 class WrongFunction:
-    """A function of a source whose types are not those of a call; *declaration* is the source's."""
+    """A function of a source whose types are not those of a call; *declaration* is the source's. If they differ only in
+    *members* of its structs, there is none."""
 
     called: CalledFunction
-    declaration: str
+    declaration: str = ""
+    members: tuple[WrongMember, ...] = ()
 
 
 class PrototypeError(CompileError):
@@ -227,7 +245,7 @@ def with_assertions(unit: TranslationUnit, called: Sequence[CalledFunction]) -> 
     functions = {each.symbol: _FUNCTION.format(symbol=each.symbol, space=_SPACE) for _, each in named}
     # The blank line ends a comment or a line that the user's text may end with.
     lines = [unit.code.rstrip("\0"), "", "#if __cplusplus >= 201103L", f"{line_marker(_FILE)}{_TEMPLATES}"]
-    lines += functions.values()
+    lines += [*functions.values(), *finders((each for _, each in named), _SPACE)]
     for number, each in named:
         lines.append(f"{line_marker(f'{_FILE}: {each.call}')}namespace {_SPACE} {{ {_assertion(each, number)} }}")
     return dataclasses.replace(unit, code="\n".join([*lines, "#endif", ""]))
@@ -243,18 +261,22 @@ def raise_understood(error: CompileError, name: str, called: Sequence[CalledFunc
 
     Return if only the text that was added does not compile, for another reason than that types differ.
     """
-    wrong: dict[int, WrongFunction] = {}
+    wrong: dict[CalledFunction, WrongFunction] = {}
     kept, others, own = [], 0, 0
     for block in re.split(r"\n\s*\n", error.log):
         first = block.strip("\n").partition("\n")[0]
-        if not first.startswith(_FILE):
+        if _FILE not in block:  # not even as what instantiated a template
             kept.append(block)
             others += bool(_ERROR.search(first))
         elif (found := _FAILED.search(block)) and _OTHER_TYPES in first:
             function = called[int(found[2])]
             result, _, parameters = found[1].partition("(")
-            declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*")
-            wrong.setdefault(int(found[2]), WrongFunction(function, declaration))
+            declaration = f"{result.rstrip()} {function.symbol}({parameters}".replace(" *", "*").replace(" &", "&")
+            wrong.setdefault(function, WrongFunction(function, declaration))
+        elif OTHER_MEMBERS in first and (of := wrong_member(block, called)) is not None:
+            function, member = of
+            known = wrong.get(function, WrongFunction(function))
+            wrong[function] = dataclasses.replace(known, members=(*known.members, member))
         else:
             own += bool(_ERROR.search(first))
     if others:

@@ -183,8 +183,9 @@ class HeaderManifest:
             absences.append(still)
         return dataclasses.replace(self, recorded=now, headers=tuple(headers), absences=tuple(absences))
 
+    @functools.cached_property
     def packed(self) -> bytes:
-        """Return the manifest as two lines of JSON: the files, which many manifests share, and the rest."""
+        """The manifest as two lines of JSON: the files, which many manifests share, and the rest."""
         rest = (self.recorded, self.digest, self.links, self.has_path, self.is_settled, this_machine())
         lines = [json.dumps(part, separators=(",", ":")) for part in ((self.headers, self.absences), rest)]
         return "\n".join(lines).encode()

@@ -54,6 +54,12 @@ class SourceText:
         return Scan(self).run(traced)
 
     @property
+    def text(self) -> bytes:
+        """What the macros that options define stand for, and the code, without comments."""
+        options = "".join(f"{value}\n" for _, value in self.defined)
+        return options.encode() + without_comments(self.code)
+
+    @property
     def roots(self) -> tuple[str, ...]:
         """The directories in which names are looked up, without those of the files that include."""
         return tuple(dict.fromkeys(self.search if self.folder is None else (self.folder, *self.search)))
@@ -68,6 +74,7 @@ class Scan:
         self._folders = tuple(dict.fromkeys(source.search))
         self._texts: list[tuple[str, Directives, str | None]] = []  # taken, with the directory of each
         self._pending: list[tuple[str, Directives]] = []
+        self._macros, self._probing = Macros(()), frozenset[bytes]()
         self._looked_up: set[tuple[str, str, str | None]] = set()
         self._followed: dict[tuple[str, str], str] = {}
         self._is_file = functools.cache(os.path.isfile)
@@ -129,7 +136,7 @@ class Scan:
 
     def _follow_macros(self) -> bool:
         """Look up what macros stand for in directives; return whether that led to further headers."""
-        macros = Macros(each for _, directives, _ in self._texts for each in directives.definitions)
+        macros = self._macros = Macros(each for _, directives, _ in self._texts for each in directives.definitions)
         self.found.computed = []
         for path, directives, folder in self._texts:
             for operand in directives.computed:
@@ -139,7 +146,7 @@ class Scan:
                 except UnknownTextError:
                     self.found.computed.append(path)
         try:
-            probing = macros.probing()
+            probing = self._probing = macros.probing()
             for path, _, folder in self._texts if probing else ():
                 for probed in macros.probed(self._text(path), probing):
                     self._look_up(EVERY, probed, folder)
@@ -151,14 +158,22 @@ class Scan:
         return bool(self._pending)
 
     def _text(self, path: str) -> bytes:
-        if path:
-            try:
-                with open(path, "rb") as file:
-                    return without_comments(file.read())
-            except OSError:  # it was removed meanwhile, which its state will show
-                return b""
-        options = "".join(f"{value}\n" for _, value in self.source.defined)
-        return options.encode() + without_comments(self.source.code)
+        if not path:
+            return self.source.text
+        try:
+            with open(path, "rb") as file:
+                return without_comments(file.read())
+        except OSError:  # it was removed meanwhile, which its state will show
+            return b""
+
+    def probed_by(self, source: SourceText) -> frozenset[str]:
+        """Return the names of the headers that the text of *source* probes for through the macros that this scan found.
+        Raise `UnknownTextError` if the texts do not show one."""
+        return frozenset(self._macros.probed(source.text, self._probing) if self._probing else ())
+
+    def may_contain_path(self, source: SourceText) -> bool:
+        """Whether the text of *source* may put its path into the code, through the macros that this scan found."""
+        return self._macros.contain_path(source.text)
 
     def _is_packaged(self, path: str) -> bool:
         return any(_below(folder, path) is not None for folder in self.source.packages)

@@ -61,9 +61,12 @@ def does_not_compile(
 def wrong_types(
     plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
 ) -> LinkError:
+    of_types = [each for each in wrong if each.declaration]
+    if not of_types:
+        return _wrong_members(plan, planned, error, wrong)
     functions = [
         line
-        for each in wrong
+        for each in of_types
         for line in (
             f"got: {each.called.declaration} for {each.called.call}",
             f"expected: {each.declaration}, as it is defined",
@@ -71,11 +74,35 @@ def wrong_types(
     ]
     return link_error(
         plan,
-        f"{wrong[0].called.symbol!r} is called with other types than it has",
+        f"{of_types[0].called.symbol!r} is called with other types than it has",
         f"defined by: {planned}",
         *functions,
         "what to do: give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or"
         " let the call convert them (Extern's args and returns)",
+        log=error.log,
+        shown="",
+    )
+
+
+def _wrong_members(
+    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
+) -> LinkError:
+    function, struct = wrong[0].called.symbol, wrong[0].members[0].struct
+    members = [
+        line
+        for each in wrong
+        for line in (
+            f"got: {', '.join(map(str, each.members))}",
+            f"expected: {', '.join(it.expected for it in each.members)}, as in the record of {each.called.call}",
+        )
+    ]
+    return link_error(
+        plan,
+        f"members of {struct}, in {function!r}, differ from the record's fields",
+        f"defined by: {planned}",
+        *members,
+        "what to do: list the fields of the dtype as the struct lists its members: np.dtype([...], align=True). Members"
+        " that have other names than the fields are not compared",
         log=error.log,
         shown="",
     )

@@ -11,13 +11,14 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from ..compile.c_prototypes import split_types
+from ..compile.c_prototypes import CType, split_types
 from ..formats import cxx_names
 from ..formats.bounds import FormatError
 from ..formats.cubin import cubin_prototypes
 from ..formats.pieces import pieces
 from ..formats.ptx import Parameter, Prototype, ptx_symbols
 from .errors import link_error
+from .kernel_code import SymbolSite
 from .parts import LinkJob, Part, listed
 from .plan import NAMED_EXPLICITLY
 
@@ -29,7 +30,7 @@ def check_signatures(job: LinkJob, read: Sequence[tuple[Part, Prototypes, Protot
     """Compare the prototype of each function that a part defines with those that its callers use: *read* has for each
     part the functions that it defines and those that it declares. Raises `LinkError` if two cannot be the same
     function's."""
-    called = {name: prototype_of_llvm(text) for name, text in job.kernel_code.prototypes.items()}
+    called = {name: prototype_of_call(sites[0]) for name, sites in job.kernel_code.sites.items()}
     for part, defined, _ in read:
         of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
         for symbol, own in defined.items():
@@ -88,7 +89,25 @@ def differ(one: Prototype, other: Prototype) -> bool:
         return True
     pairs = [(one.returns, other.returns), *zip(one.parameters, other.parameters, strict=True)]
     sizes = [[0 if parameter is None else parameter.size for parameter in pair] for pair in pairs]
-    return any(None not in pair and pair[0] != pair[1] for pair in sizes)
+    aligned = [[None if parameter is None else parameter.align for parameter in pair] for pair in pairs]
+    return any(None not in pair and pair[0] != pair[1] for pair in (*sizes, *aligned))
+
+
+def prototype_of_call(site: SymbolSite) -> Prototype:
+    """Return the prototype that a call in Python uses: with the sizes of structs where the types that C sees are
+    known."""
+    if (seen := site.c_prototype) is None:
+        return prototype_of_llvm(site.prototype)
+    returns = None if seen.returns.kind == "void" else _parameter_in_c(seen.returns)
+    return Prototype(returns, tuple(map(_parameter_in_c, seen.parameters)))
+
+
+def _parameter_in_c(seen: CType) -> Parameter:
+    if seen.kind == "unknown":
+        return Parameter(None)
+    if seen.kind == "struct":
+        return Parameter(seen.size, seen.align)
+    return Parameter(max(4, seen.size))  # integers narrower than that are extended
 
 
 def prototype_of_llvm(function_type: str) -> Prototype:

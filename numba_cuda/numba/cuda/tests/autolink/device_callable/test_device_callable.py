@@ -317,8 +317,10 @@ class TestReachedThrough:
         scales = tuple(map(Scale, range(1, 9)))
 
         def kernel(x):
+            y = 0  # an integer, and then a float: so numba-cuda compiles the loop
             for scale in literal_unroll(scales):
-                x[0] = scale(x[0])
+                y = scale(x[0])
+            x[0] = y
 
         with without_device((9, 0, "")):
             library = dispatcher._Kernel(kernel, FLOATS, lto=True)._codelibrary

@@ -31,6 +31,7 @@ LONG = {
         "faq",
         "finished_kernels",
         "how_to",
+        "library_recipes",
         "porting",
         "porting_from_compile",
         "porting_from_other_projects",
@@ -77,8 +78,8 @@ def test_every_block_says_what_it_is(page):
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
     """From the library to the end of the object's class, with its docstring."""
-    page = (DOCS / "tutorial_library_authors.md").read_text()
-    section = page.partition("### Python functions in C++\n")[2].partition("\n### ")[0]
+    page = (DOCS / "library_recipes.md").read_text()
+    section = page.partition("## Python functions in C++\n")[2].partition("\n## ")[0]
     counts = []
     for block in blocks_of(section):
         if "autolink.device_function(" in block.code:
@@ -190,7 +191,7 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "tutorial_library_authors.html").read_text()
+    page = (tmp_path / "library_recipes.html").read_text()
     assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
     page = (tmp_path / "api.html").read_text()
     names = [f"numba.cuda.autolink.{name}" for name in autolink.__all__]

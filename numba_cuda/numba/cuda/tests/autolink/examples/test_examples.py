@@ -132,6 +132,47 @@ class TestRunAsAScript:
         assert "WRONG" in done.stdout
 
 
+class TestWithNumbaCudaMLIR:
+    NAMES = (
+        *("boost_math", "cub_block_sum", "cub_by_name", "cub_unique", "fft", "finished_graph", "glm_vectors"),
+        *("nufft", "nufft_window", "nvmath_fft", "nvmath_gemm", "nvshmem_ring", "own_cu_file"),
+    )
+
+    def run(self, name, **environment):
+        if importlib.util.find_spec("numba_cuda_mlir") is None:
+            pytest.skip("numba-cuda-mlir is not installed")
+        command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--frontend", "numba-cuda-mlir"]
+        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600)
+        if done.returncode == 2 and "This example needs" in done.stdout:
+            pytest.skip(done.stdout.strip())
+        return done
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_is_linked(self, name, driver_stub):
+        if cuda.is_available():
+            pytest.skip("there is a GPU, on which another test runs it")
+        done = self.run(name, **driver_stub if name.startswith("nvmath") else {})
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "linked for sm_90" in done.stdout and "gives a cubin" in done.stdout
+
+    @pytest.mark.gpu
+    @pytest.mark.parametrize("name", NAMES)
+    def test_is_right(self, name):
+        done = self.run(name)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "On the GPU" in done.stdout
+
+    @pytest.mark.parametrize("name", ["curand_by_name", "curand_monte_carlo"])
+    def test_examples_with_objects_in_local_arrays_say_why_not(self, name):
+        done = self.run(name)
+        assert done.returncode == 2
+        assert "runs with numba-cuda alone: numba-cuda-mlir has no local arrays of records" in done.stdout
+
+    def test_each_example_is_here(self):
+        named = {*self.NAMES, "curand_by_name", "curand_monte_carlo"}
+        assert {path.stem for path in EXAMPLES.glob("[!_]*.py")} == named
+
+
 SIZES = [2**k for k in range(1, 13)]
 PRECISIONS = [np.float32, np.float64]
 DIRECTIONS = ["forward", "inverse"]

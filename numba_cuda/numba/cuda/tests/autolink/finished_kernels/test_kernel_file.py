@@ -204,6 +204,18 @@ def test_random_bytes_are_an_error_or_change_nothing(path, thorough):
             assert opened(path) == expected
 
 
+def test_no_bit_of_a_file_can_flip_without_an_error(path, thorough):
+    """It comes when the file is opened, or when the kernel that the bit belongs to is read."""
+    write(path, kernel=[signature()])
+    content = bytearray(path.read_bytes())
+    for number in range(0, 8 * len(content), 1 if thorough else 61):
+        content[number // 8] ^= 1 << number % 8
+        path.write_bytes(content)
+        with pytest.raises(KernelFileError):
+            opened(path)
+        content[number // 8] ^= 1 << number % 8
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

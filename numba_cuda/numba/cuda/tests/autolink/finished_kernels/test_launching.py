@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_driver import CUresult, DeviceArray
-from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature
+from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image, signature, write
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, KernelFileError, KernelLibrary, LaunchError
@@ -602,6 +602,16 @@ def test_a_launch_that_the_driver_refuses(library, fake):
     assert str(caught.value).endswith("\n  what to do: use fewer threads in a block, or build with max_registers=")
     launch(CupyArray(), 2.0)
     assert len(fake.launches) == 2
+
+
+def test_damaged_code_is_refused_before_the_driver_has_it(tmp_path, fake):
+    path = tmp_path / "a.kernels"
+    write(path, scale=[signature(code=b"the code")])
+    path.write_bytes(path.read_bytes().replace(b"the code", b"thf code"))
+    kernels = numba_cuda_autolink.load(path)
+    with pytest.raises(KernelFileError, match="have another checksum"):
+        kernels.scale[1, 32](CupyArray(), 2.0)
+    assert fake.loaded == []
 
 
 def test_threads_do_not_share_what_they_write(library, fake):

@@ -17,9 +17,3 @@ SCRIPT = BENCHMARKS / "second_front_end.py"
 def test_the_same_objects_give_right_results_in_kernels_of_both(mlir, order):
     done = subprocess.run([sys.executable, str(SCRIPT), "--order", order], capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-8000:]}"
-
-
-@pytest.mark.gpu
-def test_the_examples_are_right_with_both(mlir):
-    done = subprocess.run([sys.executable, str(SCRIPT), "examples"], capture_output=True, text=True)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-8000:]}"

@@ -700,6 +700,26 @@ class TestErrors:
             build(kernel, FLOATS)
         assert f"referenced by: the call with (float32) at {__file__}:" in str(raised.value)
 
+    def test_an_array_that_a_call_does_not_pass_as_state_is_an_error_at_its_line(self, cuda):
+        class Own(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x, table):
+                return autolink.Extern("own", returns=x)
+
+            def __numba_cuda_link__(self, x, table):
+                function = autolink.device_function(lambda a, t: a + t[0], x, state=table)
+                source = f'extern "C" __device__ float own(float x, float* t) {{ return {function.functor}(t)(x); }}'
+                return [function, autolink.CUDASource(f"{function.declaration}\n{source}")]
+
+        own = Own()
+
+        @cuda.jit
+        def kernel(r, x):
+            r[0] = own(x[0], x)  # here
+
+        with pytest.raises(autolink.CallError, match="a function with an array as state, and the call") as raised:
+            build(kernel, FLOATS)
+        assert "# here" in str(raised.value)
+
 
 class TestReports:
     def test_a_report_shows_calls_inputs_link_and_result(self, cuda):

@@ -117,12 +117,12 @@ def test_a_change_of_one_feature_is_seen(feature, has_times, in_one_process, wor
 
 
 _ENCODE = """
-from numba.cuda.autolink import value_fingerprint
+from numba.cuda.autolink import value_encoders
 def encode(changed, encoder):
-    value_fingerprint._ENCODERS = tuple(
-        (kind, label, encoder if label == changed else old) for kind, label, old in value_fingerprint._ENCODERS
+    value_encoders._ENCODERS = tuple(
+        (kind, label, encoder if label == changed else old) for kind, label, old in value_encoders._ENCODERS
     )
-    value_fingerprint._encoder.cache_clear()
+    value_encoders.encoder_of.cache_clear()
 """
 _OF_MANIFESTS = "from numba.cuda.cudadrv.external_code.headers.changes import HeaderManifest\n"
 
@@ -146,7 +146,7 @@ TAKEN_BACK = {
         ("an array's order",),
     ),
     "the attributes of subclasses of built-in types": (
-        "from numba.cuda.autolink import value_fingerprint\nvalue_fingerprint.attributes = lambda value: None",
+        "from numba.cuda.autolink import value_encoders\nvalue_encoders.attributes = lambda value: None",
         (
             "a subclass of int",
             "a subclass of list",

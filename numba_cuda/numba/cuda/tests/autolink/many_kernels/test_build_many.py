@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 from cache_support import cache_warnings
@@ -69,6 +70,13 @@ class TestSharedWork:
         run_all(many, another_machine)
         _, built = run_all(many, thread)
         assert set(built) <= {"link", "headers"} and sorted(lines_of(log)) == ["2", "3", "4"]
+
+    def test_so_are_the_links_that_a_launch_looks_for(self, tmp_path, another_machine, thread):
+        launched = [replace(job, for_launch=True) for job in jobs(2, 1, tmp_path / "generated", f"// {tmp_path}\n")]
+        _, built = run_all(pickled(launched), another_machine)
+        assert built["link"] == 2
+        _, built = run_all(pickled(launched), thread)
+        assert set(built) <= {"headers"}
 
     def test_another_machine_gets_what_is_in_the_parents_cache(self, tmp_path, another_machine, thread):
         log = tmp_path / "generated"

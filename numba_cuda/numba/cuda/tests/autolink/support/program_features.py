@@ -227,6 +227,39 @@ VALUES = (
     ),
     _value("the unit of a date of NumPy", '"s"', '"m"', value="np.datetime64(1, $v)", amount="len(str(self.value))"),
     _value("a range", "range(3)", "range(4)", amount="len(self.value)"),
+    _value(
+        "what is before a view",
+        "1",
+        "2",
+        value="np.array([$v, 3])[1:]",
+        amount="self.value.base[0]",
+    ),
+    _value(
+        "the metadata of a dataclass's field",
+        "1",
+        "2",
+        value="Meta$n()",
+        amount='dataclasses.fields(self.value)[0].metadata["amount"]',
+        before="""
+@dataclasses.dataclass
+class Meta$n:
+    a: int = dataclasses.field(default=0, metadata={"amount": $v})
+""",
+    ),
+    _value(
+        "what an enumeration makes of unknown values",
+        "1",
+        "2",
+        value="Unknown$n",
+        amount="self.value(7).value + 10 * (self.value(7).name == 'B')",
+        before="""
+class Unknown$n(enum.Enum):
+    A, B = 1, 2
+    @classmethod
+    def _missing_(cls, value):
+        return cls($v)
+""",
+    ),
     _value("a slice", "slice(3)", "slice(4)", amount="self.value.stop"),
     _value("a path", '"a"', '"ab"', value="pathlib.Path($v)", amount="len(str(self.value))"),
     _value(
@@ -566,9 +599,24 @@ class Slotted$n:
     _read("a property's own code", "1", "2", value="0", amount="$v"),
 )
 
+_LOOP = """
+from numba.cuda import literal_unroll
+both$n = $v
+@cuda.jit(device=True)
+def looped$n(x):
+    y = 0
+    for each in literal_unroll(both$n):
+        y = 3 * y + each(x)
+    return y
+"""
+
 NAMES = (
     _meaning("an alias", "chosen$n(x)", "chosen$n = $v\n"),
     _meaning("the order of a tuple", "both$n[0](x)", "both$n = $v\n", "(one$n, two$n)", "(two$n, one$n)"),
+    _meaning("the order of a tuple that is looped over", "looped$n(x)", _LOOP, "(one$n, two$n)", "(two$n, one$n)"),
+    _meaning(
+        "the elements of a tuple that is looped over", "looped$n(x)", _LOOP, "(one$n,)", "(one$n, two$n)", "(two$n,)"
+    ),
     _meaning(
         "the field of a named tuple",
         "both$n.one(x)",
@@ -1807,6 +1855,12 @@ def add$n(x):
     Class$n(object[0], types.int32(x))
     return get$n(object[0])
 """
+_TYPE_OF_HEADER = f"""
+type$n = {_OF_HEADER}.type("C$n")
+@cuda.jit(device=True)
+def add$n():
+    return cuda.local.array(3, type$n.dtype).itemsize
+"""
 _RECORD_OF_HEADER = f"""
 lib$n = {_OF_HEADER}
 record$n, first$n = lib$n.record("P$n"), lib$n.first$n
@@ -1873,6 +1927,29 @@ CXX_BY_NAME_AND_PYTHON = (
         "a header of two functions of C++",
         _TWO_OF_A_LIBRARY,
         expression="f$n(g$n(types.int32(x))) + g$n(types.int32(x))",
+        files=_HEADER,
+    ),
+    *(
+        _code(f"{what} of C++", _TYPE_OF_HEADER, files={"h$n.cuh": text}, expression="x + add$n()")
+        for what, text in (
+            ("the size of a class", "struct C$n { int n[$v]; };"),
+            ("the alignment of a class", "struct alignas(8 * $v) C$n { int n; };"),
+        )
+    ),
+    _code(
+        "a constant of C++ that a hook asks for",
+        f"""
+lib$n = {_OF_HEADER}
+class Asks$n(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f$n", returns=types.int32)
+    def __numba_cuda_link_key__(self, x):
+        return "same"
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(code("f$n", lib$n.eval("AMOUNT")))
+asks$n = Asks$n()
+""",
+        expression="asks$n(x)",
         files=_HEADER,
     ),
     _code(

@@ -131,11 +131,12 @@ def test_levels_hits_and_the_time_that_they_saved_are_shown(tmp_path, machine):
     assert (usage.kind, usage.found, usage.built, usage.hit_rate) == ("program", (("memory", 3),), 1, 0.75)
     assert usage.seconds_saved == 6.0
     assert "program: 75% of 4 found (memory 3), about 6.0 s saved" in str(cache.info())
+    assert "used so far, about 6.0 s saved\n" in str(cache.info())
     store.end()
     reset_store(fresh(store.settings.directory, read_only=("/image",)))
     later = cache.info()
     assert later.usage == (usage,), "processes leave what they counted"
-    assert later.levels == (("image", "/image"),) and "behind it: image /image" in str(later)
+    assert later.levels == (("image", "/image"),) and "image /image (there is no such folder)" in str(later)
     cache.clear()
     assert cache.info().usage == ()
 

@@ -5,6 +5,9 @@ plainly."""
 from __future__ import annotations
 
 import contextlib
+import os
+import pathlib
+import signal
 import sys
 import warnings
 
@@ -170,6 +173,16 @@ def test_a_unit_that_may_depend_on_more_than_its_prefix_takes_no_server(make, so
 def test_a_server_that_dies_is_done_without(make, plain):
     ready(make(function(1)))
     next(iter(header_server._servers.values())).close()
+    unit = make(function(2))
+    assert compile_with_server(unit) == compile_unit(unit)
+    assert len(plain) == 2
+
+
+def test_a_fork_that_is_killed_is_done_without(make, plain):
+    ready(make(function(1)))
+    (server,) = header_server._servers.values()
+    for fork in pathlib.Path(f"/proc/{server._child.pid}/task/{server._child.pid}/children").read_text().split():
+        os.kill(int(fork), signal.SIGKILL)
     unit = make(function(2))
     assert compile_with_server(unit) == compile_unit(unit)
     assert len(plain) == 2

@@ -438,7 +438,7 @@ def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
     unit = programs.unit_of(tree.source, TARGET)
     known = unit.known()
-    assert known is not None, unit._text.scan()
+    assert known is not None, unit._headers.text.scan()
     assert compiled.headers
     assert set(compiled.headers) <= {header.path for header in known.manifest.headers}
 

@@ -14,7 +14,7 @@ from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvc
 from code_samples import fatbin
 from cuda.core import Linker, LinkerOptions, ObjectCode
 from numba import cuda
-from numba.cuda import autolink
+from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
@@ -268,6 +268,50 @@ def test_a_function_with_another_signature_names_both(lto, kind, made, capfd):
     assert "takes 8 bytes, 4 bytes and returns 4 bytes" in str(error)
     assert "takes 8 bytes, 4 bytes, 8 bytes and returns 4 bytes" in str(error)
     assert f"{__file__}:" in str(error)
+
+
+class OfStructs(autolink.DeviceCallable):
+    """Calls a C function, which *code* defines, with a struct of 8 bytes; it returns two integers."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=types.UniTuple(types.int32, 2))
+
+    def __numba_cuda_link__(self, x):
+        return self.code
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("ptx", cuda.PTXSource),
+        pytest.param("cubin", cuda.Cubin, marks=pytest.mark.thorough),
+        pytest.param("ltoir", cuda.LTOIR, marks=pytest.mark.thorough),
+    ],
+)
+@pytest.mark.parametrize(
+    ("member", "parameter", "message"),
+    [
+        ("int", "float2", None),
+        ("int", "double2", "a caller whose 'f' takes a struct of 8 bytes aligned to 8"),
+        ("long long", "float2", "and returns a struct of 8 bytes aligned to 4"),
+    ],
+)
+def test_structs_of_another_size_are_named(kind, made, member, parameter, message):
+    source = f'struct S {{ {member} a, b; }}; extern "C" __device__ S f({parameter} x) {{ return {{}}; }}'
+    call = OfStructs(made(compiled(source, kind)))
+
+    def kernel(x):
+        call(x[0])
+
+    if message is None:
+        build(kernel, "void(complex64[::1])")
+    else:
+        with pytest.raises(LinkError, match="'f' is called with the wrong signature") as caught:
+            build(kernel, "void(complex64[::1])")
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("caller", ["ptx", "cubin", "ltoir"])

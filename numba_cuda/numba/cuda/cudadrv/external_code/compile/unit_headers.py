@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The headers that a translation unit reads: on record in a cache, found for another unit, or found in the texts."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..cache.key import CacheKey
+from ..cache.store import current_store
+from ..headers.changes import HeaderManifest, HeaderWatch
+from ..toolkit import nvrtc_version
+from .translation_unit import TranslationUnit, fixed_include_paths
+
+# What it takes to find headers is imported where it is needed: those of a cached program are on record.
+if TYPE_CHECKING:
+    from ..headers.scan import SourceText
+
+
+class UnitHeaders:
+    """The headers of *unit*, whose record is cached under *key*.
+
+    ``manifest`` has them, once they are known; ``are_unclear`` says that the texts do not show which are read, and
+    NVRTC does not report them.
+    """
+
+    def __init__(self, unit: TranslationUnit, key: CacheKey):
+        self._unit, self._key = unit, key
+        self._watch: HeaderWatch | None = None
+        self._why_not_cached = ""
+        self.are_unclear = False
+
+    @property
+    def manifest(self) -> HeaderManifest | None:
+        """The headers as they were when they were last looked at, or ``None``."""
+        return None if self._watch is None else self._watch.manifest
+
+    def note(self, manifest: HeaderManifest, seen: float = 0.0) -> None:
+        """Note that the headers are those of *manifest*, as they were *seen* at a time of `time.monotonic`."""
+        self._watch = HeaderWatch(manifest, fixed_include_paths(), seen)
+
+    def on_record(self, *, remote: bool = False) -> bool:
+        """Whether the headers are on record and unchanged, as those of all but new and edited sources are."""
+        if self._watch is None and (data := current_store().get(self._key, remote=remote)) is not None:
+            with contextlib.suppress(ValueError, TypeError):  # it is damaged
+                self.note(HeaderManifest.unpacked(data))
+        if self._watch is None:
+            return False
+        before = self._watch.manifest
+        if not self._watch.unchanged():
+            self._watch = None
+            return False
+        if self._watch.manifest is not before:
+            # Files were touched, or are older now.
+            current_store().put(self._key, self._watch.manifest.packed, is_portable=False)
+        return True
+
+    def find(self, traced: Sequence[str] = ()) -> bool:
+        """Find the headers in the texts and record them; return whether the texts say which headers are read."""
+        from ..headers import alike
+
+        manifest, seen = (None if traced else alike.manifest_of(self.text)), 0.0
+        if manifest is None:
+            seen = time.monotonic()
+            manifest = self._scanned(traced)
+        if manifest is None:
+            return False
+        self.note(manifest, seen)
+        # What takes a compile to find is worth telling other machines.
+        current_store().put(self._key, manifest.packed, is_portable=bool(traced))
+        return True
+
+    def _scanned(self, traced: Sequence[str]) -> HeaderManifest | None:
+        from ..headers import alike
+        from ..headers.scan import Scan
+
+        began, scan = time.time_ns(), Scan(self.text)
+        found = scan.run(traced)
+        if found.unclear or (found.computed and not traced):
+            self.are_unclear = found.unclear is not None
+            computed = "it includes a header that a macro names"
+            where, why = found.unclear or (found.computed[0] or "the source", computed)
+            if why != self._why_not_cached and (found.unclear or not nvrtc_reports_headers()):
+                current_store().note_not_cached("program", self._unit.name, where, why)
+                self._why_not_cached = why
+            return None
+        manifest = HeaderManifest.of(found, self.text, began)
+        if manifest is not None and not traced:
+            alike.remember(scan, manifest)
+        return manifest
+
+    @functools.cached_property
+    def text(self) -> SourceText:
+        """The text of the unit, and where its includes are looked up."""
+        from ..headers.scan import SourceText
+
+        unit = self._unit
+        search = tuple(unit.option("include_path") or ())
+        before = unit.option("pre_include") or ()
+        folder = None if unit.option("no_source_include") else os.path.dirname(unit.name)
+        preincluded = (before,) if isinstance(before, str) else tuple(before)
+        defined = tuple(unit.option("define_macro") or ())
+        return SourceText(unit.code.encode(), folder, search, preincluded, defined, fixed_include_paths())
+
+
+def nvrtc_reports_headers() -> bool:
+    """Whether NVRTC can report which headers a compile read."""
+    return (nvrtc_version() or (0, 0)) >= (13, 0)
