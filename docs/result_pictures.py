@@ -40,8 +40,8 @@ def own_cu_file(path: Path) -> None:
 
 
 def nufft(path: Path) -> None:
-    """Draw the image that nufft.py reconstructs. The simulator is too slow for it: there, the direct sums, with which the
-    example compares its results, draw it smaller."""
+    """Draw the image that nufft.py reconstructs. The simulator is too slow for it: without a GPU, the direct sums with
+    which the example compares its results draw it smaller."""
     from _run import simulated
     from nufft_parts import direct, image
 

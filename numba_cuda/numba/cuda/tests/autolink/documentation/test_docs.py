@@ -191,7 +191,7 @@ def test_sphinx_builds_it_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "library_recipes.html").read_text()
+    page = (tmp_path / "tutorial_library_authors.html").read_text()
     assert re.search(r"code-block-caption.*std_for_device/cmath", page), "files have their names as captions"
     page = (tmp_path / "api.html").read_text()
     names = [f"numba.cuda.autolink.{name}" for name in autolink.__all__]

@@ -94,7 +94,7 @@ def test_two_commands_each_one_line_make_an_environment_and_use_it():
 
 
 def test_every_file_that_is_named_exists():
-    named = re.findall(r"\b(?:examples|docs|benchmarks)/[\w./]*\w|\b[A-Z]+(?:\.md)?(?=[)`])", README)
+    named = re.findall(r"\b(?:examples|docs|benchmarks)/[\w./]*\w|\b[A-Z]{2,}(?:\.md)?(?=[)`])", README)
     assert len(named) >= 20
     assert [name for name in named if not (PROJECT / name).is_file()] == []
 
