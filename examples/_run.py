@@ -51,8 +51,7 @@ def show(title: str, kernel: Any) -> None:
         print(f"    links {planned.input.kind} {planned.input.name!r} of {len(planned.input.code)} bytes")
     functions = {name: size for name, size in function_sizes(kernel.code).items() if name != kernel.entry_name}
     print(f"    gives a cubin of {len(kernel.code)} bytes", end=" ")
-    print(f"with the functions {sorted(functions)}" if functions else "with the external code inlined", "and the entry")
-    print(f"    {kernel.entry_name}")
+    print(f"with the functions {sorted(functions)}" if functions else "with the external code inlined")
 
 
 def function_sizes(cubin: bytes) -> dict[str, int]:

@@ -85,7 +85,7 @@ def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = (
 
 
 def unit_of_sources(sources: Sequence[Any]) -> LinkInput:
-    """Return the translation unit that a link makes of *sources*; raise `TypeError` or `ValueError` if none."""
+    """Return the translation unit that a link makes of *sources*. Raise `TypeError` or `ValueError` if none is made."""
     from numba.cuda.cudadrv.external_code.link.plan import joined
 
     inputs = [from_item(source) for source in sources]

@@ -122,7 +122,7 @@ def _compiled(content: dict[str, Any]) -> bytes:
 
 
 def _nvrtc() -> Any:
-    """Return the module ``nvrtc`` beside this file."""
+    """Return the module ``nvrtc`` next to this file."""
     name = "numba_cuda_autolink_nvrtc"
     if name not in sys.modules:
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nvrtc.py")

@@ -100,7 +100,7 @@ class LinkPlan:
 
 def _name_in_code(link_input: LinkInput) -> str:
     """Return the name of a source if equal sources of other names may compile to other code: it is in the code, or it
-    is a path, beside which headers are looked up."""
+    is a path, next to which headers are looked up."""
     counts = link_input.kind is kinds.CUDA and (b"__FILE__" in link_input.code or os.path.isfile(link_input.name))
     return link_input.name if counts else ""
 

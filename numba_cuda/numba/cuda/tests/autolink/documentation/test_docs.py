@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -30,6 +31,7 @@ LONG = {
         "faq",
         "finished_kernels",
         "how_to",
+        "library_recipes",
         "porting",
         "porting_from_compile",
         "porting_from_other_projects",
@@ -37,6 +39,9 @@ LONG = {
         "tutorial_library_authors",
     )
 }
+
+
+DRAWN = "result_own_cu_file.png"
 
 
 def named(path):
@@ -73,8 +78,8 @@ def test_every_block_says_what_it_is(page):
 
 def test_a_python_operator_for_a_template_takes_at_most_twelve_lines():
     """From the library to the end of the object's class, with its docstring."""
-    page = (DOCS / "tutorial_library_authors.md").read_text()
-    section = page.partition("### Python functions in C++\n")[2].partition("\n### ")[0]
+    page = (DOCS / "library_recipes.md").read_text()
+    section = page.partition("## Python functions in C++\n")[2].partition("\n## ")[0]
     counts = []
     for block in blocks_of(section):
         if "autolink.device_function(" in block.code:
@@ -131,6 +136,21 @@ def test_the_pictures_of_the_gallery_are_what_the_examples_report(name):
     drawn = pictures.comparable(pictures.picture(name))
     assert drawn == pictures.comparable(pictures.path_of(name).read_text()), "run python docs/pictures.py"
     assert f"_static/{pictures.path_of(name).name}" in (DOCS / "gallery.md").read_text()
+
+
+def test_the_gallery_shows_each_picture_of_a_result():
+    pictures = module(DOCS, "result_pictures")
+    shown = set(re.findall(r"_static/(result_[\w.]+)", (DOCS / "gallery.md").read_text()))
+    assert shown == set(pictures.PICTURES) == {path.name for path in (DOCS / "_static").glob("result_*")}
+
+
+@pytest.mark.thorough
+def test_a_picture_of_a_result_is_drawn_without_a_gpu(tmp_path):
+    """The one whose kernels take a second in the simulator; it differs by rounding from that in the gallery."""
+    code = f"import result_pictures as made; made.FOLDER = made.Path({str(tmp_path)!r}); made.main([{DRAWN!r}])"
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(DOCS)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=300)
+    assert (tmp_path / DRAWN).stat().st_size > 0.8 * (DOCS / "_static" / DRAWN).stat().st_size
 
 
 def test_every_example_is_in_the_gallery():

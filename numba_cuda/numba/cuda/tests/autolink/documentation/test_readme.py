@@ -33,7 +33,10 @@ def run(code, tmp_path):
 
 @pytest.mark.parametrize("code", [AFTER, OBJECTS], ids=["after", "objects"])
 def test_the_examples_run_and_print(code, tmp_path):
-    assert re.search(r"\b[1-9]\d* bytes of machine code", run(code, tmp_path))
+    printed = run(code, tmp_path)
+    assert re.fullmatch(r"<LinkedKernel kernel\(.*\) for sm_90: cubin of .*, \d calls? of external code>\n", printed)
+    (shown,) = blocks("text")
+    assert code is not AFTER or re.sub(r"[\d.]+ KiB", "", printed) == re.sub(r"[\d.]+ KiB", "", shown)
 
 
 def kernel_of(code, tmp_path, name):
@@ -91,7 +94,7 @@ def test_two_commands_each_one_line_make_an_environment_and_use_it():
 
 
 def test_every_file_that_is_named_exists():
-    named = re.findall(r"\b(?:examples|docs|benchmarks)/[\w./]*\w|\b[A-Z]+(?:\.md)?(?=[)`])", README)
+    named = re.findall(r"\b(?:examples|docs|benchmarks)/[\w./]*\w|\b[A-Z]{2,}(?:\.md)?(?=[)`])", README)
     assert len(named) >= 20
     assert [name for name in named if not (PROJECT / name).is_file()] == []
 
