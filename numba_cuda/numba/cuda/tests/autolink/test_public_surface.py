@@ -43,6 +43,8 @@ INTERNAL = {
     "RequestError",
     "SkippedError",
     "SourceError",
+    "TypesDifferError",
+    "UnknownFormError",
     "UnknownTextError",
     "UnknownValueError",
     "UntrustedEntryError",
