@@ -69,6 +69,7 @@ class StoredEntry:
 class History:
     name: str
     entries: tuple[StoredEntry, ...]
+    kind: str | None = None
 
 def info() -> CacheInfo: ...
 def clear() -> int: ...

@@ -108,7 +108,7 @@ def test_other_outputs(output):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"kernel": 3}, TypeError, "expects a Python function or a @cuda.jit kernel, got int 3"),
+        ({"kernel": 3}, TypeError, "expects a Python function or a @cuda.jit kernel\n  got: int, 3"),
         ({"kernel": cuda.jit(device=True)(kernel)}, TypeError, "is a device function"),
         ({"signature": "int32(int32[::1])"}, TypeError, "a kernel returns nothing"),
         ({"cc": (1, 0)}, ValueError, r"1.0 is not known to this CUDA toolkit\n  known: "),

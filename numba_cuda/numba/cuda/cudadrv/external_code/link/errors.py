@@ -26,9 +26,12 @@ class LinkError(LinkerError):
 
 
 def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
-    """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*."""
+    """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*. A first line that
+    would be too long is cut, and what it says follows in whole."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
-        line, *more = f"{first}: {diagnosis.removesuffix(': ')}".split("\n")
-        first = "\n".join([line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}...", *more])
+        said, *more = diagnosis.removesuffix(": ").split("\n")
+        line = f"{first}: {said}"
+        cut = [line] if len(line) <= _LONGEST else [f"{line[: _LONGEST - 3]}...", f"  {said}"]
+        first = "\n".join([*cut, *more])
     return LinkError("\n  ".join((first, *details)), log, **source)
