@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import threading
@@ -83,27 +84,8 @@ def test_it_stays_off_where_a_program_turned_it_off():
         gc.enable()
 
 
-def test_it_goes_on_when_the_last_of_several_threads_does():
-    inside, leave = threading.Event(), threading.Event()
-
-    def other():
-        with paused():
-            inside.set()
-            leave.wait(60)
-
-    thread = threading.Thread(target=other)
-    with paused():
-        thread.start()
-        assert inside.wait(60)
-    assert not gc.isenabled()
-    leave.set()
-    thread.join(60)
-    assert gc.isenabled()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_it_is_on_in_a_process_that_another_thread_forks():
+@contextlib.contextmanager
+def paused_by_another_thread():
     inside, leave = threading.Event(), threading.Event()
 
     def other():
@@ -113,14 +95,31 @@ def test_it_is_on_in_a_process_that_another_thread_forks():
 
     thread = threading.Thread(target=other)
     thread.start()
-    assert inside.wait(60)
-    assert not gc.isenabled()
-    if (child := os.fork()) == 0:
+    try:
+        assert inside.wait(60)
+        yield
+    finally:
+        leave.set()
+        thread.join(60)
+
+
+def test_it_goes_on_when_the_last_of_several_threads_does():
+    with contextlib.ExitStack() as other:
         with paused():
-            off = not gc.isenabled()
-        os._exit(0 if off and gc.isenabled() else 1)
-    leave.set()
-    thread.join(60)
+            other.enter_context(paused_by_another_thread())
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_it_is_on_in_a_process_that_another_thread_forks():
+    with paused_by_another_thread():
+        assert not gc.isenabled()
+        if (child := os.fork()) == 0:
+            with paused():
+                off = not gc.isenabled()
+            os._exit(0 if off and gc.isenabled() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -13,9 +14,13 @@ import warnings
 
 import pytest
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
+from numba.cuda.cudadrv.external_code.cache.patience import Patience
+from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
+from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore
 
+OURS = RemoteSettings("memory://cache", writes=True, key=b"the key of this site, 32 bytes..")
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and file modes")
 
 
@@ -26,6 +31,44 @@ def make_key(name="f.cu", kind="program", **parts):
 def fresh(directory, **settings):
     """A store on *directory* as a new process would have it: nothing in memory."""
     return CacheStore(CacheSettings(str(directory), **settings))
+
+
+class SharedFiles(dict):
+    """The files of a shared cache in memory, and the names of those *asked* for. *fault* is called before each read and
+    write."""
+
+    fault = staticmethod(lambda: None)
+
+    def __init__(self):
+        self.asked = []
+
+    def read(self, name):
+        self.asked.append(name)
+        self.fault()
+        return self.get(name)
+
+    def write(self, name, content):
+        self.fault()
+        self[name] = content
+
+
+def machines(folder, files):
+    """A function that makes the store of a new machine, with an empty directory of its own in *folder*, in front of the
+    shared *files*."""
+    numbers = itertools.count()
+
+    def made(settings=OURS, **others):
+        store = fresh(folder / f"machine{next(numbers)}", **others)
+        store.remote = RemoteEntries(settings, store.adopt, lambda: files)
+        return store
+
+    return made
+
+
+def patient(store):
+    """Let *store* wait for as long as it takes."""
+    store.remote.patience = Patience(30.0)
+    return store
 
 
 def not_built():

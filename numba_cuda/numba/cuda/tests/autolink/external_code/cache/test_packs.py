@@ -8,55 +8,28 @@ import struct
 import time
 
 import pytest
-from cache_support import cache_warnings, make_key, not_built
+from cache_support import OURS, SharedFiles, cache_warnings, machines, make_key, not_built, patient
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.packs import HeldPacks, NewPack
-from numba.cuda.cudadrv.external_code.cache.patience import Patience
-from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
-from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.seals import sealed
-from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
-from numba.cuda.cudadrv.external_code.cache.store import CacheStore
 
-OURS = RemoteSettings("memory://cache", writes=True, key=b"the key of this site, 32 bytes..")
 KEYS = [make_key(f"f{number}.cu") for number in range(20)]
-
-
-class Files(dict):
-    """The files of a store in memory, and the names of those that were read."""
-
-    def __init__(self):
-        self.asked = []
-
-    def read(self, name):
-        self.asked.append(name)
-        return self.get(name)
-
-    def write(self, name, content):
-        self[name] = content
-
-    @property
-    def packs(self):
-        return [name for name in self if name.startswith("packs/")]
 
 
 @pytest.fixture
 def files():
-    return Files()
+    return SharedFiles()
 
 
 @pytest.fixture
 def machine(tmp_path, files):
-    """Makes the store of a new machine, with an empty directory of its own, in front of the shared *files*."""
-    machines = []
+    made = machines(tmp_path, files)
+    return lambda: patient(made())
 
-    def made(settings=OURS):
-        machines.append(CacheStore(CacheSettings(str(tmp_path / f"machine{len(machines)}"))))
-        machines[-1].remote = RemoteEntries(settings, machines[-1].adopt, lambda: files)
-        machines[-1].remote.patience = Patience(30.0)
-        return machines[-1]
 
-    return made
+def packs(files):
+    """The names of the packs among *files*."""
+    return [name for name in files if name.startswith("packs/")]
 
 
 def written(store, keys=KEYS):
@@ -76,7 +49,7 @@ def until_read(store, files):
 
 def test_who_needs_three_entries_gets_all_that_were_built_with_them_at_once(machine, files):
     written(machine())
-    assert len(files) == 21 and len(files.packs) == 1
+    assert len(files) == 21 and len(packs(files)) == 1
     second = machine()
     for key in KEYS[:3]:
         assert second.fetch(key, not_built).origin == "remote"
@@ -97,13 +70,13 @@ def test_who_needs_two_entries_reads_no_pack(machine, files):
 
 def test_a_single_entry_makes_no_pack(machine, files):
     written(machine(), KEYS[:1])
-    assert not files.packs
+    assert not packs(files)
 
 
 def test_a_large_pack_is_followed_by_another(machine, files, monkeypatch):
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.cache.packs.LARGEST_PACK", 5000)
     written(machine())
-    assert 2 <= len(files.packs) < 8
+    assert 2 <= len(packs(files)) < 8
 
 
 def test_entries_are_packed_when_nothing_is_built_for_a_while(machine, files, monkeypatch):
@@ -112,14 +85,14 @@ def test_entries_are_packed_when_nothing_is_built_for_a_while(machine, files, mo
     for key in KEYS[:2]:
         first.put(key, b"code")
     deadline = time.monotonic() + 30
-    while not files.packs and time.monotonic() < deadline:
+    while not packs(files) and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert files.packs
+    assert packs(files)
 
 
 def test_an_entry_of_a_pack_that_is_missing_is_asked_for_alone(machine, files):
     written(machine())
-    del files[files.packs[0]]
+    del files[packs(files)[0]]
     second = machine()
     assert [second.fetch(key, not_built).origin for key in KEYS] == ["remote"] * len(KEYS)
     assert (second.remote.counts.failed, second.remote.counts.found) == (0, len(KEYS))
@@ -141,7 +114,7 @@ def test_entries_of_a_pack_are_trusted_no_more_than_others(machine, files):
         sealed(OURS, KEYS[11].digest, entry),
         b"",
     ):
-        files[files.packs[0]] = packed((key.digest, blob))
+        files[packs(files)[0]] = packed((key.digest, blob))
         second = machine()
         for each in KEYS[:3]:
             second.fetch(each, not_built)

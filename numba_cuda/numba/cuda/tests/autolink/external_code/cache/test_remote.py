@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from cache_support import cache_warnings, make_key, not_built
+from cache_support import OURS, SharedFiles, cache_warnings, machines, make_key, not_built, patient
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.patience import PER_BUILD, Patience
-from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
 from numba.cuda.cudadrv.external_code.cache.remote_settings import (
     RemoteSettings,
     RemoteSettingsError,
@@ -24,40 +23,17 @@ from numba.cuda.cudadrv.external_code.cache.seals import UntrustedEntryError, op
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore
 
-KEY = b"the key of this site, 32 bytes.."
-OURS = RemoteSettings("memory://cache", writes=True, key=KEY)
-
-
-class Files(dict):
-    """The files of a store in memory. *fault* is called before each read and write."""
-
-    fault = staticmethod(lambda: None)
-
-    def read(self, name):
-        self.fault()
-        return self.get(name)
-
-    def write(self, name, content):
-        self.fault()
-        self[name] = content
+KEY = OURS.key
 
 
 @pytest.fixture
 def files():
-    return Files()
+    return SharedFiles()
 
 
 @pytest.fixture
 def machine(tmp_path, files):
-    """Makes the store of a new machine, with an empty directory of its own, in front of the shared *files*."""
-    machines = []
-
-    def made(settings=OURS, **others):
-        machines.append(CacheStore(CacheSettings(str(tmp_path / f"machine{len(machines)}"), **others)))
-        machines[-1].remote = RemoteEntries(settings, machines[-1].adopt, lambda: files)
-        return machines[-1]
-
-    return made
+    return machines(tmp_path, files)
 
 
 def name_of(key):
@@ -68,12 +44,6 @@ def name_of(key):
 def stored(blob):
     """Return the content of the file of a sealed entry, which names no pack."""
     return bytes(16) + blob
-
-
-def patient(store):
-    """Let *store* wait for as long as it takes."""
-    store.remote.patience = Patience(30.0)
-    return store
 
 
 class TestSharing:

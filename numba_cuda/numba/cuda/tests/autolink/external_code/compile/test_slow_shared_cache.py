@@ -6,12 +6,10 @@ import time
 from concurrent.futures import Future
 
 import pytest
+from cache_support import machines
 from numba.cuda import autolink
 from numba.cuda.autolink import Target
-from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
-from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
-from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
-from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
 from numba.cuda.cudadrv.external_code.compile import jobs, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
@@ -20,7 +18,6 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 TARGET = Target((9, 0), lto=True)
 SOURCE = from_item(autolink.CUDASource('extern "C" __device__ int f() { return 1; }', name="f.cu"))
 UNIT = TranslationUnit.of(SOURCE, TARGET)
-OURS = RemoteSettings("memory://cache", writes=True, key=b"the key of this site, 32 bytes..")
 
 
 class Files(dict):
@@ -47,13 +44,12 @@ def files(monkeypatch):
 @pytest.fixture
 def machine(tmp_path, files):
     """Makes the store of a new machine, in front of the shared *files*, that of this process."""
-    machines = []
+    new = machines(tmp_path, files)
 
     def made():
-        machines.append(CacheStore(CacheSettings(str(tmp_path / f"machine{len(machines)}"))))
-        machines[-1].remote = RemoteEntries(OURS, machines[-1].adopt, lambda: files)
-        reset_store(machines[-1])
-        return machines[-1]
+        store = new()
+        reset_store(store)
+        return store
 
     yield made
     files.released.set()
