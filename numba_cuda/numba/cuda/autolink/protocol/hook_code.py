@@ -12,7 +12,8 @@ from typing import Any
 
 from ..object_state import own_attributes
 from ..patched import look_at_types
-from ..python_code import origin_of
+from ..python_code import file_digest, origin_of
+from ..value_encoders import Unordered
 from ..value_fingerprint import UnknownValueError, fingerprint_of_hook
 
 _CODE = (pytypes.FunctionType, functools.partial, type)
@@ -48,9 +49,9 @@ def _held(value: Any, seen: set[int]) -> Iterator[Any]:
     attributes of objects whose class is in the program itself."""
     if isinstance(value, (int, float, complex, bytes, type(None))) or id(value) in seen:
         return
-    if isinstance(value, str):
-        if os.path.isfile(value):
-            yield os.path.abspath(value)
+    if isinstance(value, (str, os.PathLike)):
+        if (digest := file_digest(value)) is not None:
+            yield digest  # not the path: the same sources in another folder have the same answer
         return
     seen.add(id(value))
     if isinstance(value, pytypes.MethodType):
@@ -59,11 +60,15 @@ def _held(value: Any, seen: set[int]) -> Iterator[Any]:
     elif isinstance(value, pytypes.BuiltinFunctionType):
         if isinstance(value.__self__, (pytypes.ModuleType, type(None))):  # not of an object, written in C
             yield value
-    elif isinstance(value, (*_CODE, os.PathLike)) or hasattr(type(value), "cxx_reads_files"):
+    elif (
+        isinstance(value, _CODE)
+        or hasattr(type(value), "cxx_reads_files")
+        or isinstance(getattr(value, "py_func", None), pytypes.FunctionType)
+    ):
         yield value
-    elif isinstance(getattr(value, "py_func", None), pytypes.FunctionType):
-        yield value.py_func
-    elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
+    elif isinstance(value, (set, frozenset)):
+        yield Unordered(zip(list(_held(each, seen)) for each in value))
+    elif isinstance(value, (Mapping, list, tuple)):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _held(each, seen)
     elif origin_of(type(value).__module__) is None:

@@ -10,6 +10,7 @@ import pathlib
 import threading
 
 import pytest
+from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.value_fingerprint import fingerprint_of_link_key
@@ -46,6 +47,8 @@ PAIRS = {
     "a bound method": (Holder(lambda: 1).method, Holder(lambda: 2).method),
     "a function of Python": (math.sin, math.cos),
     "a class": (int, float),
+    "a device function": (cuda.jit(device=True)(lambda: 1), cuda.jit(device=True)(lambda: 2)),
+    "functions in a set": ({len, math.sin}, {len, math.cos}),
 }
 
 
@@ -69,6 +72,9 @@ def test_files_whose_paths_it_holds_count_by_their_content(kind, tmp_path):
         path.write_text(text)
         digests.append((digest(Holder(kind(path))), fingerprint_of_link_key(kind(path))))
     assert digests[0] == digests[2]
+    (tmp_path / "another").mkdir()
+    copied = path.rename(tmp_path / "another" / "template.cu")
+    assert digest(Holder(kind(copied))) == digests[0][0]  # another checkout
     assert all(one != other for one, other in zip(*digests[:2], strict=True))
 
 
