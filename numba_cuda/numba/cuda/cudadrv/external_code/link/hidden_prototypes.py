@@ -22,17 +22,24 @@ from .parts import LinkJob, Part
 from .probes import ptx_of_ltoir, relocatable_cubin
 from .signatures import Prototypes, prototypes_of
 
-_FORMAT = "2"
+_FORMAT = "3"
 
 
-def all_prototypes(job: LinkJob) -> list[tuple[Part, Prototypes, Prototypes]]:
+def all_prototypes(job: LinkJob) -> tuple[list[tuple[Part, Prototypes, Prototypes]], list[Part]]:
     """Return for each part that the kernel or a user provides the prototypes of the functions that it defines for other
-    code, and of those that it declares only, as far as they can be found out. Of LTO-IR, those are found that calls in
-    Python reference, that such functions reference, and so on."""
+    code, and of those that it declares only, as far as they can be found out; and the parts with more functions. Of
+    LTO-IR, those are found that calls in Python reference, that such functions reference, and so on."""
     found = {id(part): prototypes_of(part.kind.name, part.code) for part in job.provided}
+    unseen: dict[int, Part] = {}
+
+    def look(part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes]:
+        if (more := _remembered(job, part, names)) is None:
+            unseen[id(part)] = part
+        return more or ({}, {})
+
     for part in job.provided:
         if _is_external(part) and part.kind is not kinds.LTO_IR and has_compressed_piece(part.kind.name, part.code):
-            found[id(part)] = _remembered(job, part, ())
+            found[id(part)] = look(part, ())
     ltoir = [part for part in job.provided if _is_external(part) and has_ltoir(part.kind.name, part.code)]
     names: set[str] = set()
     while ltoir:
@@ -42,9 +49,9 @@ def all_prototypes(job: LinkJob) -> list[tuple[Part, Prototypes, Prototypes]]:
             break
         names |= referenced
         for part in ltoir:
-            for before, more in zip(found[id(part)], _remembered(job, part, names), strict=True):
+            for before, more in zip(found[id(part)], look(part, names), strict=True):
                 before.update(more)
-    return [(part, *found[id(part)]) for part in job.provided]
+    return [(part, *found[id(part)]) for part in job.provided], list(unseen.values())
 
 
 def _is_external(part: Part) -> bool:
@@ -52,7 +59,7 @@ def _is_external(part: Part) -> bool:
     return part.planned is not None and part.compiled is None
 
 
-def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes]:
+def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes] | None:
     key = CacheKey(
         "prototype",
         f"functions of {part.name}",
@@ -65,20 +72,22 @@ def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Proto
             ("code", part.code),
         ),
     )
-    data = current_store().fetch(key, lambda: _packed(_found(job, part, names))).data
-    defined, declared = json.loads(data)
-    return _unpacked(defined), _unpacked(declared)
+    found = json.loads(current_store().fetch(key, lambda: _packed(_found(job, part, names) or ())).data)
+    return (_unpacked(found[0]), _unpacked(found[1])) if found else None
 
 
-def _found(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes]:
+def _found(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes] | None:
+    """Return the prototypes in *part*; None if the link that shows them fails."""
     arch = job.plan.target.arch
     if not names:  # compressed machine code or PTX
         cubin = relocatable_cubin(part, arch)
-        return ({}, {}) if cubin is None else prototypes_of("cubin", cubin)
+        return None if cubin is None else prototypes_of("cubin", cubin)
     ptx = ptx_of_ltoir([part], tuple(sorted(names)), arch, optimize=False, variables=False)
+    if ptx is None:
+        return None
     defined: Prototypes = {}
     declared: Prototypes = {}
-    for symbol in ptx_symbols(ptx or b""):
+    for symbol in ptx_symbols(ptx):
         if symbol.prototype is None:
             continue
         # What other code calls is local after a link, and the link itself declares the names that are not defined.

@@ -23,7 +23,7 @@ from .record import LinkRecord
 from .variables import check_variables
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "5"
+_FORMAT = "6"
 
 
 @dataclass(frozen=True)

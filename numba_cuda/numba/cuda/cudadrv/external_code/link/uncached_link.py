@@ -31,7 +31,8 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     """Check and link *job*: return the log of a link, a NUL, and the code: none if the device runtime is missing."""
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
-    check_signatures(job, all_prototypes(job))
+    prototypes, unseen = all_prototypes(job)
+    check_signatures(job, prototypes)
     check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
     doubts, arch = doubted(job), job.plan.target.arch
@@ -77,7 +78,10 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     if output == "cubin":
         check_no_kernel_is_called(job, kernels_of(outcome.code))  # those of LTO-IR show only here
     # The log is cached with the code, so what differs from run to run is left out.
-    return _TIMES.sub("", log).strip().encode() + b"\0" + outcome.code
+    # By its number: equal code may be called otherwise where the link is found in the cache.
+    numbers = (job.parts.index(part) + 1 for part in unseen)
+    notes = (f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers)
+    return "\n".join((_TIMES.sub("", log).strip(), *notes)).strip().encode() + b"\0" + outcome.code
 
 
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
