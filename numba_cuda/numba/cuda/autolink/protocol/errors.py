@@ -36,7 +36,8 @@ class HookError(Exception):
     def describe(self, call_site: CallSite) -> str:
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
-        text = f"{self.callee.name}.__numba_cuda_link__ {self}\n  object: {self.callee}"
+        hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
+        text = f"{self.callee.name}.{hook}{self}\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
         raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
         return f"{text}{raised_at}\n  called at: {call_site.place}"
