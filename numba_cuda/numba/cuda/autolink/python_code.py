@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Python code: which names it uses, and what identifies a module's code besides its content."""
+"""Python code: which names and environment variables it uses, and what identifies a module's code besides its
+content."""
 
 from __future__ import annotations
 
@@ -9,16 +10,20 @@ import functools
 import hashlib
 import importlib.metadata
 import os
+import re
 import sys
 import sysconfig
 import types as pytypes
 from collections.abc import Iterator
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.regular_file import read_regular_file
+
 _LOAD_GLOBAL, _IMPORT_NAME = dis.opmap["LOAD_GLOBAL"], dis.opmap["IMPORT_NAME"]
 # Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says whether the global is about to be called.
 _NAME_SHIFT = 1 if sys.version_info >= (3, 11) else 0
 _FOLDERS = sysconfig.get_paths()
+_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb"))
 
 
 def origin_of(module: Any) -> Any:
@@ -56,10 +61,9 @@ def _installed(module: str) -> Any:
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:
-    """Return the SHA-256 of the file at *path*; ``None`` if it cannot be read."""
+    """Return the SHA-256 of the file at *path*; ``None`` if it cannot be read, or is not a regular file."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        return hashlib.sha256(read_regular_file(path)).hexdigest()
     except (OSError, ValueError):
         return None
 
@@ -103,6 +107,20 @@ def closure_of(function: pytypes.FunctionType) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
         with contextlib.suppress(ValueError):  # not filled yet
             yield name, cell.cell_contents
+
+
+def environment_of(function: pytypes.FunctionType) -> Iterator[tuple[str, str]]:
+    """Yield names and values of the environment variables that *function* may read: those whose names contain a text
+    that it uses, such as ``"SIZE"`` of ``os.environ.get(f"{name}_SIZE")``; all, if it uses no such text."""
+    code = function.__code__
+    if _ENVIRONMENT.isdisjoint(names_used(code)):
+        return
+    used = [each for inner in codes(code) for each in inner.co_consts]
+    used += [function.__globals__.get(name) for name in globals_used(code)]
+    used += [value for _, value in closure_of(function)]
+    used += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    texts = {each for each in used if isinstance(each, str) and re.fullmatch(r"\w+", each)}
+    yield from sorted(each for each in os.environ.items() if not texts or any(text in each[0] for text in texts))
 
 
 def _arguments(code: pytypes.CodeType, wanted: int) -> Iterator[tuple[pytypes.CodeType, int]]:

@@ -38,7 +38,7 @@ from numba.cuda.cudadrv.linkable_code import LinkableCode
 from .calling_code import CallingCode
 from .object_state import attributes, state
 from .patched import set_on, set_on_bases, set_on_type, set_on_types
-from .python_code import globals_used, imports_of, is_versioned, names_used, origin_of
+from .python_code import environment_of, globals_used, imports_of, is_versioned, names_used, origin_of
 
 NUMBERS = (bool, int, float, complex, str, bytes)
 
@@ -132,7 +132,7 @@ def _function(value: pytypes.FunctionType) -> Iterable[Any]:
     if origin is not None:
         return name, origin, cells, defaults
     told = value.__name__, value.__doc__, value.__annotations__, vars(value)  # what a caller may look at
-    return name, value.__code__, cells, defaults, told, list(_named(value))
+    return name, value.__code__, cells, defaults, told, list(_named(value)), list(environment_of(value))
 
 
 def _named(function: pytypes.FunctionType) -> Iterator[Any]:
@@ -326,7 +326,12 @@ _ENCODERS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     ((range, slice), "range", _by("__class__", "start", "stop", "step")),
     ((datetime.date, datetime.time, datetime.timedelta, datetime.timezone), "time", _pickled),
     ((operator.itemgetter, operator.attrgetter, operator.methodcaller), "getter", _pickled),
-    ((decimal.Decimal, array.array, collections.deque, functools.partial), "pickled", _pickled),
+    ((decimal.Decimal, array.array, collections.deque), "pickled", _pickled),
+    (
+        functools.partial,
+        "partial",
+        lambda value: (type(value), value.func, value.args, value.keywords, attributes(value)),
+    ),
     (object, "object", _object),
 )
 

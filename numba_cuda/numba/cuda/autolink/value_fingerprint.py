@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import itertools
+import os
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from numba.cuda import types
 
 from .object_state import has_own_getstate, own_attributes
+from .python_code import file_digest
 from .value_encoders import NUMBERS, WITHOUT_IDENTITY, UnknownValueError, Unordered, encoder_of
 
 # An object that refers to half of the program is unknown: so many values, nested so deeply, are looked at.
@@ -41,10 +43,16 @@ def fingerprint_of_code(*values: Any) -> bytes:
     return _digest(values, refuses=_CONSTANTS)
 
 
+def fingerprint_of_hook(*values: Any) -> bytes:
+    """Return the SHA-256 of what a hook is made of, with the content of the files that paths in it name. Raise
+    `UnknownValueError` as `fingerprint_of_code` does, and for functions of C++: the hook may ask for their code."""
+    return _digest(values, refuses=_ANYTHING)
+
+
 def fingerprint_of_link_key(value: Any) -> bytes:
-    """Return the SHA-256 of a link key, in which attributes that ``__getstate__`` leaves out count too: nothing else
-    would show that they changed. Raise `UnknownValueError` if *value* leads to a value that has none, or to one that
-    reads files, such as a library of C++."""
+    """Return the SHA-256 of a link key, in which attributes that ``__getstate__`` leaves out count too, and the content
+    of the files that paths in it name: nothing else would show that they changed. Raise `UnknownValueError` if *value*
+    leads to a value that has none, or to one that reads files, such as a library of C++."""
     return _digest((value,), refuses=_ANYTHING, is_link_key=True)
 
 
@@ -66,6 +74,7 @@ class _Writer:
 
     def __init__(self, inside: list[int], counter: Iterator[int], *, refuses: _Files, is_link_key: bool) -> None:
         self._refuses = refuses
+        self._files_count = refuses == _ANYTHING
         self._is_link_key = is_link_key
         self.hash = hashlib.sha256()
         # The objects that contain the one that is being written, which may refer back to them.
@@ -89,6 +98,8 @@ class _Writer:
         if type(value) in _PRIMITIVES:
             self._frame(type(value).__name__.encode())
             self._frame(_primitive(value))
+            if self._files_count and type(value) is str and os.path.isabs(value):
+                self._frame(repr(file_digest(value)).encode())
             return
         if type(value) is Unordered:
             self.add("elements", len(value))
@@ -110,6 +121,8 @@ class _Writer:
             raise UnknownValueError(f"it leads to more than {_MOST_VALUES} values, or is nested deeper than {_DEEPEST}")
         if getattr(cls, "cxx_reads_files", None) in self._refuses:
             raise UnknownValueError(f"{value!r} does not show what the files are that it reads")
+        if self._files_count and label == "path":
+            self.add("file", file_digest(value))
         self._inside.append(id(value))
         content = encode(value)
         if content is None:

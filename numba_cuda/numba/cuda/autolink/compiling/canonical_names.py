@@ -2,8 +2,9 @@
 """Canonical names: the same functions get the same LLVM IR, whatever was compiled before them.
 
 Mangled names contain, as an ABI tag (``B2v7``), a number that counts all functions of the process; for a record or an
-object that is an argument, one that counts such types; and for a Python function that is an argument, its address. All
-are renumbered in the order in which they appear in a kernel.
+object that is an argument, one that counts such types; and for a Python function that is an argument, its address. The
+name of a string constant is Python's hash of its bytes, which another process computes with another seed. All are
+renumbered in the order in which they appear in a kernel.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable
 _UNIQUE_ID = re.compile(r"B(\d+)v(\d+)(?=B)")
 _ADDRESS = re.compile(r"(?<=_200x)[0-9a-f]{8,16}(?=_3e)")  # in "<function f at 0x...>"
 _TYPE = re.compile(r"(6RecordILi|18DeviceCallableTypeILi)(\d+)(?=E)")
+_BYTES = re.compile(r'(?<=@"\.bytes\.)-?\d+(?=")')
 _DIGITS = 16  # of a digest: 64 bits
 _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
@@ -24,6 +26,7 @@ def with_canonical_names(texts: Iterable[str]) -> list[str]:
     numbers: dict[str, int] = {}
     addresses: dict[str, int] = {}
     types: dict[str, int] = {}
+    constants: dict[str, int] = {}
 
     def moved(found: re.Match[str]) -> str:
         # As long as before: a length stands in front of each part of a mangled name.
@@ -32,6 +35,7 @@ def with_canonical_names(texts: Iterable[str]) -> list[str]:
     texts = _renamed(texts, lambda unique_id: f"v{numbers.setdefault(unique_id, len(numbers) + 1)}")
     texts = [_ADDRESS.sub(moved, text) for text in texts]
     texts = [_TYPE.sub(lambda found: f"{found[1]}{types.setdefault(found[0], len(types) + 1)}", text) for text in texts]
+    texts = [_BYTES.sub(lambda found: f"{constants.setdefault(found[0], len(constants) + 1)}", text) for text in texts]
     return [_MODULE_ID.sub('; ModuleID = "module"', text) for text in texts]
 
 

@@ -14,6 +14,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..device_callable.c_abi import CABIError
 from ..lowered_names import unit_of_sources
+from .structs import changed_in
 
 _MOST_LINES = 14
 _LONGEST = 118
@@ -44,6 +45,12 @@ class CxxError(CABIError):
 
 def refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
     """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
+    for name in changed_in(error.log):
+        return CxxError(
+            f"the layout of {name} has changed in C++ since Python was told\n  call: {label}\n"
+            f"  what to do: call lib.record({name!r}) or lib.type({name!r}) again, and use the new dtype",
+            error.log,
+        )
     blocks = [block.strip("\n\0").splitlines() for block in re.split(r"\n\s*\n", error.log)]
     errors = [
         (found, block)

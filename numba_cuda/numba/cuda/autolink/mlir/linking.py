@@ -100,4 +100,4 @@ def linker_for(lower: Any) -> CallLinker:
     lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]
     lower._teardown_callbacks[:] = [TearDown(callback) for callback in plan.teardown_callbacks]
     is_looked_into = lower._capi_sym_name or lower._function_needs_nrt() or plan.target.debug
-    return CallLinker(external, plan, plan.comes_from_calls_alone and not is_looked_into and is_for_launch())
+    return CallLinker(external, plan, plan.may_drop_variables and not is_looked_into and is_for_launch())

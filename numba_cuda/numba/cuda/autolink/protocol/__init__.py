@@ -7,6 +7,7 @@ travels with its answer, as an `AskedCall`.
 ====================  ==========================================================================================
 ``hooks``             the hooks that objects implement, as protocols for type checkers
 ``callee``            objects with linkable code, and which object answers for a call
+``hook_code``         what an answer depends on besides the link key: code, and the files that objects hold
 ``call_sites``        which objects the calls of a typed function reach
 ``asking``            calls an object's hooks, once per signature and target; a call site with its answer
 ``answers``           what an object returned, and what is remembered of it while the object lives

@@ -7,13 +7,12 @@ import functools
 import inspect
 import pickle
 from collections.abc import Callable
-from types import MethodType, ModuleType
+from types import ModuleType
 from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..patched import look_at_types
-from ..value_fingerprint import UnknownValueError, fingerprint_of_code
+from .hook_code import code_digest
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
@@ -62,26 +61,8 @@ class Callee:
         return _own_attribute(self.obj, KEY_HOOK)
 
     def code_digest(self) -> bytes | None:
-        """Return a digest of the hook's code, and of that of the object's class and its bases; None if unknown.
-
-        An author who changes the code that a hook generates need not change the link key.
-        """
-        hook: Any = self.hook
-        parts: list[Any] = []
-        owner = getattr(self.obj, "__self__", self.obj)
-        while isinstance(hook, (functools.partial, MethodType)):
-            if isinstance(hook, functools.partial):
-                parts.append((hook.args, hook.keywords))
-            elif hook.__self__ is not owner and not isinstance(hook.__self__, type):
-                parts.append(hook.__self__)  # the link key stands for the owner, not for another object
-            hook = hook.func if isinstance(hook, functools.partial) else hook.__func__
-        look_at_types()
-        try:
-            # The classes of its attributes, too, may have methods that the hook calls.
-            kinds = list(dict.fromkeys(map(type, getattr(owner, "__dict__", {}).values())))
-            return fingerprint_of_code(parts, hook, owner if inspect.isclass(owner) else [type(owner), *kinds])
-        except UnknownValueError:
-            return None
+        """Return a digest of the hook's code and of what it is made of; None if unknown."""
+        return code_digest(self.obj, self.hook)
 
 
 def _callee_of_pickled(obj: Any) -> Callee:

@@ -143,7 +143,8 @@ def test_without_a_gpu_the_compute_capability_must_be_given(monkeypatch):
 
 @pytest.mark.parametrize("lto", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_two_processes_build_the_same_bytes(lto, tmp_path):
-    """Device functions in a diamond, several sources, ``link=`` and declared links: every order is fixed."""
+    """Device functions in a diamond, several sources, ``link=``, declared links and string constants: every order and
+    name is fixed."""
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -166,7 +167,8 @@ def test_two_processes_build_the_same_bytes(lto, tmp_path):
 
             @cuda.jit(device=True)
             def bottom(x):
-                return a(x) + b(x) + declared(x)
+                mode = "twice" if x > 2 else "once"
+                return a(x) + b(x) * (2 if mode == "twice" else 1) + declared(x)
 
             @cuda.jit(device=True)
             def left(x):

@@ -12,13 +12,14 @@ import re
 import tarfile
 from collections.abc import Iterator
 
+from numba_cuda_autolink.shared_files import LARGEST
+
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
 from .remote_settings import REMOTE_KEY, RemoteSettings, lock_line
 from .seals import UntrustedEntryError, opened, sealed, without_seal
 from .shared_work import PORTABLE_KINDS
 from .store import CacheStore
-from .transfers import LARGEST
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 

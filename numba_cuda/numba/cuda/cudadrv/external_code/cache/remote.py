@@ -17,12 +17,14 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
+from numba_cuda_autolink import shared_files
+
 from .packs import NAME_SIZE, HeldPacks, NewPack, file_name
 from .patience import Patience
 from .remote_settings import REMOTE, RemoteSettings
 from .seals import UntrustedEntryError, opened, sealed
 from .settings import CacheWarning
-from .transfers import Read, StoreFiles, Transfers
+from .transfers import Read, Transfers
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds in which nothing is asked after an error, twice as long each time
 _FLUSH_PATIENCE = 5.0  # seconds for one file, where a user waits for all
@@ -71,7 +73,9 @@ class RemoteEntries:
         self.counts = RemoteCounts()
         self.patience = Patience(settings.wait)
         self._keep, self._clock = keep, clock or Clock()
-        self._transfers = Transfers(files or (lambda: StoreFiles(settings.address)), self._fail, self._write_pack)
+        self._transfers = Transfers(
+            files or (lambda: shared_files.opened(settings.address)), self._fail, self._write_pack
+        )
         self._is_there: set[bytes] = set()  # what need not be written
         self._new_pack, self._held = NewPack(), HeldPacks()
         self._closed_until, self._pause = 0.0, _FIRST_PAUSE

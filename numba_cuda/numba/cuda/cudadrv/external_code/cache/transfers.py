@@ -7,17 +7,13 @@ A store that stalls keeps these threads, and nothing is asked of it until one of
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
-import os
 import queue
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
-
-LARGEST = 256 << 20  # bytes of one entry
 
 _READERS = 4
 _MOST_PENDING = 1024  # writes; further ones are dropped
@@ -30,46 +26,6 @@ class Read(NamedTuple):
 
     content: bytes | None
     seconds: float
-
-
-class StoreFiles:
-    """The files below an address of fsspec. Its methods raise what the file system raises."""
-
-    def __init__(self, address: str):
-        import fsspec
-
-        self._system, self._root = fsspec.core.url_to_fs(address)
-        protocols = self._system.protocol
-        self._is_local = "file" in ((protocols,) if isinstance(protocols, str) else protocols)
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a file, or ``None`` if there is none."""
-        try:
-            # One request, where opening a file takes another one for its size.
-            content: bytes = self._system.cat_file(self._path(name), start=0, end=LARGEST + 1)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            if error.errno != errno.EINVAL:
-                raise
-            content = b""  # S3 has no range of an empty file
-        if len(content) > LARGEST:
-            raise OSError(f"{name} is larger than {LARGEST} bytes")
-        return content
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all."""
-        path = self._path(name)
-        if not self._is_local:  # object stores write in one step, and have no folders
-            self._system.pipe_file(path, content)
-            return
-        self._system.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp"
-        self._system.pipe_file(temporary, content)
-        self._system.mv(temporary, path)
-
-    def _path(self, name: str) -> str:
-        return f"{self._root.rstrip('/')}/{name}"
 
 
 class Transfers:
@@ -138,10 +94,7 @@ class Transfers:
     def _store(self) -> Any:
         with self._opening:
             if self._files is None:
-                files = self._open()
-                with contextlib.suppress(Exception):  # as above; it connects, which takes longer than a question
-                    files.read("connection")
-                self._files = files
+                self._files = self._open()
             return self._files
 
     def _read_all(self) -> None:

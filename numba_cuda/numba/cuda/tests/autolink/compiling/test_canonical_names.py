@@ -20,8 +20,9 @@ add = autolink.cxx("__device__ float add(float x) { return x + 1; }").add
         ("@_ZN1f6RecordILi466EE 5ArrayI6RecordILi7EEE", "@_ZN1f6RecordILi3EE 5ArrayI6RecordILi4EEE"),
         ("@_ZN1f18DeviceCallableTypeILi12EE", "@_ZN1f18DeviceCallableTypeILi0EE"),
         ("@_ZN1f40_3cfunction_20one_20at_200x7f50d2a6b880_3e", "@_ZN1f40_3cfunction_20one_20at_200x7f6d22de7880_3e"),
+        ('@".bytes.-517" @".bytes.213" @".bytes.-517"', '@".bytes.7" @".bytes.-8" @".bytes.7"'),
     ],
-    ids=["functions", "records", "objects", "addresses"],
+    ids=["functions", "records", "objects", "addresses", "string constants"],
 )
 def test_what_counts_in_the_process_is_renumbered(one, other):
     for canonical in (with_canonical_names, with_names_by_content):

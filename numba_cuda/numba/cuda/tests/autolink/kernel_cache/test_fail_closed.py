@@ -149,6 +149,24 @@ def test_the_code_of_a_hook_counts_beside_the_link_key(program, text):
     assert first != second
 
 
+@pytest.mark.thorough
+def test_a_number_that_an_object_asks_its_library_of_cxx_for_counts_beside_the_link_key(program):
+    program.write(
+        textwrap.dedent(HOOKED)
+        + """
+Hooked.__numba_cuda_link__ = lambda self, x: autolink.CUDASource(code("add", self.library.eval("N")))
+add = Hooked(0)
+add.library = autolink.cxx(os.path.join(os.path.dirname(__file__), "count.h"))
+"""
+    )
+    cubins = []
+    for amount in 1, 2:
+        (program.folder / "count.h").write_text(f"enum {{ N = {amount} }};")
+        cubins.append([program.run().cubin, program.run().cubin])
+    (first, again), (second, _) = cubins
+    assert first == again != second
+
+
 def test_a_stored_answer_is_asked_again_where_its_file_was_edited(program):
     program.write(
         """
