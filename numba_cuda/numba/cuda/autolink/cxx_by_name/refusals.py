@@ -57,7 +57,7 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
         for block in blocks
         if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
-    if not errors and "nca::bound<" in error.log:
+    if not errors and "nca::nca_bound<" in error.log:
         return CxxError(
             f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
             "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
