@@ -76,6 +76,8 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     remedy = _near(first["text"], source, target)
+    if "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
+        remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         return _error(

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError, TypingError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text, with_short_first_line
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
@@ -199,7 +199,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _error(self, diagnosis: str, *details: str) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
-        first, *advice = diagnosis.splitlines()
+        first, *advice = with_short_first_line(diagnosis).splitlines()
         return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
 
 

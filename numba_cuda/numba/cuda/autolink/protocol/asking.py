@@ -151,7 +151,7 @@ def _fitting(answer: Answer, target: Target) -> Answer:
 
 def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Item, ...]:
     if not callable(callee.hook):
-        raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
+        raise HookError(callee, argtypes, f"is not callable\n  got: {safe_repr(callee.hook)}")
     with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = items_of(callee.hook(*argtypes))
     return tuple(_checked(callee, item) for item in items)
