@@ -96,7 +96,6 @@ def compiled_by_hand(source: str) -> float:
         arch="sm_90",
         relocatable_device_code=True,
         link_time_optimization=True,
-        gen_opt_lto=True,
         include_path=list(toolkit_include_paths()),
     )
     start = time.process_time()

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
@@ -13,6 +11,7 @@ from .calls import Call
 from .parameters import Parameter, mode_of
 from .placeholders import CALLEE, with_arguments
 from .prelude import VIEWS
+from .structs import Struct
 
 # Begins the names that the text of a call defines, until the call's own symbol takes its place.
 _PREFIX = "nca_call"
@@ -26,7 +25,7 @@ def call_text(call: Call) -> str:
     lines = [
         *dict.fromkeys(f"#include <{header}>" for each in parameters for header in each.headers),
         *([f"{line_marker('prelude')}{VIEWS}"] if any(each.as_array for each in parameters) else []),
-        *(_record(number, name, namespace) for number, name in enumerate(call.head.records)),
+        *(_record(number, struct, namespace) for number, struct in enumerate(call.head.records)),
         *dict.fromkeys(declared for each in parameters for declared in each.declarations),
         *_within(
             namespace,
@@ -43,12 +42,6 @@ def call_text(call: Call) -> str:
         *_c_function(call),
     ]
     return "\n".join(lines).replace(_PREFIX, call.symbol) + "\n"
-
-
-@functools.cache
-def record_alias(name: str) -> str:
-    """Return what the C++ struct *name*, which a Numba type stands for, is called outside of all namespaces."""
-    return f"nca_record_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def _within(namespace: str, lines: Sequence[str]) -> Sequence[str]:
@@ -70,16 +63,17 @@ def _called(call: Call, arguments: Sequence[str]) -> str:
     return with_arguments(call.pattern.text, arguments).replace(CALLEE, f"{_PREFIX}_made()")
 
 
-def _record(number: int, name: str, namespace: str) -> str:
-    """Return an alias of a struct, and its number in the code of a result's type."""
-    alias = record_alias(name)
-    declared = " ".join(_within(namespace, [f"using {alias}_t = {name};"]))
+def _record(number: int, struct: Struct, namespace: str) -> str:
+    """Return an alias of a struct, its number in the code of a result's type, and the assertion for results."""
+    alias = struct.alias
+    declared = " ".join(_within(namespace, [f"using {alias}_t = {struct.name};"]))
     return "\n".join(
         [
             f"#ifndef {alias.upper()}\n#define {alias.upper()}",
-            f"{line_marker(name)}{declared}",
+            f"{line_marker(struct.name)}{declared}",
             f"using {alias} = {_path(namespace)}{alias}_t;",
-            f"template <> inline constexpr int nca::record_number<{alias}> = {number};\n#endif",
+            f"template <> inline constexpr int nca::record_number<{alias}> = {number};",
+            f"template <class T> struct nca::record_layout<T, {number}> {{ {struct.assertion('T')} }};\n#endif",
         ]
     )
 

@@ -15,6 +15,7 @@ from ..device_callable.array_views import mdspan
 from .kernels import MARKED_KERNELS
 from .parameters import Parameter, mode_of
 from .prelude import PRELUDE, VIEWS
+from .structs import Struct
 
 _LONGEST_READABLE = 40
 # Stands for the text that is ours in the symbols of calls.
@@ -35,13 +36,13 @@ class Head:
     namespace:
         Where names resolve; empty for the global namespace.
     records:
-        The C++ names of structs that have Numba types.
+        The structs that have Numba types.
     """
 
     source: str
     identity: str
     namespace: str = ""
-    records: tuple[str, ...] = ()
+    records: tuple[Struct, ...] = ()
 
     @property
     def text(self) -> str:

@@ -16,6 +16,7 @@ from ..device_callable.c_abi import HEADERS, CABIError, cxx_type, memory_layout
 from ..device_callable.c_structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .placeholders import FIRST, with_arguments
+from .structs import Struct
 
 VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE = "value", "pointer", "element", "span", "mdspan", "state"
 WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE)
@@ -65,7 +66,7 @@ class Parameter:
         return bool(self.passed)
 
 
-Records = Mapping[Any, str]  # the C++ names of structs by their Numba types
+Records = Mapping[Any, Struct]  # by their Numba types
 
 
 def parameter_of(numba_type: Any, way: str | None, records: Records) -> Parameter:
@@ -75,7 +76,7 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
         if isinstance(callee, DeviceFunction):
             return _python_function(callee)
         if not hasattr(type(callee), "cxx_text"):
-            raise CABIError(f"{callee!r} is not a function of C++ and cannot be passed to one")
+            raise CABIError(f"an object that is not a function of C++ cannot be passed to one\n  got: {callee!r}")
         return _functor(callee)
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Dispatcher):
@@ -213,7 +214,8 @@ def _element(numba_type: Any, records: Records) -> _Element:
     if isinstance(numba_type, types.Complex):
         return _Element(f"cuda::std::complex<{cxx_type(numba_type.underlying_float)}>", ("cuda/std/complex",))
     if isinstance(numba_type, types.Record) and numba_type in records:
-        return _Element(records[numba_type])
+        struct = records[numba_type]
+        return _Element(struct.alias, declarations=(struct.assertion(struct.alias),))
     if not isinstance(numba_type, (types.Record, types.BaseTuple)):
         found = cxx_type(numba_type)
         return _Element(found, (HEADERS[found],) if found in HEADERS else ())

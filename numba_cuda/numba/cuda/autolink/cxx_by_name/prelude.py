@@ -131,6 +131,7 @@ struct types_of { template <class... A> __device__ list<A...> operator()(A&...) 
 template <class T> constexpr __device__ bool is_value();
 enum kind { as_plain, as_pointer, as_complex, as_tuple, as_array, as_struct, as_object, as_record };
 template <class T> inline constexpr int record_number = -1;
+template <class T, int N> struct record_layout;  // does not compile if the layout has changed
 template <class T> constexpr __device__ kind kind_of() {
     if constexpr (plain_code<under_t<T>>::value >= 0) return as_plain;
     else if constexpr (__is_class(T) || __is_union(T)) {
@@ -178,7 +179,7 @@ template <class T> struct form<T, as_complex> {
     static constexpr bool whole = true;
     template <class V> static __device__ passed give(V&& v) { return {v.real(), v.imag()}; }
 };
-template <class T> struct form<T, as_record> {
+template <class T> struct form<T, as_record> : record_layout<T, record_number<T>> {
     using passed = T;
     using code = told<RECORD, record_number<T>>;
     static constexpr bool whole = true;

@@ -21,6 +21,7 @@ from .prelude import ARRAY, MOST_MEMBERS, TUPLE
 from .questions import Question, asked
 from .refusals import CxxError
 from .results import coded_type, numbers_in
+from .structs import Struct, register
 
 if TYPE_CHECKING:
     from .library import CxxLibrary
@@ -67,13 +68,14 @@ class CxxRecord:
                 f"  what to do: use the dtype that lib.record({self.name!r}) returns"
             )
         numba_type = numpy_support.from_dtype(given)
-        known = library.cxx_records.setdefault(numba_type, self.name)
+        known = library.cxx_records[numba_type].name if numba_type in library.cxx_records else self.name
         if known != self.name and not _same_type(library, known, self.name, cc):
             raise CxxError(
                 f"{self.name} and {known} have the same dtype, so that records of one would be taken for the other\n"
                 f"  dtype: {_listed(given)}\n"
                 "  what to do: rename a member in C++, or use one of the structs in another autolink.cxx(...)"
             )
+        register(library.cxx_records, numba_type, Struct.of_dtype(known, self.dtype))
         return given
 
 
@@ -103,7 +105,8 @@ def _listed(dtype: np.dtype[Any]) -> str:
 def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
     dtype = _dtype(library, name, name, cc)
-    asked(library, Question(name, _assertions(dtype), ["&nca::tell<int>"]), cc)
+    assertion = f"@open@\n@line@{Struct.of_dtype(name, dtype).assertion(name)}\n@close@\n"
+    asked(library, Question(name, assertion, ["&nca::tell<int>"]), cc)
     return CxxRecord(name, dtype)
 
 
@@ -185,15 +188,3 @@ def _names(library: CxxLibrary, question: Question, count: int, cc: Any) -> list
         shown = ", ".join(members) or "none"
         raise CxxError(f"{question.label} is not a struct with named members\n  members: {shown}")
     return members
-
-
-def _assertions(dtype: np.dtype[Any]) -> str:
-    """Return C++ that compiles if the struct that it is about has the size and the offsets of *dtype*."""
-    fields: Mapping[str, Any] = dtype.fields or {}
-    # __INTADDR__ is what NVRTC makes of offsetof: older versions have no __builtin_offsetof.
-    offsets = (
-        f'static_assert(__INTADDR__(&((@subject@*)0)->{name}) == {field[1]}, "the offset of {name} differs");'
-        for name, field in fields.items()
-    )
-    size = f'@line@static_assert(sizeof(@subject@) == {dtype.itemsize}, "the size differs");'
-    return "\n".join(["@open@", size, *offsets, "@close@", ""])

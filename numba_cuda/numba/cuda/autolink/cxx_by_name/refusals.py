@@ -14,6 +14,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..device_callable.c_abi import CABIError
 from ..lowered_names import unit_of_sources
+from .structs import changed_in
 
 _MOST_LINES = 14
 _LONGEST = 118
@@ -45,6 +46,12 @@ class CxxError(CABIError):
 
 def refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
     """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
+    for name in changed_in(error.log):
+        return CxxError(
+            f"the layout of {name} has changed in C++ since Python was told\n  call: {label}\n"
+            f"  what to do: call lib.record({name!r}) or lib.type({name!r}) again, and use the new dtype",
+            error.log,
+        )
     blocks = [block.strip("\n\0").splitlines() for block in re.split(r"\n\s*\n", error.log)]
     errors = [
         (found, block)
@@ -70,6 +77,8 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     remedy = _near(first["text"], source, target)
+    if "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
+        remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         return _error(
