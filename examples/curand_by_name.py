@@ -51,7 +51,7 @@ def launch():
     start[-(-threads // 128), 128](states, np.uint64(42))
     for part in x:  # the second launch goes on where the first one ended
         draw[-(-threads // 128), 128](states, part)
-    right = len(np.unique(x[..., 0])) > 0.98 * x[..., 0].size  # of 2^32 numbers
+    right = len(np.unique(x[..., 0])) > 0.9 * x[..., 0].size  # 0.96: so many of them are equal as float32
     for number, (name, (mean, variance)) in enumerate(
         zip(("uniform", "normal", "normal", "Poisson"), MOMENTS, strict=True)
     ):

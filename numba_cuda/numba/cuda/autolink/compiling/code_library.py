@@ -216,7 +216,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
             before = plan.fingerprints(before_compiling=True)
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
-            drop = plan.comes_from_calls_alone and not plan.target.debug and is_for_launch()
+            drop = plan.may_drop_variables and not plan.target.debug and is_for_launch()
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log

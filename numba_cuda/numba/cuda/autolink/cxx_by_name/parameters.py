@@ -76,7 +76,7 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
         if isinstance(callee, DeviceFunction):
             return _python_function(callee)
         if not hasattr(type(callee), "cxx_text"):
-            raise CABIError(f"{callee!r} is not a function of C++ and cannot be passed to one")
+            raise CABIError(f"an object that is not a function of C++ cannot be passed to one\n  got: {callee!r}")
         return _functor(callee)
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Dispatcher):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
+from numba.cuda.cudadrv.external_code.safe_repr import with_short_first_line
 
 from ..compilation import compilation
 from ..notebook_cells import shown_file
@@ -37,7 +38,8 @@ class HookError(Exception):
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
         hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
-        text = f"{self.callee.name}.{hook}{self}\n  object: {self.callee}"
+        text = with_short_first_line(f"{self.callee.name}.{hook}{self}")
+        text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
         raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
         return f"{text}{raised_at}\n  called at: {call_site.place}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The prototypes of functions in code that cannot be read: LTO-IR, also in a fatbin, object or archive, and compressed
-pieces of these.
+"""The prototypes of functions, and the variables, in code that cannot be read: LTO-IR, also in a fatbin, object or
+archive, and compressed pieces of these.
 
 A link of the code alone, in a child process, makes something of it that can be read: PTX without optimisation of
 LTO-IR, and a relocatable cubin of the rest. It takes some milliseconds, and is done once for each code on a machine.
@@ -9,8 +9,9 @@ LTO-IR, and a relocatable cubin of the rest. It takes some milliseconds, and is 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from typing import Any
+import re
+from collections.abc import Collection
+from typing import Any, TypeAlias
 
 from .. import toolkit
 from ..cache.key import CacheKey
@@ -20,38 +21,46 @@ from ..formats.ptx import Parameter, Prototype, ptx_symbols
 from ..inputs import kinds
 from .parts import LinkJob, Part
 from .probes import ptx_of_ltoir, relocatable_cubin
-from .signatures import Prototypes, prototypes_of
+from .signatures import Interface, Prototypes, prototypes_of
 
-_FORMAT = "3"
+_FORMAT = "4"
+_Found: TypeAlias = tuple[Prototypes, Prototypes, tuple[str, ...] | None]
+# Variables that no program looks up: local ones, and weak ones with a mangled name, which C++ defines in each module
+# that includes a header. Some libraries have thousands of them, as tables.
+_OF_HEADERS = re.compile(
+    rb"^\.(?:weak\s+\.(?:global|const)(?:\s+\.\w+(?:\s+\d+)?)*\s+_Z|(?:global|const)\b)[^;]*;", re.MULTILINE
+)
 
 
-def all_prototypes(job: LinkJob) -> tuple[list[tuple[Part, Prototypes, Prototypes]], list[Part]]:
-    """Return for each part that the kernel or a user provides the prototypes of the functions that it defines for other
-    code, and of those that it declares only, as far as they can be found out; and the parts with more functions. Of
-    LTO-IR, those are found that calls in Python reference, that such functions reference, and so on."""
-    found = {id(part): prototypes_of(part.kind.name, part.code) for part in job.provided}
-    unseen: dict[int, Part] = {}
-
-    def look(part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes]:
-        if (more := _remembered(job, part, names)) is None:
-            unseen[id(part)] = part
-        return more or ({}, {})
-
-    for part in job.provided:
-        if _is_external(part) and part.kind is not kinds.LTO_IR and has_compressed_piece(part.kind.name, part.code):
-            found[id(part)] = look(part, ())
-    ltoir = [part for part in job.provided if _is_external(part) and has_ltoir(part.kind.name, part.code)]
+def all_interfaces(job: LinkJob) -> list[Interface]:
+    """Return the interface of each part that the kernel or a user provides, as far as it can be found out. Of LTO-IR,
+    those functions are found that calls in Python reference, that such functions reference, and so on."""
+    found = [Interface(part, *prototypes_of(part.kind.name, part.code)) for part in job.provided]
+    external = [each for each in found if _is_external(each.part)]
+    for each in external:
+        kind, code = each.part.kind, each.part.code
+        if kind is not kinds.LTO_IR and has_compressed_piece(kind.name, code):
+            _look(job, each, ())
+    ltoir = [each for each in external if has_ltoir(each.part.kind.name, each.part.code)]
     names: set[str] = set()
     while ltoir:
-        declared = (symbol for _, others in found.values() for symbol in others)
-        referenced = {*job.kernel_code.sites, *declared}
+        referenced = {*job.kernel_code.sites, *(symbol for each in found for symbol in each.declared)}
         if referenced <= names:
             break
         names |= referenced
-        for part in ltoir:
-            for before, more in zip(found[id(part)], look(part, names), strict=True):
-                before.update(more)
-    return [(part, *found[id(part)]) for part in job.provided], list(unseen.values())
+        for each in ltoir:
+            _look(job, each, names)
+    return found
+
+
+def _look(job: LinkJob, interface: Interface, names: Collection[str]) -> None:
+    found = _remembered(job, interface.part, names)
+    if found is None:
+        interface.is_whole = False
+        return
+    defined, declared, interface.variables = found
+    interface.defined.update(defined)
+    interface.declared.update(declared)
 
 
 def _is_external(part: Part) -> bool:
@@ -59,7 +68,7 @@ def _is_external(part: Part) -> bool:
     return part.planned is not None and part.compiled is None
 
 
-def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes] | None:
+def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     key = CacheKey(
         "prototype",
         f"functions of {part.name}",
@@ -72,34 +81,44 @@ def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Proto
             ("code", part.code),
         ),
     )
-    found = json.loads(current_store().fetch(key, lambda: _packed(_found(job, part, names) or ())).data)
-    return (_unpacked(found[0]), _unpacked(found[1])) if found else None
+    found = json.loads(current_store().fetch(key, lambda: _packed(_found(job, part, names))).data)
+    if not found:
+        return None
+    defined, declared, variables = found
+    return _unpacked(defined), _unpacked(declared), None if variables is None else tuple(variables)
 
 
-def _found(job: LinkJob, part: Part, names: Collection[str]) -> tuple[Prototypes, Prototypes] | None:
-    """Return the prototypes in *part*; None if the link that shows them fails."""
+def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
+    """Return the interface of *part*; None if the link that shows it fails."""
     arch = job.plan.target.arch
     if not names:  # compressed machine code or PTX
         cubin = relocatable_cubin(part, arch)
-        return None if cubin is None else prototypes_of("cubin", cubin)
-    ptx = ptx_of_ltoir([part], tuple(sorted(names)), arch, optimize=False, variables=False)
+        return None if cubin is None else (*prototypes_of("cubin", cubin), None)
+    ptx = ptx_of_ltoir([part], tuple(sorted(names)), arch, optimize=False)
     if ptx is None:
         return None
     defined: Prototypes = {}
     declared: Prototypes = {}
-    for symbol in ptx_symbols(ptx):
+    variables: list[str] = []
+    for symbol in ptx_symbols(_OF_HEADERS.sub(b"", ptx)):
         if symbol.prototype is None:
+            if symbol.linkage and symbol.is_defined and symbol.space != "entry":
+                variables.append(symbol.name)
             continue
         # What other code calls is local after a link, and the link itself declares the names that are not defined.
         if symbol.is_defined and symbol.name in names:
             defined[symbol.name] = symbol.prototype
         elif symbol.linkage == "extern" and symbol.name not in names:
             declared[symbol.name] = symbol.prototype
-    return defined, declared
+    return defined, declared, tuple(variables)
 
 
-def _packed(found: Iterable[Prototypes]) -> bytes:
-    return json.dumps([{name: _described(each) for name, each in prototypes.items()} for prototypes in found]).encode()
+def _packed(found: _Found | None) -> bytes:
+    if found is None:
+        return b"[]"
+    *functions, variables = found
+    described = [{name: _described(each) for name, each in prototypes.items()} for prototypes in functions]
+    return json.dumps([*described, variables]).encode()
 
 
 def _described(prototype: Prototype) -> list[Any]:

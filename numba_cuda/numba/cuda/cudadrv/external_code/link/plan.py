@@ -72,12 +72,19 @@ class LinkPlan:
         )
 
     @property
-    def comes_from_calls_alone(self) -> bool:
-        """Whether called objects provide all of it, without callbacks: no other code then looks a symbol up by name."""
+    def named_explicitly(self) -> tuple[LinkInput, ...]:
+        """The inputs that ``link=`` names, or callers of the linker."""
+        return tuple(planned.input for planned in self.inputs if NAMED_EXPLICITLY in planned.origins)
+
+    @property
+    def may_drop_variables(self) -> bool:
+        """Whether a link may leave out variables that no linked code uses: not if a callback could look them up by
+        name, nor if code is named explicitly in another form than LTO-IR."""
         return not (
             self.setup_callbacks
             or self.teardown_callbacks
-            or any(planned.input.nrt or NAMED_EXPLICITLY in planned.origins for planned in self.inputs)
+            or any(planned.input.nrt for planned in self.inputs)
+            or any(link_input.kind is not kinds.LTO_IR for link_input in self.named_explicitly)
         )
 
     @classmethod

@@ -66,14 +66,11 @@ def ptx_of_ltoir(
     arch: str,
     *,
     optimize: bool = True,
-    variables: bool = True,
 ) -> bytes | None:
     """Return the PTX of a link of *modules*, LTO-IR or code with pieces of it, which declares or defines the functions
     *names*; ``None`` if they do not link. Without *optimize*, nothing is inlined or left out of a body, and the link
-    takes a tenth of the time. Without *variables*, those that no function of the PTX uses are left out."""
+    takes a tenth of the time."""
     how: dict[str, Any] = {} if optimize else {"optimization_level": 0}
-    if not variables:
-        how |= {"optimize_unused_variables": True, "kernels_used": [_KERNEL]}
     outcome = _linked([_module(names, arch), *modules], arch, "ptx", **how)
     return outcome.code if outcome.ok else None
 

@@ -38,13 +38,15 @@ def link(
     plan: LinkPlan, kernel_code: KernelCode, output: str = "cubin", *, drop_unused_variables: bool = False
 ) -> Linked:
     """Link a kernel's own code with what is planned, to a cubin or, with LTO only, to PTX (``"ptx"``). With
-    *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel.
+    *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel. If
+    code is named explicitly, that goes for the variables of headers alone: weak ones with a mangled name.
 
     Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
     _check(plan)
     job = LinkJob.of(plan, kernel_code)
-    drop = job.has_ltoir and drop_unused_variables
+    # Of variables that only machine code references, nvJitLink says that they are undefined.
+    drop = drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
     options = options_for(
         job.parts,
         plan.target.arch,
@@ -52,8 +54,9 @@ def link(
         lineinfo=plan.target.lineinfo or None,
         ptx=(job.has_ltoir and output == "ptx") or None,
         optimize_unused_variables=drop or None,
-        kernels_used=[kernel_code.entry] if drop else None,
+        kernels_used=[kernel_code.entry] if drop and not plan.named_explicitly else None,
         verbose=True,  # ptxas then reports what it spills, in no measurable time
+        **kernel_code.options,
     )
     code, record = _result(job, options, output)
     if not code and (library := device_runtime()) is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..compile.c_prototypes import CType, split_types
@@ -26,16 +27,28 @@ Prototypes: TypeAlias = dict[str, Prototype]  # by symbol
 _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 
-def check_signatures(job: LinkJob, read: Sequence[tuple[Part, Prototypes, Prototypes]]) -> None:
-    """Compare the prototype of each function that a part defines with those that its callers use: *read* has for each
-    part the functions that it defines and those that it declares. Raises `LinkError` if two cannot be the same
-    function's."""
+@dataclass
+class Interface:
+    """The functions that a *part* defines for other code, those that it declares only, and the variables that programs
+    may look up by name: ``None`` if these were not looked for. There are more functions unless it *is_whole*."""
+
+    part: Part
+    defined: Prototypes
+    declared: Prototypes
+    variables: tuple[str, ...] | None = None
+    is_whole: bool = True
+
+
+def check_signatures(job: LinkJob, interfaces: Sequence[Interface]) -> None:
+    """Compare the prototype of each function that a part defines with those that its callers use. Raises `LinkError` if
+    two cannot be the same function's."""
     called = {name: prototype_of_call(sites[0]) for name, sites in job.kernel_code.sites.items()}
-    for part, defined, _ in read:
+    for interface in interfaces:
+        part = interface.part
         of_calls = part.planned is not None and part.planned.origins != (NAMED_EXPLICITLY,)
-        for symbol, own in defined.items():
+        for symbol, own in interface.defined.items():
             calls = [(called, job.kernel_code.referenced_by(symbol))] if of_calls else []
-            for prototypes, caller in (*calls, *((declared, other.origin) for other, _, declared in read)):
+            for prototypes, caller in (*calls, *((other.declared, other.part.origin) for other in interfaces)):
                 if symbol in prototypes and differ(prototypes[symbol], own):
                     raise link_error(
                         job.plan,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..cache.log import logger
 from ..cache.store import current_store
@@ -12,17 +13,18 @@ from ..formats.cubin import kernels_of
 from ..formats.symbols import kernels_in, symbols_of
 from .duplicates import check_readable_duplicates, duplicate_error, find_duplicate
 from .errors import LinkError, link_error
-from .hidden_prototypes import all_prototypes
+from .hidden_prototypes import all_interfaces
 from .kernel_code import KernelCode
 from .parts import LinkJob, listed
 from .plan import NAMED_EXPLICITLY
-from .signatures import check_no_kernel_is_called, check_signatures
+from .signatures import Interface, check_no_kernel_is_called, check_signatures
 from .survival import doubted, remember
 from .trial import TrialError, link_here, link_in_helper, run_trials
 from .variables import undefined_variable
 
 _NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
 _TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
+_DROP = "-optimize-unused-variables"
 # What nvJitLink prints, and does not report, of machine code that it links into something wrong.
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 
@@ -31,8 +33,9 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     """Check and link *job*: return the log of a link, a NUL, and the code: none if the device runtime is missing."""
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
-    prototypes, unseen = all_prototypes(job)
-    check_signatures(job, prototypes)
+    interfaces = all_interfaces(job)
+    check_signatures(job, interfaces)
+    options = _with_variables_kept(job, interfaces, options)
     check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
     check_readable_duplicates(job)
     doubts, arch = doubted(job), job.plan.target.arch
@@ -79,9 +82,24 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
         check_no_kernel_is_called(job, kernels_of(outcome.code))  # those of LTO-IR show only here
     # The log is cached with the code, so what differs from run to run is left out.
     # By its number: equal code may be called otherwise where the link is found in the cache.
-    numbers = (job.parts.index(part) + 1 for part in unseen)
+    numbers = (job.parts.index(each.part) + 1 for each in interfaces if not each.is_whole)
     notes = (f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers)
     return "\n".join((_TIMES.sub("", log).strip(), *notes)).strip().encode() + b"\0" + outcome.code
+
+
+def _with_variables_kept(job: LinkJob, interfaces: Sequence[Interface], options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options of a link that drops unused variables with those to keep: programs may look up variables of
+    code that is named explicitly. All are kept if it is not known which these are."""
+    named = job.plan.named_explicitly
+    if _DROP not in options or not named:
+        return options
+    kept: set[str] = set()
+    for each in interfaces:
+        if each.part.planned is not None and each.part.planned.input in named:
+            if each.variables is None:
+                return tuple(option for option in options if option != _DROP)
+            kept.update(each.variables)
+    return (*options, f"-variables-used={','.join(sorted(kept))}") if kept else options
 
 
 def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
