@@ -88,7 +88,7 @@ class TestAFile:
         ("make", "got", "todo"),
         [
             (lambda one: 3, "int 3", "pass a path, and then what"),
-            (lambda one: None, "NoneType None", "pass a path"),
+            (lambda one: None, "None", "pass a path"),
             (lambda one: "a.kernels", "str 'a.kernels'", "pass a path"),
             (lambda one: [one, 3], "int 3, item 2 of a list", "pass a path"),
             (lambda one: [one, "x"], "str 'x', item 2 of a list", "pass a path"),
