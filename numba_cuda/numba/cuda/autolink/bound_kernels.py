@@ -46,7 +46,7 @@ def bind(kernel: Any, *what: Any) -> Kernel:
     if config.ENABLE_CUDASIM:
         raise RuntimeError("bind() launches on a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has none")
     if not is_kernel(kernel) or kernel.targetoptions.get("device"):
-        raise TypeError(f"bind() expects a kernel made by cuda.jit, got {shown(kernel)}")
+        raise TypeError(f"bind() expects a kernel made by cuda.jit\n  got: {shown(kernel)}")
     vocabulary = vocabulary_of_kernel(kernel)
     compiled = _CompiledCode if vocabulary is NUMBA_CUDA else vocabulary.builds.compiled_code
     code = compiled(kernel, _argtypes(what, vocabulary))
