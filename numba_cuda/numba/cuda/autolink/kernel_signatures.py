@@ -35,7 +35,7 @@ def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tup
                 f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
                 f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
             ) from None
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        why = str(error).splitlines()[0] if str(error) else "Numba has no such type"
         advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
     return tuple(argtypes), return_type

@@ -173,7 +173,7 @@ class CxxLibrary(DeviceCallable):
         unit = f"cxx_{self._identity}"
         return CUDASource(call_text(call), name=call.label, unit=unit, prologue=call.head.text, **self._arguments)
 
-    def cxx_text(self, text: str, label: str, **options: Any) -> CUDASource:
+    def cxx_unit(self, text: str, label: str, **options: Any) -> CUDASource:
         """Return a source of its own with *text* after the library's source, with further compile options."""
         arguments = {**self._arguments, "options": {**self._arguments["options"], **options}}
         return CUDASource(text, name=label, prologue=self.cxx_head().text, **arguments)

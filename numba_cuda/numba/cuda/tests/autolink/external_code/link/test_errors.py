@@ -526,7 +526,7 @@ def test_an_object_without_code_is_named(lto):
     message = str(failure.value)
     assert "'defined_nowhere' is called but nothing that is linked defines it" in message
     assert re.search(r"referenced by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
-    assert "return the code that defines it from __numba_cuda_link__" in message
+    assert "return the code that defines it from the object's __numba_cuda_link__" in message
 
 
 # Resources
