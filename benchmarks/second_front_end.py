@@ -143,9 +143,21 @@ def objects() -> dict[str, Any]:
             return counted
 
     axpy = Axpy()
+    classes = autolink.cxx("""
+        struct alignas(16) Counter {
+            int n;
+            double sum;
+            __device__ explicit Counter(int n) : n(n), sum(0) {}
+            __device__ double add(double x) { n += 1; sum += x; return sum; }
+        };
+        __device__ inline double total(const Counter* counters, int size) {
+            double found = 0;
+            for (int i = 0; i < size; i++) found += counters[i].sum + 1000 * counters[i].n;
+            return found;
+        }""")
     by_name = autolink.cxx("#include <cuda/std/cmath>", namespace="cuda::std").hypot
     made = {"axpy": axpy, "odd": Odd(), "pair": Pair(), "float16": Halves("float16"), "bfloat16": Halves("bfloat16")}
-    return made | {"body": Body(axpy), "callback": Callback(), "hypot": by_name, "loaded": loaded}
+    return made | {"body": Body(axpy), "callback": Callback(), "hypot": by_name, "loaded": loaded, "classes": classes}
 
 
 # Results
@@ -229,6 +241,39 @@ def check_callback(cuda: Any, objs: dict[str, Any]) -> None:
     assert len(loaded) - before == 1, f"the callback ran {len(loaded) - before} times"
 
 
+def check_classes(cuda: Any, objs: dict[str, Any]) -> None:
+    """Objects of C++ in local and in shared arrays, passed whole, as slices and as elements, and copied."""
+    Counter, total = objs["classes"].type("Counter"), objs["classes"].total
+    add = Counter.method("add")
+
+    @cuda.jit
+    def kernel(r, kept):
+        i = cuda.threadIdx.x
+        own = cuda.local.array(3, Counter.dtype, alignment=Counter.alignment)
+        shared = cuda.shared.array(32, Counter.dtype, alignment=Counter.alignment)
+        for k in range(3):
+            Counter(own[k], k)
+            add(own[k], 0.5 * k + i)
+        own[0] = own[2]
+        Counter(shared[i], i)
+        cuda.syncthreads()
+        add(shared[31 - i], i)
+        cuda.syncthreads()
+        r[i, 0] = total(own, 3)
+        r[i, 1] = total(own[1:], 2)
+        r[i, 2] = total(shared[i:], shared.size - i)
+        kept[i] = own[1]
+
+    i = np.arange(32)
+    r, kept = np.zeros((32, 3)), np.zeros(32, Counter.dtype)
+    kernel[1, 32](r, kept)
+    last_two = (0.5 + i + 2000) + (1 + i + 3000)
+    in_shared = 31 - i + 1000.0 * (i + 1)
+    expected = last_two + (1 + i + 3000), last_two, np.cumsum(in_shared[::-1])[::-1]
+    np.testing.assert_allclose(r, np.stack(expected, axis=1))
+    np.testing.assert_allclose(kept.view(np.float64).reshape(32, -1)[:, 1], 0.5 + i)
+
+
 def check_16_bit(cuda: Any, objs: dict[str, Any], kind: str, memory: str) -> None:
     """Stores of 16-bit numbers around a call that reads and writes the array: none may be lost."""
     halves = objs[kind]
@@ -264,6 +309,7 @@ CHECKS: dict[str, Any] = {
     "structs, half, bool, arrays, methods": check_structs,
     "a body in Python": check_body,
     "callbacks, once for each module": check_callback,
+    "objects of C++ in local and shared arrays": check_classes,
     **{
         f"{kind} in {memory} memory around a call": functools.partial(check_16_bit, kind=kind, memory=memory)
         for kind in ("float16", "bfloat16")

@@ -23,16 +23,9 @@ def chosen() -> str:
     return name
 
 
-def needs_local_records() -> None:
-    """Say that an example keeps objects of C++ in local arrays, and exit with 2, if its front end has none."""
-    if chosen() != NAMES[0]:
-        print(f"This example runs with {NAMES[0]} alone: {chosen()} has no local arrays of records")
-        sys.exit(2)
-
-
 if chosen() == "numba-cuda":
     from numba import cuda
 else:
     from numba_cuda_mlir import cuda
 
-__all__ = ["NAMES", "chosen", "cuda", "needs_local_records"]
+__all__ = ["NAMES", "chosen", "cuda"]

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from _frontend import cuda, needs_local_records
+from _frontend import cuda
 from _run import run
 from curand.generator import headers, need_headers
 from numba import from_dtype
 from numba.cuda import autolink, types
 
-needs_local_records()
 need_headers()
 lib = autolink.cxx("#include <curand_kernel.h>", include_paths=[headers()])
 State = lib.type("curandStatePhilox4_32_10_t")
@@ -28,7 +27,9 @@ MOMENTS = ((0.5, 1 / 12), (0, 1), (0, 1), (3, 3))  # mean and variance
 def start(states, seed):
     i = cuda.grid(1)
     if i < states.size:
-        init(seed, i, 0, states[i : i + 1])
+        state = cuda.local.array(1, State.dtype, alignment=State.alignment)
+        init(seed, i, 0, state)
+        states[i] = state[0]
 
 
 @cuda.jit
@@ -50,7 +51,7 @@ def launch():
     start[-(-threads // 128), 128](states, np.uint64(42))
     for part in x:  # the second launch goes on where the first one ended
         draw[-(-threads // 128), 128](states, part)
-    right = len(np.unique(x[..., 0])) > 0.98 * x[..., 0].size  # of 2^32 numbers
+    right = len(np.unique(x[..., 0])) > 0.9 * x[..., 0].size  # 0.96: so many of them are equal as float32
     for number, (name, (mean, variance)) in enumerate(
         zip(("uniform", "normal", "normal", "Poisson"), MOMENTS, strict=True)
     ):

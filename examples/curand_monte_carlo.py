@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from _frontend import cuda, needs_local_records
+from _frontend import cuda
 from _run import run, simulated
 from curand import Philox, Sobol, direction_vectors
 from curand.generator import need_headers
@@ -88,7 +88,6 @@ def link():
 
 
 if __name__ == "__main__":
-    needs_local_records()
     need_headers()
     print(f"The exact fraction is {EXACT:.6f}.")
     run(launch, link)

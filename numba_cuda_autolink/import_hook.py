@@ -33,7 +33,7 @@ class Finder:
         from importlib.machinery import PathFinder
 
         # numba-cuda's redirector, later in sys.meta_path, would recurse without end for the submodules of a package
-        # outside numba-cuda's own directory. So the ordinary lookup is done here.
+        # outside numba-cuda's own directory, and for names that none has. So the ordinary lookup is done here, alone.
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             for entry in sys.path:
@@ -41,7 +41,10 @@ class Finder:
                 ours = PathFinder.find_spec(AUTOLINK, [folder])
                 if ours is not None and ours.loader is not None:
                     below = name.split(".")[2:-1]
-                    return PathFinder.find_spec(name, [os.path.join(folder, *below)], target)
+                    spec = PathFinder.find_spec(name, [os.path.join(folder, *below)], target)
+                    break
+        if spec is None and name.startswith(_DOTTED):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return spec
 
     @classmethod

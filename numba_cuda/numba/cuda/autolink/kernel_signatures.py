@@ -10,14 +10,14 @@ from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.cudadrv.external_code.safe_repr import safe_text
 
 from .protocol.callee import find_callee
-from .vocabulary import NUMBA_CUDA, Vocabulary
+from .vocabulary import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
 
 _EXAMPLE = "void(float32[::1], int32)"
 
 
 def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
     """Return the types of the arguments and of the result, ``None`` where *signature* does not give it, as types of the
-    front end of the *vocabulary*.
+    front end of the *vocabulary*. Types may be given as those of any front end.
 
     Raises `ValueError` for text that is not a signature, and `TypeError` for an object among the types.
     """
@@ -28,17 +28,28 @@ def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tup
             "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
         )
     try:
-        argtypes, return_type = vocabulary.sigutils.normalize_signature(signature)
+        argtypes, return_type = vocabulary.sigutils.normalize_signature(_translated(signature, vocabulary))
     except Exception as error:
         if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
             raise TypeError(
                 f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
                 f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
             ) from None
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        why = str(error).splitlines()[0] if str(error) else "Numba has no such type"
         advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
     return tuple(argtypes), return_type
+
+
+def _translated(signature: Any, vocabulary: Vocabulary) -> Any:
+    """Return a *signature* of types of another front end with those of the *vocabulary*, and any other as it is."""
+    given = signature if isinstance(signature, tuple) else getattr(signature, "args", ())
+    if all(vocabulary_of(each) is vocabulary for each in given):
+        return signature
+    argtypes = tuple(vocabulary.from_core(core_type(each)) for each in given)
+    if isinstance(signature, tuple):
+        return argtypes
+    return vocabulary.from_core(core_type(signature.return_type))(*argtypes)
 
 
 def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[Any, ...]:

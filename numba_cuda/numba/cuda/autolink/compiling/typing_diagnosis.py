@@ -15,6 +15,7 @@ import types as pytypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from numba import cuda
 from numba.core.errors import NumbaError
 from numba.cuda.compiler import run_frontend
 from numba.cuda.core import ir
@@ -32,6 +33,7 @@ _UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
 _OPERATORS = ("binop", "inplace_binop", "unary")
 _NO_OVERLOAD = "No implementation of function"
 _NONE_GIVEN = re.compile(r"^ *>>> .*[(, ]none[,)]", re.MULTILINE)
+_ARRAYS = (cuda.local.array, cuda.shared.array)
 _MOST_ELEMENTS = 1000  # of a container that are looked at
 
 
@@ -91,7 +93,7 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
         if owner is not None and find_callee(owner) is None:
             yield from _misused_constant(expr.attr, getattr(owner, expr.attr, None), loc, text)
     elif expr.op in ("getitem", "getiter") and expr.op in text:
-        elements = constant_of(func_ir, expr.value)
+        elements = _elements(func_ir, expr.value)
         if isinstance(elements, tuple) and _has_called_objects(elements):
             if expr.op == "getitem":
                 diagnosis = "the index of a tuple of called objects must be a constant"
@@ -103,6 +105,23 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
                 "loop over the tuple with `for f in literal_unroll(functions)` (from numba.cuda import literal_unroll),"
                 " or call each element in a branch of its own",
             )
+
+    elif expr.op == "call" and _NO_OVERLOAD in text and constant_of(func_ir, expr.func) in _ARRAYS:
+        for dtype in (*expr.args[1:], *(value for name, value in expr.kws if name == "dtype")):
+            if (callee := find_callee(constant_of(func_ir, dtype))) is not None:
+                yield _Misuse(
+                    loc,
+                    "the dtype of an array is an object to call, not a type",
+                    f"give a Numba type; a type of C++ by name is lib.type({callee.name!r}), made before the kernel",
+                )
+
+
+def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
+    """Return the constant that *var* stands for; of a tuple that the function makes, its elements."""
+    made = guard(get_definition, func_ir, var)
+    if isinstance(made, ir.Expr) and made.op == "build_tuple":
+        return tuple(constant_of(func_ir, each) for each in made.items)
+    return constant_of(func_ir, var)
 
 
 def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
@@ -121,13 +140,20 @@ def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
         called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
         if called is not None and _NONE_GIVEN.search(text) and find_callee(constant_of(func_ir, called)) is not None:
             function = guard(get_definition, func_ir, called)
-            nothing[repr(getattr(function, "name", None) or getattr(function, "attr", "the object"))] = loc
+            nothing[_name(function)] = loc
     if nothing:
         yield _Misuse(
             next(iter(nothing.values())),
             f"{' or '.join(nothing)} returns nothing, and its result is used",
             "call it as a statement of its own, or declare what it returns",
         )
+
+
+def _name(function: Any) -> str:
+    """Return what the code calls a *function* that it calls."""
+    if isinstance(function, ir.Expr):  # getattr() with a default does not work for it
+        return repr(function.attr) if function.op == "getattr" else "the object"
+    return repr(function.name) if isinstance(function, (ir.Global, ir.FreeVar)) else "the object"
 
 
 def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var]]:

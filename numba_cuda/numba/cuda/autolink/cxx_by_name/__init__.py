@@ -21,6 +21,7 @@ passes the arguments on as C++ variables; and a declaration whose lowered name s
 ``constants``          constant expressions
 ``classes``            types, kept in memory of kernels
 ``records``            structs as NumPy dtypes
+``structs``            structs that have Numba types, and assertions of their layouts
 ``questions``          questions about constants, types and structs
 ``targets``            the target outside of a kernel's compilation
 =====================  =================================================================================================

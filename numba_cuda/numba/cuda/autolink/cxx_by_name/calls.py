@@ -15,11 +15,12 @@ from ..device_callable.array_views import mdspan
 from .kernels import MARKED_KERNELS
 from .parameters import Parameter, mode_of
 from .prelude import PRELUDE, VIEWS
+from .structs import Struct
 
 _LONGEST_READABLE = 40
 # Stands for the text that is ours in the symbols of calls.
 _PRELUDE = hashlib.sha256((PRELUDE + VIEWS).encode()).hexdigest()
-_VIEW_MODES = ("nca::by_mdspan", "nca::by_span")
+_VIEW_MODES = ("nca::nca_by_mdspan", "nca::nca_by_span")
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ class Head:
     namespace:
         Where names resolve; empty for the global namespace.
     records:
-        The C++ names of structs that have Numba types.
+        The structs that have Numba types.
     """
 
     source: str
     identity: str
     namespace: str = ""
-    records: tuple[str, ...] = ()
+    records: tuple[Struct, ...] = ()
 
     @property
     def text(self) -> str:
@@ -101,12 +102,13 @@ class Call:
     def question(self) -> str:
         """The name expression whose lowered name spells the type of the result, the way arrays are passed, and which
         arguments are written to."""
-        return f"&nca::tell<nca::all_t<nca::told<{self.symbol}_mode, {self.symbol}_written>, {self.symbol}_code>>"
+        passed = f"nca::nca_told<{self.symbol}_mode, {self.symbol}_written>"
+        return f"&nca::nca_tell<nca::nca_all_t<{passed}, {self.symbol}_code>>"
 
     def array_views(self, mode: int) -> list[Any]:
         """Return for each parameter the view that an `Extern` passes it as, or None, where C++ chose *mode* for arrays
         that may be passed in several ways."""
-        chosen = ("nca::by_pointer", *_VIEW_MODES)[mode]
+        chosen = ("nca::nca_by_pointer", *_VIEW_MODES)[mode]
         return [
             mdspan if each.as_array and (mode_of(each.way) if each.way else chosen) in _VIEW_MODES else None
             for each in self.parameters

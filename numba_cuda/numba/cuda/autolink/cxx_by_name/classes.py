@@ -14,6 +14,7 @@ from .functions import CxxFunction, function_of
 from .placeholders import FIRST, REST
 from .questions import Question, asked
 from .results import numbers_in
+from .structs import Struct, register
 
 if TYPE_CHECKING:
     from .library import CxxLibrary
@@ -23,7 +24,7 @@ _TEXT = """
 @line@enum : unsigned long long { nca_size = sizeof(@subject@), nca_align = alignof(@subject@) };
 @close@
 """
-_QUESTION = "&nca::tell_numbers<@inside@nca_size, @inside@nca_align>"
+_QUESTION = "&nca::nca_tell_numbers<@inside@nca_size, @inside@nca_align>"
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -49,19 +50,22 @@ class CxxType(CxxFunction):
         The NumPy dtype of memory for one object.
     """
 
-    def __init__(self, library: CxxLibrary, name: str, cc: Any):
-        super().__init__(library, CallPattern(name, f"(void)(new (nca::here{{&{FIRST}}}) {name}({REST}))"))
-        (answer,) = asked(library, Question(name, _TEXT, [_QUESTION]), cc)
-        self.size, self.align = numbers_in(answer)
+    def __init__(self, library: CxxLibrary, name: str, cc: Any, size: int, align: int):
+        super().__init__(library, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
+        self.size, self.align = size, align
         self._name = name
         self._cc = cc
-        unit = np.dtype(_UNITS.get(self.align, np.uint64))
+        unit = np.dtype(_UNITS.get(align, np.uint64))
         # A field name of its own, so that no two classes have one dtype.
-        field = f"object_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
-        self.dtype = np.dtype([(field, unit, (self.size // unit.itemsize,))], align=True)
+        field = f"object_{hashlib.sha256(f'{name} {align}'.encode()).hexdigest()[:12]}"
+        self.dtype = np.dtype([(field, unit, (size // unit.itemsize,))], align=True)
+
+    def register(self) -> None:
+        """Let the library take records of this dtype as objects of the class."""
         from numba.cuda.np import numpy_support
 
-        library.cxx_records[numpy_support.from_dtype(self.dtype)] = name
+        struct = Struct.of_size(self._name, self.size, self.align)
+        register(self._library.cxx_records, numpy_support.from_dtype(self.dtype), struct)
 
     def __reduce__(self) -> Any:
         return _type_of, (self._library, self._name, self._cc)
@@ -82,6 +86,13 @@ class CxxType(CxxFunction):
     def alignment(self) -> int:
         """What ``cuda.shared.array`` and ``cuda.local.array`` take as ``alignment``: a multiple of 8."""
         return max(8, self.align)
+
+
+def layout_of(library: CxxLibrary, name: str, cc: Any) -> tuple[int, int]:
+    """Return size and alignment of the class *name*, in bytes."""
+    (answer,) = asked(library, Question(name, _TEXT, [_QUESTION]), cc)
+    size, align = numbers_in(answer)
+    return size, align
 
 
 def _type_of(library: CxxLibrary, name: str, cc: Any) -> CxxType:

@@ -17,11 +17,11 @@ from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable, simulated
 from ..device_functions.definition import DeviceFunction
-from .call_text import record_alias
 from .calls import Call, CallPattern
 from .parameters import WAYS, Parameter, parameter_of
 from .placeholders import CALLEE
 from .refusals import CxxError
+from .structs import Struct
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
@@ -162,7 +162,7 @@ class CxxFunction(DeviceCallable):
         ways = self._pattern.passing
         if len(ways) > len(argtypes):
             raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
-        records = {numba_type: record_alias(name) for numba_type, name in self._library.cxx_records.items()}
+        records = self._library.cxx_records
         for number, (numba_type, way) in enumerate(itertools.zip_longest(argtypes, ways), 1):
             callee = getattr(numba_type, "numba_cuda_link_object", None)
             if isinstance(callee, CxxFunction) and callee.cxx_library is not self._library:
@@ -188,12 +188,13 @@ class CxxFunction(DeviceCallable):
         return self._library.cxx_resolver.symbols(self.call(args), current_target())
 
 
-def _shown(numba_type: Any, names: Mapping[Any, str]) -> str:
+def _shown(numba_type: Any, structs: Mapping[Any, Struct]) -> str:
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Array):
-        return f"array({_shown(numba_type.dtype, names)}, {numba_type.ndim}d, {numba_type.layout})"
+        return f"array({_shown(numba_type.dtype, structs)}, {numba_type.ndim}d, {numba_type.layout})"
     if isinstance(numba_type, types.Record):
-        return names.get(numba_type, f"record of {', '.join(numba_type.fields)}")
+        struct = structs.get(numba_type)
+        return struct.name if struct else f"record of {', '.join(numba_type.fields)}"
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     return str(numba_type) if callee is None else getattr(callee, "__name__", str(numba_type))
 

@@ -17,12 +17,13 @@ from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.objects import DeviceCallable
 from .call_text import call_text
 from .calls import Call, CallPattern, Head
-from .classes import CxxType
+from .classes import CxxType, layout_of
 from .constants import evaluated
 from .functions import CxxFunction, function_of
 from .placeholders import ALL, CALLEE
 from .records import record_dtype
 from .resolving import Resolver
+from .structs import Struct, newest
 from .targets import targeting
 
 _PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
@@ -49,8 +50,8 @@ class CxxLibrary(DeviceCallable):
         self._source, self._arguments = _text_of(source, arguments)
         self._identity = _identity(self._source, CUDASource(self._source, **self._arguments).compile_options, namespace)
         self._objects: dict[Any, Any] = {}
-        self.cxx_records: dict[Any, str] = {}  # the C++ names of structs by their Numba types
-        self.cxx_resolver = Resolver(self.cxx_source, lambda: list(self.cxx_records))
+        self.cxx_records: dict[Any, Struct] = {}  # by their Numba types
+        self.cxx_resolver = Resolver(self.cxx_source, lambda: list(newest(self.cxx_records).values()))
 
     def __repr__(self) -> str:
         source = self._given[0]
@@ -101,7 +102,7 @@ class CxxLibrary(DeviceCallable):
         """
         _check_text("an expression", text)
         cc = _checked_cc(cc)
-        return self.cxx_object(("eval", text, cc), lambda: evaluated(self, text, cc))
+        return evaluated(self, text, cc)
 
     def type(self, name: str, cc: ComputeCapabilityLike | None = None) -> CxxType:
         """Return the class *name*, ``"cub::BlockReduce<float, 128>"``: its size and alignment, and its member functions
@@ -112,7 +113,10 @@ class CxxLibrary(DeviceCallable):
         """
         _check_text("a type", name)
         cc = _checked_cc(cc)
-        return self.cxx_object(("type", name, cc), lambda: CxxType(self, name, cc))
+        size, align = layout_of(self, name, cc)
+        found = self.cxx_object(("type", name, cc, size, align), lambda: CxxType(self, name, cc, size, align))
+        found.register()
+        return found
 
     def record(self, name: str, dtype: Any = None, cc: ComputeCapabilityLike | None = None) -> Any:
         """Return the NumPy dtype of the C++ struct *name*. Records of this dtype are then that struct for the library:
@@ -128,8 +132,7 @@ class CxxLibrary(DeviceCallable):
         """
         _check_text("a type", name)
         cc = _checked_cc(cc)
-        found = self.cxx_object(("record", name, cc), lambda: record_dtype(self, name, cc))
-        return found.registered(self, dtype, cc)
+        return record_dtype(self, name, cc).registered(self, dtype, cc)
 
     def declare(self, calls: Iterable[tuple[str | CxxFunction, Sequence[Any]]], cc: Any = None) -> None:
         """Resolve several calls with one run of the compiler, which takes hardly longer than one call.
@@ -162,14 +165,15 @@ class CxxLibrary(DeviceCallable):
 
     def cxx_head(self) -> Head:
         """Return what its calls share."""
-        return Head(self._source, self._identity, self._namespace, tuple(dict.fromkeys(self.cxx_records.values())))
+        records = tuple(self.cxx_records[each] for each in newest(self.cxx_records).values())
+        return Head(self._source, self._identity, self._namespace, records)
 
     def cxx_source(self, call: Call) -> CUDASource:
         """Return the source of one call, which shares its translation unit with other calls of this library."""
         unit = f"cxx_{self._identity}"
         return CUDASource(call_text(call), name=call.label, unit=unit, prologue=call.head.text, **self._arguments)
 
-    def cxx_text(self, text: str, label: str, **options: Any) -> CUDASource:
+    def cxx_unit(self, text: str, label: str, **options: Any) -> CUDASource:
         """Return a source of its own with *text* after the library's source, with further compile options."""
         arguments = {**self._arguments, "options": {**self._arguments["options"], **options}}
         return CUDASource(text, name=label, prologue=self.cxx_head().text, **arguments)

@@ -62,7 +62,7 @@ def asked(library: CxxLibrary, question: Question, cc: Any) -> list[str]:
         "subject": question.subject or question.label,
     }
     names = [filled(name, values) for name in question.names]
-    source = library.cxx_text(filled(question.text, values), question.label, **question.options)
+    source = library.cxx_unit(filled(question.text, values), question.label, **question.options)
     with targeting(cc) as target:
         try:
             found = compiled(source, names).names

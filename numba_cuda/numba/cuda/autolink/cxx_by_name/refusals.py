@@ -14,6 +14,7 @@ from numba.cuda.cudadrv.external_code.target import Target
 
 from ..device_callable.c_abi import CABIError
 from ..lowered_names import unit_of_sources
+from .structs import changed_in
 
 _MOST_LINES = 14
 _LONGEST = 118
@@ -26,6 +27,7 @@ _UNKNOWN = (
     re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
     re.compile(r'class "[^"]*" has no member "(?P<name>\w+)"'),
 )
+_OF_HOST = re.compile(r'namespace "std" has no member "(?P<name>\w+)"')
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _BY_CALL = "detected during"
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
@@ -44,13 +46,19 @@ class CxxError(CABIError):
 
 def refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
     """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
+    for name in changed_in(error.log):
+        return CxxError(
+            f"the layout of {name} has changed in C++ since Python was told\n  call: {label}\n"
+            f"  what to do: call lib.record({name!r}) or lib.type({name!r}) again, and use the new dtype",
+            error.log,
+        )
     blocks = [block.strip("\n\0").splitlines() for block in re.split(r"\n\s*\n", error.log)]
     errors = [
         (found, block)
         for block in blocks
         if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
-    if not errors and "nca::bound<" in error.log:
+    if not errors and "nca::nca_bound<" in error.log:
         return CxxError(
             f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
             "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
@@ -69,6 +77,8 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     remedy = _near(first["text"], source, target)
+    if "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
+        remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
         return _error(
@@ -123,7 +133,9 @@ def _near(text: str, source: CUDASource, target: Target) -> str:
     """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
     from numba.cuda.cudadrv.external_code.compile import programs
 
-    unknown = next((found["name"] for pattern in _UNKNOWN if (found := pattern.search(text))), None)
+    if found := _OF_HOST.search(text):
+        return f"std has the host's functions: use cuda::std::{found['name']}, where libcu++ has it"
+    unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(text))), None)
     if unknown is None:
         return ""
     texts = programs.header_texts(unit_of_sources([source]), target)

@@ -124,7 +124,7 @@ def numba_type_of(given: Any) -> Any:
     if isinstance(given, type) and given in (bool, int, float, complex):
         hint = f": C and Python mean different types by {given.__name__}"
     shown = given.__name__ if isinstance(given, type) else safe_repr(given, 40)
-    raise CABIError(f"{shown} is not a Numba type{hint}; expected one, such as types.float32, its name or a dtype")
+    raise CABIError(f"{shown} is not a Numba type{hint}\n  expected: such as types.float32, its name or a dtype")
 
 
 def ctype(numba_type: Any) -> CType:

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError, TypingError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
+from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text, with_short_first_line
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl
@@ -165,7 +165,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
+        # Numba asks again about a call that it could not type, in case other types are known by then.
+        raised: dict[Any, Exception] = {} if (in_progress := compilation()) is None else in_progress.raised
         try:
+            if (call := (self, arguments.types)) in raised:
+                raise raised[call]
             extern = self.said(arguments)
             body = self.body_of(arguments, extern)
         except DeferredCallError:
@@ -173,6 +177,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except CABIError as error:  # it says why C or C++ has no such call
             raise self._error(str(error)) from error
         except Exception as error:
+            raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(
                 f"{name} raised {type(error).__name__}: {safe_text(error)}", argtypes, raised_at
@@ -194,7 +199,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
 
     def _error(self, diagnosis: str, *details: str) -> TypingError:
         """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
-        first, *advice = diagnosis.splitlines()
+        first, *advice = with_short_first_line(diagnosis).splitlines()
         return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
 
 

@@ -24,8 +24,9 @@ from ..kernel_events import KernelEvent, announce
 from ..mlir.constants import refresh_typing
 from ..mlir.external_code import KEY, ExternalCode
 from ..mlir.linking import CallLinker, linker_for
-from ..mlir.lowering import check_memory, llvm_prototype, lower_call
+from ..mlir.lowering import llvm_prototype, lower_call
 from ..mlir.object_types import CalledObjectType, is_called_object
+from ..mlir.record_arrays import lower_record_array
 from ..mlir.words import MLIR
 from ..protocol.asking import asked_at
 from ..protocol.call_sites import CallSites, note_objects
@@ -158,7 +159,8 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     for call in asked:
         _external(lower).add_call(call)
     if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):
-        check_memory(lower, target, fn, expr.loc)
+        if lower_record_array(lower, target, fn, args, kws, expr.loc):
+            return None
         return original(lower, target, fn, args, kws, expr)
     with in_progress.noting_prototypes() as prototypes:
         lower_call(lower, _external(lower), target, expr, args)

@@ -45,9 +45,8 @@ class Job:
         `TypeError` if it is something else, or names several compute capabilities."""
         job = cls(*given) if isinstance(given, tuple) and len(given) in (2, 3) else given
         if not isinstance(job, cls):
-            raise TypeError(
-                f"a job is (kernel, signature), (kernel, signature, cc) or an autolink.Job, got {shown(given)}"
-            )
+            expected = "(kernel, signature), (kernel, signature, cc) or an autolink.Job"
+            raise TypeError(f"a job is {expected}\n  got: {shown(given)}")
         if isinstance(job.cc, list):
             raise TypeError(f"a job is for one compute capability, got {job.cc!r}: make one job for each")
         return job

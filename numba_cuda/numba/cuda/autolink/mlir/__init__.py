@@ -8,6 +8,7 @@
 ``constants``        expressions of device callables that are constants
 ``python_bodies``    Python functions that calls stand for
 ``lowering``         MLIR of the calls
+``record_arrays``    local and shared arrays of records, such as objects of C++
 ``memory``           values in memory, views of arrays and state, of which calls pass the address
 ``by_address``       C++ functions that take structs by address and short numbers as ``int``, for functions that do not
 ``external_code``    what a compiled function needs linked travels with it to the kernel

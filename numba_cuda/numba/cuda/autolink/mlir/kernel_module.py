@@ -14,7 +14,7 @@ from typing import Any
 
 from numba_cuda_mlir._mlir import ir
 
-_NUMBERED = re.compile(r"(?:static_shared_memory|constant_array|__constant_array)_\d+")
+_NUMBERED = re.compile(r"(?:static_shared_memory|static_shared_records|constant_array|__constant_array)_\d+")
 _WITH_ADDRESS = re.compile(r"(?<=_)\d{9,}(?!\d)")
 _LARGEST = 16  # bytes, of the alignment of a type of C++
 

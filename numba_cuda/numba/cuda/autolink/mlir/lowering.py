@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype, CType
-from numba_cuda_mlir import cuda
 from numba_cuda_mlir._mlir import ir
 from numba_cuda_mlir._mlir.dialects import arith, func, llvm
 from numba_cuda_mlir._mlir.extras import types as T
@@ -31,8 +30,6 @@ from .memory import allocate, load, state, store, view
 from .python_bodies import Body
 from .type_map import from_core, to_core
 
-_MEMORY = (cuda.local.array, cuda.shared.array)
-
 
 def lower_call(builder: Any, external: ExternalCode, target: Any, call: Any, args: Sequence[Any]) -> None:
     """Lower *call*, an IR expression that calls a device callable with the variables *args*, to the variable
@@ -48,19 +45,6 @@ def lower_call(builder: Any, external: ExternalCode, target: Any, call: Any, arg
         builder.store_var(target, builder.build_user_defined_function_call(target, meaning.dispatcher, variables))
         return
     _call_c_function(builder, external, target, meaning, list(zip(values, signature.args, strict=True)), call.loc)
-
-
-def check_memory(builder: Any, target: Any, function: Any, loc: Any) -> None:
-    """Raise `LoweringError` if a call of *function* makes an array of records, which numba-cuda-mlir cannot."""
-    array = builder.get_numba_type(target.name)
-    makes_array = getattr(builder.get_numba_type(function.name), "typing_key", None) in _MEMORY
-    if makes_array and isinstance(array, types.Array) and isinstance(array.dtype, types.Record):
-        raise LoweringError(
-            "numba-cuda-mlir has no local or shared arrays of records, and so none of objects of C++\n"
-            f"  got: {array}\n"
-            "  what to do: keep them in an array that is an argument of the kernel, or compile it with numba-cuda",
-            loc=loc,
-        )
 
 
 def _variable(builder: Any, call: Any, value: Any, numba_type: Any) -> Any:

@@ -93,12 +93,16 @@ def with_answer(call: CallSite, target: Target) -> AskedCall:
 
 def asked_at(site: CallSite, loc: Any) -> AskedCall:
     """Return *site* with its answer for the target of the compilation in progress; raise `CallError`, an error at *loc*
-    of the IR, if there is no usable answer."""
+    of the IR, if there is no usable answer. An object that gave none is not asked again in the same compilation."""
     in_progress = compilation()
     assert in_progress is not None
+    question = site.callee, site.argtypes
     try:
+        if question in in_progress.raised:
+            raise in_progress.raised[question]
         return with_answer(site, in_progress.target)
     except HookError as error:
+        in_progress.raised[question] = error
         raise CallError(error, site, loc) from error.__cause__
 
 
@@ -147,7 +151,7 @@ def _fitting(answer: Answer, target: Target) -> Answer:
 
 def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Item, ...]:
     if not callable(callee.hook):
-        raise HookError(callee, argtypes, f"is not callable: it is {safe_repr(callee.hook)}")
+        raise HookError(callee, argtypes, f"is not callable\n  got: {safe_repr(callee.hook)}")
     with asking(target), progress.step(f"asking {callee.name} for its code"):
         items = items_of(callee.hook(*argtypes))
     return tuple(_checked(callee, item) for item in items)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
+from numba.cuda.cudadrv.external_code.safe_repr import with_short_first_line
 
 from ..compilation import compilation
 from ..notebook_cells import shown_file
@@ -36,7 +37,8 @@ class HookError(Exception):
     def describe(self, call_site: CallSite) -> str:
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
-        text = f"{self.callee.name}.__numba_cuda_link__ {self}\n  object: {self.callee}"
+        text = with_short_first_line(f"{self.callee.name}.__numba_cuda_link__ {self}")
+        text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
         raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""
         return f"{text}{raised_at}\n  called at: {call_site.place}"

@@ -9,6 +9,7 @@
 ``formatting``        sizes, times and names as people read them
 ``object_names``      short names that tell objects apart
 ``outline``           what a report says, in order: plain text, and text in colour
+``by_class``          totals by the class of the objects, for large reports
 ``html``              a page, and a fragment for notebooks
 ``html_table``        tables that sort and filter
 ``graph``             kernel, functions, objects, code and result as nodes and edges, also for Graphviz

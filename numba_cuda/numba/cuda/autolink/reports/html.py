@@ -12,9 +12,9 @@ from pathlib import Path
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
 from ..notebook_cells import cell_name, shown_file
-from . import formatting, html_listings, html_table, svg, timeline_drawing, trace
+from . import by_class, formatting, html_listings, html_table, svg, timeline_drawing, trace
 from .html_table import Cell, table
-from .outline import numbers
+from .outline import full_name, numbers
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 from .theme import CLASS, FONT, style, variables
 
@@ -41,6 +41,7 @@ div& {{ all: initial; display: block; box-sizing: border-box; background: var(--
 & .graph {{ overflow-x: auto; margin-top: 12px; border: 1px solid var(--nca-line); border-radius: 6px; }}
 & .graph svg {{ display: block; width: var(--nca-width); max-width: none; height: auto; }}
 & details {{ margin-top: 8px; }}
+& td > div > details {{ margin: 0; }}
 & summary {{ cursor: pointer; color: var(--nca-faint); }}
 & .end {{ margin-top: 12px; }}
 & .swatch {{ display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 7px;
@@ -94,6 +95,12 @@ def _build(build: BuildReport) -> Iterator[str]:
     facts = [(result.kind, formatting.size(result.size)), *numbers(result), ("link", took)]
     shown = (f"<div>{_faint(label)}<b>{escape(value)}</b></div>" for label, value in facts)
     yield f'<div class="facts">{"".join(shown)}</div>'
+    if len(build.calls) >= by_class.MANY:
+        totals = by_class.by_class(build)
+        most = max(total.machine_code for total in totals), max(total.seconds for total in totals)
+        yield "<h4>By class</h4>"
+        titles = ("class", "calls", "not inlined", "machine code", "inputs", "linked size", "compiled in")
+        yield table(titles, (_class(total, *most) for total in totals))
     if build.calls:
         yield f"<h4>{formatting.count(len(build.calls), 'call')} of external code</h4>"
         yield table(("object", "called at", "by way of", "returned", "inlined"), map(_call, build.calls))
@@ -125,8 +132,9 @@ def _place(filename: str | None, line: int | None, text: str) -> str:
 
 
 def _call(call: CallReport) -> Iterator[Cell]:
-    what = f"{call.name}({', '.join(call.argtypes)})"
-    yield Cell(f'<code title="{escape(call.object)}">{escape(what)}</code>')
+    what = f"{full_name(call)}({', '.join(call.argtypes)})"
+    of_class = f"<span hidden>class:{escape(call.type_name)}</span>"
+    yield Cell(f'<code title="{escape(call.object)}">{escape(what)}</code>{of_class}')
     line = f"<br><code>{escape(call.text)}</code>" if call.text else ""
     yield Cell(_place(call.filename, call.line, f"{formatting.file(call.filename)}:{call.line}") + line, call.line)
     yield Cell(escape(formatting.chain(call.chain)))
@@ -135,6 +143,16 @@ def _call(call: CallReport) -> Iterator[Cell]:
         returned += " " + _faint(f"in {formatting.time(call.seconds)}{', stored' if call.stored else ''}")
     yield Cell(returned, call.seconds)
     yield Cell({True: "yes", False: "no", None: ""}[call.inlined])
+
+
+def _class(total: by_class.ClassTotal, most_machine_code: int, most_seconds: float) -> Iterator[Cell]:
+    yield Cell(f'<code data-filter="class:{escape(total.name)}">{escape(total.name)}</code>')
+    yield Cell(str(total.calls), total.calls)
+    yield Cell("" if total.called is None else str(total.called), total.called)
+    yield Cell(formatting.size(total.machine_code), total.machine_code, total.machine_code / (most_machine_code or 1))
+    yield Cell(str(total.inputs), total.inputs)
+    yield Cell(formatting.size(total.linked), total.linked)
+    yield Cell(formatting.time(total.seconds), total.seconds, total.seconds / (most_seconds or 1))
 
 
 def _total(total: trace.Total) -> Iterator[Cell]:

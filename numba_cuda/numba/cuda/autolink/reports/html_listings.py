@@ -26,7 +26,9 @@ def listings(build: BuildReport) -> Iterator[str]:
     if functions := build.result.functions:
         yield "<h4>Functions in the result</h4>"
         shown = [(f"<code>{escape(each.name)}</code>", each.size) for each in functions]
-        yield table(("function", "machine code"), ((Cell(name), Cell(formatting.size(n), n)) for name, n in shown))
+        most = max(size for _, size in shown) or 1
+        rows = ((Cell(name), Cell(formatting.size(size), size, size / most)) for name, size in shown)
+        yield table(("function", "machine code"), rows)
     if room := occupancies(build):
         yield "<h4>Occupancy</h4>"
         yield table(("threads per block", "blocks per SM", "occupancy", "limited by"), map(_occupancy, room))
@@ -34,7 +36,7 @@ def listings(build: BuildReport) -> Iterator[str]:
         yield "<h4>What the code became</h4>"
         if not any(listing.sass for listing in build.listings):
             yield f'<p class="faint">{_NO_MACHINE_CODE}</p>'
-        yield from map(_listing, build.listings)
+        yield table(("code",), ((Cell(_listing(listing)),) for listing in build.listings))
 
 
 def _occupancy(found: Occupancy) -> Iterator[Cell]:

@@ -31,6 +31,8 @@ STYLE = """
 & .filter { display: flex; gap: 10px; align-items: center; margin: 6px 0; }
 & .filter input { font: inherit; color: inherit; background: var(--nca-node); border: 1px solid var(--nca-line);
   border-radius: 6px; padding: 3px 8px; width: 260px; max-width: 60%; }
+& .bar { height: 4px; width: var(--nca-share); background: var(--nca-kernel); border-radius: 2px; }
+& [role=button] { cursor: pointer; text-decoration: underline dotted; }
 @container (max-width: 600px) {
 & th, & td { min-width: 0; padding-right: 8px; white-space: normal; overflow-wrap: break-word; }
 & .wide thead { display: none; }
@@ -44,13 +46,15 @@ STYLE = """
 }
 """
 
-SCRIPT = f"""
+SCRIPT = f"""{{
+const picked = [];
 for (const box of document.querySelectorAll(".{CLASS} .table:not([data-ready])")) {{
   box.dataset.ready = "";
   const body = box.querySelector("tbody"), rows = [...body.rows], heads = [...box.querySelectorAll("thead th")];
   const value = (row, column) => row.cells[column].dataset.key ?? row.cells[column].innerText.trim();
   const compare = (a, b) => (a !== "" && b !== "" && !isNaN(a) && !isNaN(b)) ? a - b
     : a.localeCompare(b, undefined, {{numeric: true}});
+  picked.push(...box.querySelectorAll("[data-filter]"));  // they filter the next table
   if (rows.length < 2) continue;
   heads.forEach((head, column) => {{
     head.ariaSort = "none";
@@ -65,7 +69,7 @@ for (const box of document.querySelectorAll(".{CLASS} .table:not([data-ready])")
     head.onclick = sort;
     head.onkeydown = event => {{ if (event.key === "Enter") sort(); }};
   }});
-  if (rows.length < 6) continue;
+  if (rows.length < 6 || box.querySelector("[data-filter]")) continue;
   const line = document.createElement("div"), input = document.createElement("input"),
     count = document.createElement("span");
   line.className = "filter";
@@ -82,15 +86,26 @@ for (const box of document.querySelectorAll(".{CLASS} .table:not([data-ready])")
   }};
   line.append(input, count);
   box.before(line);
+  if (!picked.length) continue;
+  for (const name of picked.splice(0)) {{
+    name.role = "button";
+    name.tabIndex = 0;
+    name.title = "show these calls only";
+    name.onclick = () => {{ input.value = name.dataset.filter; input.oninput(); input.focus(); }};
+    name.onkeydown = event => {{ if (event.key === "Enter") name.onclick(); }};
+  }}
+}}
 }}
 """
 
 
 class Cell(NamedTuple):
-    """A cell: its HTML, and the number that it is sorted by if that is not its text."""
+    """A cell: its HTML, the number that it is sorted by if that is not its text, and the length of its bar, as a part
+    of the longest one."""
 
     html: str
     key: float | None = None
+    share: float | None = None
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[Cell]]) -> str:
@@ -109,4 +124,5 @@ def _cell(title: str, cell: Cell) -> str:
     key = "" if cell.key is None else f' data-key="{cell.key}"'
     if not cell.html:
         return '<td class="empty"></td>'
-    return f'<td data-title="{escape(title)}"{key}><div>{cell.html}</div></td>'
+    bar = "" if cell.share is None else f'<div class="bar" style="--nca-share: {cell.share:.1%}"></div>'
+    return f'<td data-title="{escape(title)}"{key}><div>{cell.html}{bar}</div></td>'

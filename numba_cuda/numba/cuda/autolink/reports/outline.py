@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
 from ..notebook_cells import shown_file
-from . import formatting
+from . import by_class, formatting
 from .occupancy import Occupancy, occupancy
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 _STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
+_ROOM = 100  # characters of an object's repr
 _LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
 
 
@@ -71,10 +72,17 @@ def _outline(report: KernelReport) -> Item:
 
 
 def _build(build: BuildReport) -> Iterator[Item]:
-    seen: dict[CodeReport, int] = {}
-    calls = tuple(_call(number, call, seen) for number, call in enumerate(build.calls, 1))
     if build.restored:
         yield Item(build.arch, formatting.RESTORED)
+    seen: dict[CodeReport, int] = {}
+    many = len(build.calls) >= by_class.MANY
+    calls = tuple(
+        _call_in_one_line(number, call) if many else _call(number, call, seen)
+        for number, call in enumerate(build.calls, 1)
+    )
+    if many:
+        totals_of = tuple(Item(total.name, by_class.to_text(total)) for total in by_class.by_class(build))
+        yield Item(f"by class for {build.arch}", "", totals_of)
     yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
     yield Item(f"link for {build.arch}", took, tuple(_link(build)))
@@ -108,7 +116,20 @@ def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
     place = Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
     became = [] if call.inlined is None else [Item("inlined", "yes" if call.inlined else "no, it is called")]
     found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
-    return Item(f"{number}. {call.name}", f"({', '.join(call.argtypes)})", (*place, found, *became))
+    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", (*place, found, *became))
+
+
+def _call_in_one_line(number: int, call: CallReport) -> Item:
+    """Return a call of a large report, of which HTML and JSON have the rest."""
+    returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
+    became = {True: "", False: ", not inlined", None: ""}[call.inlined]
+    at = f"{formatting.file(call.filename)}:{call.line}"
+    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)}) at {at}: {returned}{became}")
+
+
+def full_name(call: CallReport) -> str:
+    """Return the name of a call's object, with all its arguments where there is room for them."""
+    return call.object if "…" in call.name and len(call.object) <= _ROOM else call.name
 
 
 def _code(code: CodeReport) -> Item:
@@ -137,8 +158,12 @@ def _link(build: BuildReport) -> Iterator[Item]:
     calls = {call.site: f"call {number}" for number, call in enumerate(build.calls, 1)}
     yield Item("with LTO" if link.lto else "without LTO", link.why)
     if link.inputs:
-        inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
-        yield Item("inputs", f"{len(inputs)}, in this order", inputs)
+        if len(calls) < by_class.MANY:
+            inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
+            yield Item("inputs", f"{len(inputs)}, in this order", inputs)
+        else:
+            others = (_input(n, c, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by})
+            yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
     if link.options is not None:
         yield Item("options", " ".join(link.options))
     lines = (line.strip() for line in link.log.splitlines())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 _LONGEST_REPR = 120
 _LONGEST_TEXT = 1000
+_LONGEST_LINE = 119  # characters of the first line of a message
 
 
 def safe_repr(obj: object, longest: int = _LONGEST_REPR) -> str:
@@ -27,3 +28,11 @@ def safe_text(error: BaseException) -> str:
     if len(first) > _LONGEST_TEXT:
         first = f"{first[: _LONGEST_TEXT - 3]}..."
     return "\n".join([first, *others])
+
+
+def with_short_first_line(message: str) -> str:
+    """Return *message*; a first line that would be too long is cut, and follows in whole."""
+    first, *others = message.split("\n")
+    if len(first) <= _LONGEST_LINE:
+        return message
+    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])

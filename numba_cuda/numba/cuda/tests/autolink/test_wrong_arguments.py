@@ -11,6 +11,7 @@ from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.link.errors import LinkError
 
 import numba_cuda_autolink
 
@@ -35,6 +36,11 @@ WRONG = [
     (lambda: autolink.cxx("", include_paths=[None]), TypeError, "include_paths of cxx() takes a path, got None"),
     (lambda: autolink.cxx("", defines=3), TypeError, "CUDASource's defines must be a list, got int 3"),
     (lambda: autolink.cxx("", defines=[3]), TypeError, "CUDASource's defines have an item that is not a macro: int 3"),
+    (lambda: autolink.cxx("", defines={"N": [3]}), TypeError, "CUDASource's defines give 'N' no text or number"),
+    (lambda: autolink.Extern("f", returns=int), TypeError, "Extern's returns: int is not a Numba type: C and Python"),
+    (lambda: autolink.bind(autolink.build(kernel, "void(int32[::1])", cc=CC)), TypeError, "bind() expects a kernel"),
+    (lambda: autolink.build(kernel, "void(int)", cc=CC), ValueError, "'void(int)' is not a signature: Numba has no"),
+    (lambda: build(cuda.jit(link="a.cu")(kernel.py_func)), LinkError, "Don't know how to link file with no extension"),
     (lambda: autolink.cxx("", options={3: 1}), TypeError, "CUDASource's options are called by names, got int 3"),
     (lambda: autolink.cxx("", namespace=None), ValueError, "cxx() takes the namespace as a name such as 'a::b'"),
     (lambda: lib.eval("1", cc=[]), TypeError, "list [] is not a compute capability"),

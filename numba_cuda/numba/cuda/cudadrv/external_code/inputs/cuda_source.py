@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import os
 import pathlib
 from collections.abc import Iterable, Mapping
@@ -160,6 +161,8 @@ def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tup
     for pair in pairs:
         if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
             raise TypeError(f"{what} have an item that is not a macro: {given.shown(pair)}\n  expected: {expected}")
+        if not isinstance(pair[1], (str, numbers.Number, type(None))):
+            raise TypeError(f"{what} give {pair[0]!r} no text or number\n  got: {given.shown(pair[1])}")
     return tuple((name, _macro_text(True if value is None else value)) for name, value in pairs)
 
 

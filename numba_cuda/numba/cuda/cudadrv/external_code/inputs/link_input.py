@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import io
 import os
 import pathlib
@@ -38,7 +39,10 @@ class LinkInputError(ValueError):
     def unknown_item(cls, item: Any) -> LinkInputError:
         """Return the error for an *item* of a type that cannot be linked."""
         hint = ""
-        if isinstance(item, (bytes, bytearray, memoryview)):
+        if inspect.iscoroutine(item):
+            item.close()  # or Python warns that nobody awaited it
+            hint = "\n  what to do: make the method an ordinary one, without async"
+        elif isinstance(item, (bytes, bytearray, memoryview)):
             hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
             f"{type(item).__name__} is not code\n  got: {type(item).__name__} {safe_repr(item)}\n"
@@ -207,7 +211,8 @@ def _from_path(path: str) -> LinkInput:
             )
         known = ", ".join(suffix for kind in KINDS for suffix in kind.suffixes)
         what = f"file with extension {suffix}" if suffix else "file with no extension"
-        raise LinkInputError(f"Don't know how to link {what}: {path!r}\n  known: {known}")
+        advice = "\n  what to do: pass a list of paths, link=['...'], not one str" if len(path) == 1 else ""
+        raise LinkInputError(f"Don't know how to link {what}: {path!r}\n  known: {known}{advice}")
     # A source file finds headers in its own folder, as it would with a compiler on the command line.
     include_paths = (os.path.dirname(os.path.abspath(path)),) if kind is CUDA else ()
     return LinkInput(kind, _read(path), CompileOptions(include_paths), name=path)

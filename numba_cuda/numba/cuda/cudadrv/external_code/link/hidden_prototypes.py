@@ -23,7 +23,7 @@ from .parts import LinkJob, Part
 from .probes import ptx_of_ltoir, relocatable_cubin
 from .signatures import Interface, Prototypes, prototypes_of
 
-_FORMAT = "3"
+_FORMAT = "4"
 _Found: TypeAlias = tuple[Prototypes, Prototypes, tuple[str, ...] | None]
 # Variables that no program looks up: local ones, and weak ones with a mangled name, which C++ defines in each module
 # that includes a header. Some libraries have thousands of them, as tables.
@@ -40,7 +40,7 @@ def all_interfaces(job: LinkJob) -> list[Interface]:
     for each in external:
         kind, code = each.part.kind, each.part.code
         if kind is not kinds.LTO_IR and has_compressed_piece(kind.name, code):
-            each.defined, each.declared, _ = _remembered(job, each.part, ())
+            _look(job, each, ())
     ltoir = [each for each in external if has_ltoir(each.part.kind.name, each.part.code)]
     names: set[str] = set()
     while ltoir:
@@ -49,10 +49,18 @@ def all_interfaces(job: LinkJob) -> list[Interface]:
             break
         names |= referenced
         for each in ltoir:
-            defined, declared, each.variables = _remembered(job, each.part, names)
-            each.defined.update(defined)
-            each.declared.update(declared)
+            _look(job, each, names)
     return found
+
+
+def _look(job: LinkJob, interface: Interface, names: Collection[str]) -> None:
+    found = _remembered(job, interface.part, names)
+    if found is None:
+        interface.is_whole = False
+        return
+    defined, declared, interface.variables = found
+    interface.defined.update(defined)
+    interface.declared.update(declared)
 
 
 def _is_external(part: Part) -> bool:
@@ -60,7 +68,7 @@ def _is_external(part: Part) -> bool:
     return part.planned is not None and part.compiled is None
 
 
-def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found:
+def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     key = CacheKey(
         "prototype",
         f"functions of {part.name}",
@@ -73,19 +81,22 @@ def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found:
             ("code", part.code),
         ),
     )
-    data = current_store().fetch(key, lambda: _packed(_found(job, part, names))).data
-    defined, declared, variables = json.loads(data)
+    found = json.loads(current_store().fetch(key, lambda: _packed(_found(job, part, names))).data)
+    if not found:
+        return None
+    defined, declared, variables = found
     return _unpacked(defined), _unpacked(declared), None if variables is None else tuple(variables)
 
 
-def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found:
+def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
+    """Return the interface of *part*; None if the link that shows it fails."""
     arch = job.plan.target.arch
     if not names:  # compressed machine code or PTX
         cubin = relocatable_cubin(part, arch)
-        return (*(({}, {}) if cubin is None else prototypes_of("cubin", cubin)), None)
+        return None if cubin is None else (*prototypes_of("cubin", cubin), None)
     ptx = ptx_of_ltoir([part], tuple(sorted(names)), arch, optimize=False)
     if ptx is None:
-        return {}, {}, None
+        return None
     defined: Prototypes = {}
     declared: Prototypes = {}
     variables: list[str] = []
@@ -102,7 +113,9 @@ def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found:
     return defined, declared, tuple(variables)
 
 
-def _packed(found: _Found) -> bytes:
+def _packed(found: _Found | None) -> bytes:
+    if found is None:
+        return b"[]"
     *functions, variables = found
     described = [{name: _described(each) for name, each in prototypes.items()} for prototypes in functions]
     return json.dumps([*described, variables]).encode()

@@ -28,6 +28,9 @@ _REMEDY = (
     "check the symbol's spelling; in CUDA C++ declare the function"
     ' extern "C" __device__, so that its name is not mangled; return the code that defines it from __numba_cuda_link__'
 )
+_REMEDY_WITHOUT_CODE = (
+    "return the code that defines it from the object's __numba_cuda_link__; if it does, check that method's spelling"
+)
 _REMEDY_FOR_VARIABLES = (
     "return the autolink.Variable that is called so from __numba_cuda_link__, with the source; or, if the host does not"
     " set it, define it in C++"
@@ -68,6 +71,8 @@ def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
         remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
     if not near and symbol in job.kernel_code.sites:
         near, remedy = _mangled_in_ltoir(job, external, symbol)
+    if not external:
+        remedy = remedy or _REMEDY_WITHOUT_CODE
     used = "read" if is_variable else "called"
     return link_error(
         job.plan,

@@ -23,7 +23,7 @@ from .record import LinkRecord
 from .variables import check_variables
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "5"
+_FORMAT = "6"
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def link(
         optimize_unused_variables=drop or None,
         kernels_used=[kernel_code.entry] if drop and not plan.named_explicitly else None,
         verbose=True,  # ptxas then reports what it spills, in no measurable time
+        **kernel_code.options,
     )
     code, record = _result(job, options, output)
     if not code and (library := device_runtime()) is not None:

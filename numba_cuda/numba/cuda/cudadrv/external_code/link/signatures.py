@@ -30,12 +30,13 @@ _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 @dataclass
 class Interface:
     """The functions that a *part* defines for other code, those that it declares only, and the variables that programs
-    may look up by name: ``None`` if these were not looked for."""
+    may look up by name: ``None`` if these were not looked for. There are more functions unless it *is_whole*."""
 
     part: Part
     defined: Prototypes
     declared: Prototypes
     variables: tuple[str, ...] | None = None
+    is_whole: bool = True
 
 
 def check_signatures(job: LinkJob, interfaces: Sequence[Interface]) -> None:

@@ -43,6 +43,7 @@ class OnlyHook:
 double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
 in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
 of_python = lambda x: double(x)  # noqa: E731
+library = autolink.cxx("__device__ void f(float x) {}")
 partial = functools.partial(double)
 module = pytypes.ModuleType("module")
 module.in_list, module.Scale, module.only, module.of_python = in_list, Scale, only, of_python
@@ -79,6 +80,16 @@ MISUSES = {
     ),
     "double + 1": ("kernels can call the object 'double'", "call it: double(...)"),
     "nothing(x[0])": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "library.f(x[0])": ("'f' returns nothing, and its result is used", "as a statement of its own"),
+    "cuda.local.array(1, library.f)[0]": (
+        "the dtype of an array is an object to call, not a type",
+        "a type of C++ by name is lib.type('f')",
+    ),
+    "cuda.shared.array(1, dtype=library.f)[0]": ("the dtype of an array is an object to call, not a type", "lib.type"),
+    "[f(x[0]) for f in (double, triple)][0]": (
+        "a loop over a tuple of called objects must be unrolled",
+        "literal_unroll",
+    ),
     "nothing(x[0]) + 1": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
     "double(x[0], y=2)": ("Scale: there is no parameter 'y'; its parameters are (x)", ""),
     "double.halve(x[0])": ("Scale has no attribute 'halve'", "attributes: factor"),

@@ -121,6 +121,19 @@ def test_a_near_name_is_named():
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
 
 
+def test_the_name_in_libcudacxx_is_named_for_one_of_the_hosts_library():
+    for name in ("std::min", "std::min<float>", "::std::min"):
+        text = message(lib, name, ("float32", "float32"))
+        assert 'namespace "std" has no member "min"' in text
+        assert "what to do: std has the host's functions: use cuda::std::min, where libcu++ has it" in text
+
+
+def test_arguments_of_a_template_that_cannot_be_deduced_are_asked_for():
+    assert 'what to do: name the template arguments that C++ cannot deduce: lib["sized<...>"]' in message(
+        lib, "sized", ()
+    )
+
+
 def test_candidates_come_with_their_places():
     text = message(lib, "overlap", ("complex64", "complex64"))
     assert re.search(r'function "shapes::overlap\(double, double\)" does not match because argument #1', text)
@@ -254,6 +267,14 @@ def test_a_function_of_another_library_is_not_an_argument():
         r[0] = call(other)
 
     with pytest.raises(TypingError, match=r"argument 1: .* is a function of another library"):
+        build(kernel, "void(float32[::1])")
+
+
+def test_a_library_is_not_an_argument():
+    def kernel(r):
+        r[0] = lib.overlap(lib, r[0])
+
+    with pytest.raises(TypingError, match="argument 1: an object that is not a function of C\\+\\+ cannot be passed"):
         build(kernel, "void(float32[::1])")
 
 

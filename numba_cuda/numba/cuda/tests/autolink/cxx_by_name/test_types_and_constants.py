@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import numba
 import numpy as np
 import pytest
 from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
 
 SOURCE = """
 namespace my {
@@ -239,3 +242,42 @@ def test_a_struct_that_no_tuple_is_like_is_named(members):
 def test_a_constant_may_begin_with_a_sign():
     """NVRTC takes the name of a source that begins with it for an option."""
     assert [autolink.cxx("").eval(text, cc=CC) for text in ("-1", "-2.5f")] == [-1, -2.5]
+
+
+def test_a_changed_header_changes_constants_classes_and_structs_and_old_dtypes_are_refused(tmp_path):
+    header = tmp_path / "layout.h"
+    text = """
+        constexpr int lanes = {lanes};
+        struct Pair {{ float {first}, {second}; }};
+        struct Counter {{ int n[{lanes}]; __device__ Counter() {{}} }};
+        __device__ inline float first_of(const Pair& p) {{ return p.a; }}
+        __device__ inline Pair made(float x) {{ return {{x, x}}; }}
+    """
+    header.write_text(text.format(lanes=2, first="a", second="b"))
+    lib = autolink.cxx('#include "layout.h"', include_paths=[tmp_path])
+    pair, counter = lib.record("Pair"), lib.type("Counter")
+    assert lib.type("Counter") is counter
+
+    def read(dtype):
+        def kernel(pairs, r):
+            r[0] = lib.first_of(pairs[0])
+
+        return build(kernel, (numba.from_dtype(dtype)[::1], types.float32[::1])).code
+
+    def take(x):
+        x[0] = lib.made(x[0]).a
+
+    def construct(x):
+        objects = cuda.local.array(1, counter.dtype)
+        counter(objects[0])
+
+    before = read(pair)
+    header.write_text(text.format(lanes=3, first="b", second="a"))
+    compiled = functools.partial(build, signature="void(float32[::1])")
+    for attempt in (lambda: read(pair), lambda: compiled(take), lambda: compiled(construct)):
+        with pytest.raises(TypingError, match=r"the layout of (Pair|Counter) has changed in C\+\+"):
+            attempt()
+    assert (lib.eval("lanes"), lib.type("Counter").size) == (3, 12)
+    assert lib.record("Pair") != pair
+    assert read(lib.record("Pair")) != before
+    compiled(take)

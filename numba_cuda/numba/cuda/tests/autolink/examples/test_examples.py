@@ -134,8 +134,9 @@ class TestRunAsAScript:
 
 class TestWithNumbaCudaMLIR:
     NAMES = (
-        *("boost_math", "cub_block_sum", "cub_by_name", "cub_unique", "fft", "finished_graph", "glm_vectors"),
-        *("nufft", "nufft_window", "nvmath_fft", "nvmath_gemm", "nvshmem_ring", "own_cu_file"),
+        *("boost_math", "cub_block_sum", "cub_by_name", "cub_unique", "curand_by_name", "curand_monte_carlo", "fft"),
+        *("finished_graph", "glm_vectors", "nufft", "nufft_window", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"),
+        "own_cu_file",
     )
 
     def run(self, name, **environment):
@@ -162,15 +163,8 @@ class TestWithNumbaCudaMLIR:
         assert done.returncode == 0, done.stdout + done.stderr
         assert "On the GPU" in done.stdout
 
-    @pytest.mark.parametrize("name", ["curand_by_name", "curand_monte_carlo"])
-    def test_examples_with_objects_in_local_arrays_say_why_not(self, name):
-        done = self.run(name)
-        assert done.returncode == 2
-        assert "runs with numba-cuda alone: numba-cuda-mlir has no local arrays of records" in done.stdout
-
     def test_each_example_is_here(self):
-        named = {*self.NAMES, "curand_by_name", "curand_monte_carlo"}
-        assert {path.stem for path in EXAMPLES.glob("[!_]*.py")} == named
+        assert {path.stem for path in EXAMPLES.glob("[!_]*.py")} == {*self.NAMES}
 
 
 SIZES = [2**k for k in range(1, 13)]

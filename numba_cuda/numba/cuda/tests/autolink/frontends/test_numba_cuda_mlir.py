@@ -9,6 +9,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from autolink_support import build
 from numba.cuda import autolink
@@ -156,6 +157,83 @@ print(hashlib.sha256(built.code).hexdigest(), built.report.builds[0].link.origin
         assert other[1] in ("disk", "memory")
 
 
+class TestArraysOfRecords:
+    """numba-cuda-mlir alone has no local and shared arrays of records."""
+
+    @pytest.mark.parametrize("memory", ["local", "shared"])
+    def test_hold_objects_of_cxx_with_their_alignment(self, mlir, memory):
+        lib = autolink.cxx("""
+            struct alignas(32) Wide { double x; __device__ explicit Wide(double x) : x(x) {} };
+            __device__ inline double first(const Wide* wide) { return wide[0].x; }""")
+        Wide, first = lib.type("Wide"), lib.first
+        where = getattr(mlir.cuda, memory)
+
+        @mlir.cuda.jit(device=True, inline="never")
+        def fill(wide, i):
+            Wide(wide[i], i)
+            return first(wide[i:])
+
+        @mlir.cuda.jit
+        def kernel(r, x):
+            wide = where.array(shape=3, dtype=Wide.dtype, alignment=Wide.alignment)
+            for i in range(wide.size):
+                r[i] = fill(wide, int(x[i])) + first(wide[1:])
+
+        result = build(kernel, FLOATS).report.builds[0].result
+        assert (result.stack >= 3 * 32, result.shared) == ((True, 0) if memory == "local" else (False, 3 * 32))
+
+    def test_with_an_alignment_that_memory_cannot_have(self, mlir):
+        record = np.dtype([("a", "i4")])
+
+        @mlir.cuda.jit
+        def kernel(r, x):
+            records = mlir_cuda.local.array(1, record, alignment=24)  # here
+            r[0] = records[0].a
+
+        mlir_cuda = mlir.cuda
+        with pytest.raises(Exception, match="alignment: got 24, expected a power of two") as raised:
+            build(kernel, FLOATS)
+        assert "# here" in str(raised.value)
+
+    def test_of_records_alone_need_no_external_code(self, mlir):
+        record = np.dtype([("a", "i4"), ("b", "f8")], align=True)
+
+        @mlir.cuda.jit
+        def kernel(r, x):
+            records = mlir_cuda.local.array(2, record)
+            records[1].b = x[0]
+            r[0] = records[1:][0].b
+
+        mlir_cuda = mlir.cuda
+        assert build(kernel, FLOATS).code
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("options", "passed"),
+        [
+            ({"opt": False}, "-O0"),
+            ({"ptxas_options": "--maxrregcount=16"}, "-Xptxas=--maxrregcount=16"),
+            ({"opt": False, "debug": True}, "-g"),
+            ({"max_registers": 16}, "-maxrregcount=16"),
+        ],
+    )
+    def test_of_a_kernel_reach_the_link(self, mlir, options, passed):
+        kernel = kernel_of(mlir.cuda, Scale(9), **options)
+        assert passed in build(kernel, FLOATS).report.builds[0].link.options
+
+
+class TestSignatures:
+    def test_with_types_of_either_front_end(self, mlir):
+        from numba.cuda import types
+
+        kernel = kernel_of(mlir.cuda, abs)
+        given = (types.float32[::1], types.float32[::1]), types.void(types.float32[::1], mlir.types.float32[::1])
+        assert {build(kernel, signature).signature for signature in given} == {build(kernel, FLOATS).signature}
+        with pytest.raises(TypeError, match="a kernel returns nothing, but the signature returns float32"):
+            build(kernel, types.float32(types.float32[::1], types.float32[::1]))
+
+
 class TestManyKernels:
     @pytest.fixture
     def on_gpu(self, mlir, monkeypatch):
@@ -253,17 +331,18 @@ class TestWhatItRefuses:
             build(kernel, FLOATS)
         assert "# here" in str(raised.value)
 
-    def test_memory_for_objects_of_cxx(self, mlir):
-        """numba-cuda-mlir has no local and shared arrays of records at all."""
+    @pytest.mark.parametrize("size", [(2, 3), 0])
+    def test_arrays_of_records_that_it_has_no_form_for(self, mlir, size):
+        """Arrays of records are bytes there, of which it uses one dimension."""
         Counter = autolink.cxx("struct Counter { int n; __device__ Counter() : n(0) {} };").type("Counter")
 
         @mlir.cuda.jit
         def kernel(r, x):
-            counter = mlir_cuda.shared.array(1, Counter.dtype)  # here
-            Counter(counter[0])
+            counters = mlir_cuda.shared.array(size, Counter.dtype)  # here
+            r[0] = counters.size
 
         mlir_cuda = mlir.cuda
-        with pytest.raises(Exception, match="numba-cuda-mlir has no local or shared arrays of records") as raised:
+        with pytest.raises(Exception, match="array of records has one dimension and a constant size") as raised:
             build(kernel, FLOATS)
         assert "# here" in str(raised.value)
 

@@ -131,6 +131,12 @@ def test_importing_numba_cuda_activates(environment, modules):
     assert len(facts["files"]) > 5
 
 
+def test_a_name_that_no_package_has_is_an_import_error(environment):
+    for package in ("autolink", "cudadrv.external_code.link"):
+        done = environment.run(f"import numba.cuda; from numba.cuda.{package} import nothing")
+        assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'nothing'")
+
+
 def test_the_environment_variable_turns_this_project_off(environment, modules):
     facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
     assert facts == {"numba.cuda": str(environment.numba_cuda / FOLDER / "__init__.py"), "loaded": []}

@@ -77,8 +77,31 @@ def test_a_hook_with_too_many_parameters_is_refused():
 def test_a_hook_that_is_not_callable_is_refused():
     function = cuda.declare_device("no_hook", "int32(int32)")
     function.__numba_cuda_link__ = "code.ltoir"
-    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable: it is 'code.ltoir'"):
+    with pytest.raises(TypingError, match=r"__numba_cuda_link__.* is not callable\n  got: 'code.ltoir'"):
         build(kernel_calling(function))
+
+
+def test_a_hook_that_is_a_coroutine_is_refused(recwarn):
+    async def answer(x):
+        return None
+
+    function = cuda.declare_device("asynchronous", "int32(int32)")
+    function.__numba_cuda_link__ = answer
+    with pytest.raises(TypingError, match="coroutine is not code") as caught:
+        build(kernel_calling(function))
+    assert "what to do: make the method an ordinary one, without async" in str(caught.value)
+    assert not [each for each in recwarn if "never awaited" in str(each.message)]
+
+
+def test_a_long_diagnosis_is_cut_in_the_first_line_and_follows_in_whole():
+    def answer():
+        raise ValueError("long " * 40)
+
+    with pytest.raises(TypingError) as caught:
+        build(kernel_calling(Linked("f_long", answer).function))
+    first, second, *_ = str(caught.value).splitlines()
+    assert len(first) == 119 and first.endswith("...")
+    assert second == f"  {first[:-3]}{second[2 + len(first) - 3 :]}" and second.count("long ") >= 40
 
 
 def test_an_error_in_a_device_function_names_the_call_there():

@@ -2,6 +2,7 @@
 """Reports: what they say about a kernel whose code is known, and how they are shown."""
 
 import dataclasses
+import functools
 import hashlib
 import inspect
 import io
@@ -18,10 +19,13 @@ from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
 from numba.cuda.autolink.compilation import without_device
+from numba.cuda.autolink.reports import by_class
+from numba.cuda.autolink.reports.records import CodeReport, FunctionReport, ResultReport
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of, symbols_of_ptx
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
+from numba.cuda.cudadrv.external_code.link.record import CompiledCode
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -77,6 +81,7 @@ def report():
     return build(kernel).report
 
 
+@functools.cache
 def many(number):
     """A report with *number* calls of as many objects, by two device functions."""
     objects = tuple(Linked(f"many_{number}_{index}").function for index in range(number))
@@ -412,6 +417,33 @@ def test_the_text_contains_everything(report):
     ):
         assert line in text
     assert repr(report) == "<Report of kernel(array(int32, 1d, C)) for sm_90: 3 calls of external code>"
+
+
+def test_a_large_report_begins_with_totals_and_has_one_line_for_each_call():
+    lines = str(many(40)).splitlines()
+    assert lines[1] == "  by class for sm_90"
+    name = many(40).builds[0].calls[0].type_name
+    assert re.fullmatch(rf"    {name}: 40 calls, all inlined; 40 inputs of \d+\.\d KiB, compiled in .*s", lines[2])
+    assert lines[3] == "  40 calls of external code for sm_90"
+    for number, line in enumerate(lines[4:44], 1):
+        assert re.fullmatch(rf"    {number}\. .*\(int32\) at <string>:{(number - 1) % 20 + 3}: \S+", line)
+    assert lines[44].startswith("  link for sm_90")
+    assert len(lines) < 70
+
+
+def test_totals_by_class_count_code_once_and_only_what_is_known():
+    code = CodeReport("CUDA C++ source", "a.cu", 80, "1", compiled=CompiledCode("LTO-IR", 500, "2", "built", 0.5))
+    left = dataclasses.replace(code, name="b.cu", defines=("left",))
+    call = dataclasses.replace(many(1).builds[0].calls[0], type_name="A", returned=(code,), inlined=True)
+    calls = (call, call, dataclasses.replace(call, type_name="B", returned=(code, left), inlined=False))
+    unknown = dataclasses.replace(call, type_name="C", returned=(), inlined=None)
+    result = ResultReport("cubin", 9000, "3", functions=(FunctionReport("left", 64),))
+    build = dataclasses.replace(many(1).builds[0], calls=(*calls, unknown), result=result)
+    assert by_class.by_class(build) == [
+        by_class.ClassTotal("B", 1, 1, 2, 1000, 64, 1.0),
+        by_class.ClassTotal("A", 2, 0, 1, 500, 0, 0.5),
+        by_class.ClassTotal("C", 1, None, 0, 0, 0, 0.0),
+    ]
 
 
 class Terminal(io.StringIO):

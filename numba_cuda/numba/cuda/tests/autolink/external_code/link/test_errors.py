@@ -20,7 +20,7 @@ from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import diagnostics as compile_failure
 from numba.cuda.cudadrv.external_code.formats import cxx_names
-from numba.cuda.cudadrv.external_code.link import missing_symbol, signatures
+from numba.cuda.cudadrv.external_code.link import hidden_prototypes, missing_symbol, signatures
 from numba.cuda.cudadrv.external_code.link.errors import LinkError
 from repository import DOCS, module
 
@@ -359,7 +359,17 @@ def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
         assert "'f' is called with the wrong signature" in str(failure)
         assert "the function takes 8 bytes, 8 bytes and returns 4 bytes" in str(failure)
     assert capfd.readouterr().err == ""
-    build(kernel_calling(Linked("f", made(one)).function), lto=False)
+    built = build(kernel_calling(Linked("f", made(one)).function), lto=False)
+    is_noted = "not checked: the parameters of functions in input 2" in str(built.report)
+    assert is_noted == (toolkit.nvjitlink_version() < (13, 0))
+
+
+@pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects")
+def test_the_report_names_code_whose_functions_cannot_be_compared(monkeypatch):
+    code = from_nvcc((adder("f", 77),), "object")
+    monkeypatch.setattr(hidden_prototypes, "relocatable_cubin", lambda *_: None)  # as with nvJitLink 12
+    built = build(kernel_calling(Linked("f", cuda.Object(code)).function), lto=False)
+    assert "not checked: the parameters of functions in input 2, which cannot be read" in str(built.report)
 
 
 def test_functions_of_ltoir_that_other_ltoir_declares_the_same_way_are_linked():
@@ -516,7 +526,7 @@ def test_an_object_without_code_is_named(lto):
     message = str(failure.value)
     assert "'defined_nowhere' is called but nothing that is linked defines it" in message
     assert re.search(r"referenced by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
-    assert "return the code that defines it from __numba_cuda_link__" in message
+    assert "return the code that defines it from the object's __numba_cuda_link__" in message
 
 
 # Resources

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Structs and classes of C++ whose objects are records in Python, and C++ that compares their layouts when it is
+compiled: a header may have changed since Python was told."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Stands for the struct in conditions, and begins the message of an assertion.
+_STRUCT = "@struct@"
+_CHANGED = "the layout has changed of "
+_FOUND = re.compile(rf'static assertion failed with "{_CHANGED}(.*?)"')
+
+
+@dataclass(frozen=True)
+class Struct:
+    """What C++ calls a struct, and *conditions* in C++ that hold as long as it has the layout of its Numba type."""
+
+    name: str
+    conditions: tuple[str, ...]
+
+    @classmethod
+    def of_size(cls, name: str, size: int, align: int) -> Struct:
+        """Return the class *name*, of which only size and alignment are known, in bytes."""
+        return cls(name, (f"sizeof({_STRUCT}) == {size}", f"alignof({_STRUCT}) == {align}"))
+
+    @classmethod
+    def of_dtype(cls, name: str, dtype: Any) -> Struct:
+        """Return the struct *name* with the fields of a NumPy dtype."""
+        # __INTADDR__ is what NVRTC makes of offsetof: older versions have no __builtin_offsetof.
+        offsets = (f"__INTADDR__(&(({_STRUCT}*)0)->{each}) == {field[1]}" for each, field in dtype.fields.items())
+        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *offsets))
+
+    @property
+    def alias(self) -> str:
+        """What it is called outside of all namespaces."""
+        return record_alias(self.name)
+
+    def assertion(self, name: str) -> str:
+        """Return C++ that compiles if the struct that is called *name* has the layout."""
+        condition = " && ".join(self.conditions).replace(_STRUCT, name)
+        message = f"{_CHANGED}{self.name}".replace("\\", "\\\\").replace('"', '\\"')
+        return f'static_assert({condition}, "{message}");'
+
+
+@functools.cache
+def record_alias(name: str) -> str:
+    """Return what the C++ struct *name*, which a Numba type stands for, is called outside of all namespaces."""
+    return f"nca_record_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
+def newest(structs: Mapping[Any, Struct]) -> dict[str, Any]:
+    """Return the Numba type of each struct by its name: the one that was registered last, if its header changed."""
+    return {struct.name: numba_type for numba_type, struct in structs.items()}
+
+
+def register(structs: dict[Any, Struct], numba_type: Any, struct: Struct) -> None:
+    """Note that records of *numba_type* are *struct*."""
+    if newest(structs).get(struct.name) != numba_type:
+        structs.pop(numba_type, None)  # to be the last one
+    structs[numba_type] = struct
+
+
+def changed_in(log: str) -> Sequence[str]:
+    """Return the name of a struct whose layout has changed, as NVRTC's *log* says."""
+    return _FOUND.findall(log)[:1]
