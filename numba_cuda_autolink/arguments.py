@@ -94,6 +94,8 @@ def _other(value: Any, stream: int | None, device: Device) -> View:
     if interface is not None:
         view, producer = read_interface(interface)
         _wait(stream, producer)
+        if package == "numba_cuda_mlir":  # its interface leaves out the fields of records
+            view = view._replace(dtype=element_type(value.dtype))
     elif package == "cuda" and name == "Buffer":
         view = View(int(value.handle or 0), (value.size,), None, None)
         if not view.pointer and not value.size:

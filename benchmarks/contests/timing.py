@@ -7,34 +7,66 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from numba import cuda
+from numba.cuda.cudadrv.driver import Event
 
 Launch = Callable[[], object]
 
 
-def in_turn(launches: Mapping[str, Launch], rounds: int = 15, repeat: int = 20) -> dict[str, float]:
+def in_turn(
+    launches: Mapping[str, Launch], rounds: int = 15, repeat: int = 20, *, queued: bool = True
+) -> dict[str, float]:
     """Return the median seconds of each of *launches*, on the default stream.
 
-    Each is measured *rounds* times, with *repeat* launches at a time, so that the host's time for the first of them
-    hardly counts. Which of them goes first changes from round to round.
+    Each is measured *rounds* times, with *repeat* launches at a time. Which of them goes first changes from round to
+    round. If *queued*, the device waits until the host has made all *repeat* launches, and only its own time counts.
+
+    Raises RuntimeError if *queued* and a launch waits for the device.
     """
     names = list(launches)
     times: dict[str, list[float]] = {name: [] for name in names}
+    measure = _device_seconds if queued else _seconds
     for name in names:
         _seconds(launches[name], repeat)
     for number in range(rounds):
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            times[name].append(_seconds(launches[name], repeat))
+            times[name].append(measure(launches[name], repeat))
     return {name: statistics.median(each) for name, each in times.items()}
 
 
+def _device_seconds(launch: Launch, repeat: int) -> float:
+    for milliseconds in 3, 30, 300:
+        _wait[1, 1](10 * milliseconds)
+        start, stop = _record(launch, repeat)
+        if not start.query():  # all launches were made before the first of them ran
+            return _between(start, stop) / repeat
+        stop.synchronize()
+    raise RuntimeError("a launch waits for the device: measure it with queued=False")
+
+
 def _seconds(launch: Launch, repeat: int) -> float:
+    return _between(*_record(launch, repeat)) / repeat
+
+
+def _record(launch: Launch, repeat: int) -> tuple[Event, Event]:
     start, stop = cuda.event(), cuda.event()
     start.record()
     for _ in range(repeat):
         launch()
     stop.record()
+    return start, stop
+
+
+def _between(start: Event, stop: Event) -> float:
+    """Return the seconds between two events."""
     stop.synchronize()
-    return cuda.event_elapsed_time(start, stop) / 1e3 / repeat
+    return float(cuda.event_elapsed_time(start, stop)) / 1e3
+
+
+@cuda.jit
+def _wait(steps):
+    """Keep the device waiting for about *steps* times 100 microseconds."""
+    for _ in range(steps):
+        cuda.nanosleep(100_000)
 
 
 def header() -> None:

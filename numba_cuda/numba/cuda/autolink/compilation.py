@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Compilation:
     """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
     code that typing has resolved so far, by their Numba types and their ``id()``; the C functions, with their types,
-    that the call calls that is being lowered; what called objects note for later calls of the same compilation; and the
-    timeline of the build that it begins."""
+    that the call calls that is being lowered; what called objects note for later calls of the same compilation; what
+    their hooks raised, by what they were asked; and the timeline of the build that it begins."""
 
     target: Target
     diagnoses: set[str] = field(default_factory=set)
@@ -38,6 +38,7 @@ class Compilation:
     prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
     timeline: Timeline = field(default_factory=Timeline)
     notes: dict[Any, Any] = field(default_factory=dict)
+    raised: dict[Any, Exception] = field(default_factory=dict)
 
     @contextlib.contextmanager
     def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:

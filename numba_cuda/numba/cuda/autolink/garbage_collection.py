@@ -13,6 +13,8 @@ import os
 import threading
 from collections.abc import Iterator
 
+from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
+
 
 class _Thread(threading.local):
     pauses: bool = False
@@ -28,7 +30,7 @@ class _Process:
 
 
 _thread = _Thread()
-_lock = threading.Lock()
+_lock = fork_lock()
 
 
 @contextlib.contextmanager
@@ -68,8 +70,6 @@ def _make_old() -> None:
 
 def _after_fork() -> None:
     """Forget the threads that a forked process does not have."""
-    global _lock
-    _lock = threading.Lock()
     _Process.threads = int(_thread.pauses)
     if _Process.threads == 0 and _Process.was_on:
         gc.enable()

@@ -109,9 +109,10 @@ def closure_of(function: pytypes.FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
 
 
-def environment_of(function: pytypes.FunctionType) -> Iterator[tuple[str, str]]:
+def environment_of(function: pytypes.FunctionType) -> Iterator[tuple[str, bytes]]:
     """Yield names and values of the environment variables that *function* may read: those whose names contain a text
-    that it uses, such as ``"SIZE"`` of ``os.environ.get(f"{name}_SIZE")``; all, if it uses no such text."""
+    that it uses, such as ``"SIZE"`` of ``os.environ.get(f"{name}_SIZE")``; all, if it uses no such text. A value is
+    bytes: what is in a file that it names does not count."""
     code = function.__code__
     if _ENVIRONMENT.isdisjoint(names_used(code)):
         return
@@ -120,7 +121,9 @@ def environment_of(function: pytypes.FunctionType) -> Iterator[tuple[str, str]]:
     used += [value for _, value in closure_of(function)]
     used += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     texts = {each for each in used if isinstance(each, str) and re.fullmatch(r"\w+", each)}
-    yield from sorted(each for each in os.environ.items() if not texts or any(text in each[0] for text in texts))
+    for name, value in sorted(os.environ.items()):
+        if not texts or any(text in name for text in texts):
+            yield name, os.fsencode(value)
 
 
 def _arguments(code: pytypes.CodeType, wanted: int) -> Iterator[tuple[pytypes.CodeType, int]]:

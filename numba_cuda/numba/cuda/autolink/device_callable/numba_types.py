@@ -165,7 +165,11 @@ class DeviceCallableType(types.Callable, types.Opaque):
             raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
         name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
         argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
+        # Numba asks again about a call that it could not type, in case other types are known by then.
+        raised: dict[Any, Exception] = {} if (in_progress := compilation()) is None else in_progress.raised
         try:
+            if (call := (self, arguments.types)) in raised:
+                raise raised[call]
             extern = self.said(arguments)
             body = self.body_of(arguments, extern)
         except DeferredCallError:
@@ -173,6 +177,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except CABIError as error:  # it says why C or C++ has no such call
             raise self._error(str(error)) from error
         except Exception as error:
+            raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"
             raise self._error(
                 f"{name} raised {type(error).__name__}: {safe_text(error)}", argtypes, raised_at

@@ -18,6 +18,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
 from ..kernel_events import KernelEvent, announce
+from .forked_process import watch_forks
 from .seams import MissingSeamError, Seams
 
 # The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
@@ -276,6 +277,7 @@ def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *
 
 # Attributes of numba-cuda that are used and not replaced.
 _ALSO_NEEDED = (
+    "numba.core.compiler_lock:global_compiler_lock._lock",
     "numba.cuda.codegen:CUDACodeLibrary._reduce_states",
     "numba.cuda.codegen:CUDACodeLibrary.get_cubin",
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
@@ -305,6 +307,7 @@ def activate() -> None:
     """
     if not _seams.active:
         _seams.replace(_ALSO_NEEDED)
+        watch_forks()
 
 
 def deactivate() -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import warnings
 from pathlib import Path
+
+from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
 
 from ..ahead_of_time import compute_capability
 from ..kernel_events import KernelEvent, listeners
@@ -20,7 +21,7 @@ from .jobs import Job, kernel_name
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_CAPTURE"
 
-_lock = threading.Lock()
+_lock = fork_lock()
 
 
 def start() -> None:

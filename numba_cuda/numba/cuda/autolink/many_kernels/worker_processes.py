@@ -20,10 +20,11 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.store import abandon, current_store
 from numba.cuda.cudadrv.external_code.child_process import kill_all
+from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
 
 _LONGEST_WRITE = 5.0  # seconds to wait for each entry that is written to a shared cache
 _WATCH_INTERVAL = 1.0  # seconds between two looks of a worker at its parent
-_replacing = threading.Lock()
+_replacing = fork_lock()
 
 
 class _WorkerProcess(SpawnProcess):

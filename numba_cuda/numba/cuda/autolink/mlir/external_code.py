@@ -36,6 +36,7 @@ class ExternalCode:
         self.calls = Calls()
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}
         self.entry_name = ""
+        self.link_options: dict[str, Any] = {}  # of the kernel, besides those of the target
         self._entries = OrderedSet()
         self._glue = OrderedSet()
         self._symbols = SymbolSites()
@@ -92,7 +93,7 @@ class ExternalCode:
         link_input = LinkInput(kinds.LTO_IR if lto else kinds.PTX, own, name=self.name)
         symbols = tuple(self._symbols)
         sites = {symbol: tuple(found) for symbol, found in self._symbols.items()}
-        return KernelCode((link_input,), self.entry_name, symbols, sites)
+        return KernelCode((link_input,), self.entry_name, symbols, sites, self.link_options)
 
     @property
     def prototypes(self) -> dict[str, str]:

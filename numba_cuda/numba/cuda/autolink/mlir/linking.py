@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,8 +97,19 @@ def linker_for(lower: Any) -> CallLinker:
         return CallLinker(external, None, False)
     prepare(lower.mlir_module, lower.mlir_gpu_module)
     external.entry_name = generate_mangled_name(lower.fndesc.qualname, lower.fndesc.argtypes)
+    external.link_options = _link_options(lower.targetoptions)
     plan = external.plan()
     lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]
     lower._teardown_callbacks[:] = [TearDown(callback) for callback in plan.teardown_callbacks]
     is_looked_into = lower._capi_sym_name or lower._function_needs_nrt() or plan.target.debug
     return CallLinker(external, plan, plan.may_drop_variables and not is_looked_into and is_for_launch())
+
+
+def _link_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the options of a kernel say of its link beyond its target. nvJitLink has the levels 0 and 3."""
+    asked = {
+        "optimization_level": 0 if int(options.get("opt_level", 3)) == 0 else None,
+        "ptxas_options": options.get("ptxas_options"),
+        "debug": options.get("debug") or None,
+    }
+    return {name: value for name, value in asked.items() if value is not None}

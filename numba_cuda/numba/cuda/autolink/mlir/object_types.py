@@ -21,7 +21,7 @@ from ..device_callable.numba_types import DeviceCallableType
 from ..device_callable.objects import BoundDeviceMethod, DeviceCallable
 from ..protocol.callee import takes_core_types
 from .python_bodies import Body
-from .type_map import from_core, object_types, to_core
+from .type_map import from_core, to_core
 
 
 class Calls(DeviceCallableType):
@@ -109,7 +109,6 @@ class CalledObjectType(types.Callable, types.NoneType):
         return CalledObjectType
 
 
-object_types.append(CalledObjectType)
 register(mlir_data_manager, CalledObjectType)(OpaqueModel)
 
 

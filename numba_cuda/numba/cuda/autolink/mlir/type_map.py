@@ -40,8 +40,6 @@ class ForeignConstant(ForeignValue, types.Dummy):
     """A type of numba-cuda-mlir whose values only the compiler knows."""
 
 
-# The class of the types of device callables, which the module that defines it adds.
-object_types: list[Any] = []
 _COUNTERPART, _ORIGINAL = "_autolink_counterpart", "_autolink_original"
 _Translate = Callable[[Any], Any]
 # The fields by which a type of a class is made again: of plain values, and of types.
@@ -139,7 +137,7 @@ def from_core(numba_type: Any) -> Any:
     if isinstance(numba_type, ForeignValue):
         return numba_type.original
     if isinstance(numba_type, DeviceCallableType):
-        return object_types[-1].of(numba_type.numba_cuda_link_object)
+        return mlir_typeof(numba_type.numba_cuda_link_object)
     if isinstance(numba_type, types.Dispatcher):
         original = getattr(numba_type.dispatcher, _ORIGINAL, None)
         return mlir_typeof(original() if original is not None else numba_type.dispatcher)

@@ -93,12 +93,16 @@ def with_answer(call: CallSite, target: Target) -> AskedCall:
 
 def asked_at(site: CallSite, loc: Any) -> AskedCall:
     """Return *site* with its answer for the target of the compilation in progress; raise `CallError`, an error at *loc*
-    of the IR, if there is no usable answer."""
+    of the IR, if there is no usable answer. An object that gave none is not asked again in the same compilation."""
     in_progress = compilation()
     assert in_progress is not None
+    question = site.callee, site.argtypes
     try:
+        if question in in_progress.raised:
+            raise in_progress.raised[question]
         return with_answer(site, in_progress.target)
     except HookError as error:
+        in_progress.raised[question] = error
         raise CallError(error, site, loc) from error.__cause__
 
 

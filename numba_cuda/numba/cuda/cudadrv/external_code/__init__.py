@@ -7,6 +7,7 @@
 ``progress``       what a slow build is doing, in a terminal
 ``timeline``       what a build did, how long each part took, and from which cache it came
 ``child_process``  runs a script in an isolated child process, which may crash
+``fork_lock``      locks of modules, which are free in forked processes
 ``regular_file``   opens and reads regular files alone, without waiting for others
 ``given``          paths and lists that callers give to public functions
 ``safe_repr``      the repr of a user's object, which may raise

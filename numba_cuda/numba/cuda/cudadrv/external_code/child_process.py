@@ -22,6 +22,7 @@ import json
 import os
 import queue
 import select
+import shutil
 import signal
 import site
 import subprocess
@@ -85,7 +86,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         if not sys.executable:
             raise ChildStartError("no child process can be started: this Python is embedded (sys.executable is empty)")
         self._mark = os.urandom(16).hex().encode()
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: str | None = None
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", os.path.abspath(__file__), self._mark.decode()],
@@ -123,8 +124,9 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     def folder(self) -> str:
         """Return a folder for files of the script, which is removed with the child. Raises `OSError`."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-", ignore_cleanup_errors=True)
-        return self._folder.name
+            self._folder = tempfile.mkdtemp(prefix="numba-cuda-autolink-")
+            weakref.finalize(self, _remove, self._folder, os.getpid())
+        return self._folder
 
     @property
     def has_ended(self) -> bool:
@@ -155,8 +157,11 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         for pipe in (self._requests, self._replies, *([] if self._reader.is_alive() else [self._noise])):
             with contextlib.suppress(OSError):  # what was written and is unread
                 pipe.close()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
         if self._folder is not None:
-            self._folder.cleanup()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -225,7 +230,29 @@ def kill_all() -> None:
         if child._folder is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child._process.wait(_GRACE)
-            child._folder.cleanup()
+            child._remove_folder()
+
+
+def _remove(folder: str, process: int) -> None:
+    if process == os.getpid():  # a fork leaves it to its parent
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _leave_to_parent() -> None:
+    """In a forked process: leave the children to the parent, with both ends of their pipes. What a pipe has still to
+    write must not be written twice."""
+    with contextlib.suppress(OSError):
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for child in list(_running):
+            for pipe in filter(None, (child._process.stdin, child._process.stdout, child._process.stderr)):
+                with contextlib.suppress(OSError, ValueError):  # it is closed
+                    os.dup2(nothing, pipe.fileno(), inheritable=False)
+        os.close(nothing)
+    _running.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def absolute_path() -> list[str]:

@@ -8,10 +8,10 @@ build goes on: what comes before it is built is used, and all else is kept for t
 
 from __future__ import annotations
 
-import threading
 import weakref
 
 from .. import timeline
+from ..fork_lock import fork_lock
 
 PER_BUILD = 0.050  # seconds
 _MARGIN = 1.2  # an answer may take so much longer than the last ones did, for anybody to wait for it
@@ -60,7 +60,7 @@ class Wait:
                 self._budget.end(now, found=found)
 
 
-_lock = threading.Lock()
+_lock = fork_lock()
 
 
 class Patience:

@@ -15,12 +15,13 @@ from typing import Any
 
 from .. import timeline
 from ..child_process import ChildError, ChildProcess
+from ..fork_lock import fork_lock
 from . import nvrtc
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, compile_unit
 
 JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
-_in_process = threading.Lock()  # held while NVRTC compiles in this process
+_in_process = fork_lock()  # held while NVRTC compiles in this process
 
 
 def most_jobs() -> int:

@@ -58,8 +58,7 @@ class TranslationUnit:
         fields = {
             "arch": target.arch,
             "relocatable_device_code": True,
-            "link_time_optimization": target.lto,
-            "gen_opt_lto": target.lto or None,  # code that is optimised first links faster
+            "link_time_optimization": target.lto,  # as nvcc -dlto does: optimised at the link alone
             "debug": (target.debug and not target.lto) or None,  # full debug information and LTO exclude each other
             "lineinfo": target.lineinfo or None,
             "max_register_count": target.max_registers,

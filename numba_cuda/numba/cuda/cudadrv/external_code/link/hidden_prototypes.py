@@ -25,8 +25,11 @@ from .signatures import Interface, Prototypes, prototypes_of
 
 _FORMAT = "4"
 _Found: TypeAlias = tuple[Prototypes, Prototypes, tuple[str, ...] | None]
-# Variables that are not for other code alone: some libraries have thousands, as tables.
-_TABLES = re.compile(rb"^(?:\.weak\s+)?\.(?:global|const)\b[^;]*;", re.MULTILINE)
+# Variables that no program looks up: local ones, and weak ones with a mangled name, which C++ defines in each module
+# that includes a header. Some libraries have thousands of them, as tables.
+_OF_HEADERS = re.compile(
+    rb"^\.(?:weak\s+\.(?:global|const)(?:\s+\.\w+(?:\s+\d+)?)*\s+_Z|(?:global|const)\b)[^;]*;", re.MULTILINE
+)
 
 
 def all_interfaces(job: LinkJob) -> list[Interface]:
@@ -97,9 +100,9 @@ def _found(job: LinkJob, part: Part, names: Collection[str]) -> _Found | None:
     defined: Prototypes = {}
     declared: Prototypes = {}
     variables: list[str] = []
-    for symbol in ptx_symbols(_TABLES.sub(b"", ptx)):
+    for symbol in ptx_symbols(_OF_HEADERS.sub(b"", ptx)):
         if symbol.prototype is None:
-            if symbol.linkage == "visible" and symbol.space != "entry":
+            if symbol.linkage and symbol.is_defined and symbol.space != "entry":
                 variables.append(symbol.name)
             continue
         # What other code calls is local after a link, and the link itself declares the names that are not defined.

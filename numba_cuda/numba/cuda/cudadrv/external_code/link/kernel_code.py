@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..compile.c_prototypes import CalledFunction, CPrototype, prototype_of_llvm
 from ..inputs.link_input import LinkInput
@@ -47,13 +47,14 @@ class SymbolSite(NamedTuple):
 @dataclass(frozen=True)
 class KernelCode:
     """A kernel's own code: one LTO-IR module or PTX, the kernel's name in it (*entry*), the functions that it calls and
-    does not define (*undefined*), and for those of them that calls in Python reference the *sites* of these calls, each
-    with another prototype."""
+    does not define (*undefined*), for those of them that calls in Python reference the *sites* of these calls, each
+    with another prototype, and *options* of its link besides those of the target, of `cuda.core.LinkerOptions`."""
 
     inputs: tuple[LinkInput, ...]
     entry: str = ""
     undefined: tuple[str, ...] = ()
     sites: Mapping[str, tuple[SymbolSite, ...]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def prototypes(self) -> dict[str, str]:

@@ -39,7 +39,7 @@ def link(
 ) -> Linked:
     """Link a kernel's own code with what is planned, to a cubin or, with LTO only, to PTX (``"ptx"``). With
     *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel. If
-    code is named explicitly, that goes for weak variables alone, such as C++'s inline ones.
+    code is named explicitly, that goes for the variables of headers alone: weak ones with a mangled name.
 
     Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
@@ -56,6 +56,7 @@ def link(
         optimize_unused_variables=drop or None,
         kernels_used=[kernel_code.entry] if drop and not plan.named_explicitly else None,
         verbose=True,  # ptxas then reports what it spills, in no measurable time
+        **kernel_code.options,
     )
     code, record = _result(job, options, output)
     if not code and (library := device_runtime()) is not None:

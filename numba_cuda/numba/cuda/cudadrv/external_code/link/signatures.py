@@ -29,8 +29,8 @@ _LLVM_SIZES = {"void": 0, "float": 4, "double": 8, "ptr": 8}
 
 @dataclass
 class Interface:
-    """The functions that a *part* defines for other code, those that it declares only, and the variables that it alone
-    defines for other code: ``None`` if these were not looked for. There are more functions unless it *is_whole*."""
+    """The functions that a *part* defines for other code, those that it declares only, and the variables that programs
+    may look up by name: ``None`` if these were not looked for. There are more functions unless it *is_whole*."""
 
     part: Part
     defined: Prototypes

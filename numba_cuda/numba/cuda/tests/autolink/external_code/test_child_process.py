@@ -7,10 +7,12 @@ import subprocess
 import sys
 import textwrap
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from cache_support import wait_for
 from numba.cuda.cudadrv.external_code import child_process
 from numba.cuda.cudadrv.external_code.child_process import (
     ChildEndedError,
@@ -324,3 +326,25 @@ def test_a_startup_file_that_prints_does_no_harm(script, tmp_path):
 def test_signals_are_named_or_numbered():
     assert child_process._how_it_ended(-signal.SIGTERM) == "SIGTERM"
     assert child_process._how_it_ended(-63) == "signal 63"
+
+
+@POSIX
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_fork_leaves_a_child_to_its_parent_with_its_folder_and_what_is_unwritten(script):
+    with ChildProcess(script("return content, []")) as child:
+        folder = Path(child.folder())
+        message = child_process._packed({"said": 1})
+        child._requests.write(message[:10])  # as another thread of the parent may have done when it was forked
+
+        def end():
+            child_process.kill_all()
+            child._requests.flush()
+            weakref.finalize._exitfunc()  # as at the end of a Python process
+
+        wait_for(end)
+        child._requests.write(message[10:])
+        child._requests.flush()
+        reply, _ = child_process._receive(child._replies)
+        assert reply["answer"] == {"said": 1}
+        assert folder.is_dir()
+    assert not folder.exists()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
@@ -10,6 +11,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -161,6 +163,25 @@ def test_strides_are_in_what_the_kernel_reads(mlir, fake, tmp_path):
     kernel[1, 1](array((5, 3), "c8", (8, 40)), array((5,), record))
     passed = np.frombuffer(fake.launches[-1].packed, np.int64).tolist()
     assert passed[3:7] == [5, 3, 1, 5] and passed[10:] == [5, record.itemsize]
+
+
+def test_its_own_arrays_of_records_have_their_fields(mlir, fake, tmp_path):
+    """Their array interface does not name them."""
+    from numba_cuda_mlir.numba_cuda.cudadrv.devicearray import DeviceNDArray
+    from numba_cuda_mlir.numba_cuda.np.numpy_support import from_dtype
+
+    @mlir.cuda.jit
+    def kernel(records):
+        pass
+
+    record = np.dtype(RECORD, align=True)
+    build(kernel, (from_dtype(record)[::1],)).save(tmp_path / "a.kernels")
+    kernel = numba_cuda_autolink.load(tmp_path / "a.kernels").kernel
+    memory = SimpleNamespace(device_ctypes_pointer=ctypes.c_size_t(0x5000))
+    kernel[1, 1](DeviceNDArray((3,), (16,), record, gpu_data=memory))
+    assert np.frombuffer(fake.launches[-1].packed, np.int64).tolist() == [0x5000, 0x5000, 0, 3, 16]
+    with pytest.raises(ArgumentError, match="'records', does not fit"):
+        kernel[1, 1](DeviceNDArray((3,), (16,), np.dtype([("a", "i8"), ("b", "f8")]), gpu_data=memory))
 
 
 def test_the_second_launch_with_an_array_of_another_size_passes_its_own(mlir, fake, tmp_path):

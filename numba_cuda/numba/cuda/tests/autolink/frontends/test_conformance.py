@@ -685,6 +685,31 @@ class TestErrors:
         assert "# here" in str(raised.value)
         assert isinstance(raised.value.__cause__, ValueError)
 
+    @pytest.mark.parametrize("hook", ["__numba_cuda_call__", "__numba_cuda_link__"])
+    def test_an_object_that_refuses_is_asked_once_in_a_compilation_and_again_in_the_next(self, front_end, hook):
+        cuda, asked = front_end.cuda, []
+
+        class Refuses(Inc):
+            pass
+
+        def refuse(self, x):
+            asked.append(self.amount)
+            raise ValueError("not yet" if len(asked) < 2 else "never")
+
+        setattr(Refuses, hook, refuse)
+        both = Refuses(61), Inc(62)
+        unroll = cuda.literal_unroll
+
+        @cuda.jit
+        def kernel(r, x):
+            for f in unroll(both):  # a loop that is compiled in two ways before it fails
+                r[0] = f(x[0])
+
+        for answer in ("not yet", "never"):
+            with pytest.raises(Exception, match=f"{hook} raised ValueError: {answer}"):
+                build(kernel, FLOATS)
+        assert asked == [61, 61]
+
     def test_an_undefined_symbol_names_the_call(self, cuda):
         class Missing(Inc):
             def __numba_cuda_link__(self, x):

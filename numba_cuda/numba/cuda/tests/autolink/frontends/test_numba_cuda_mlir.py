@@ -208,6 +208,21 @@ class TestArraysOfRecords:
         assert build(kernel, FLOATS).code
 
 
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("options", "passed"),
+        [
+            ({"opt": False}, "-O0"),
+            ({"ptxas_options": "--maxrregcount=16"}, "-Xptxas=--maxrregcount=16"),
+            ({"opt": False, "debug": True}, "-g"),
+            ({"max_registers": 16}, "-maxrregcount=16"),
+        ],
+    )
+    def test_of_a_kernel_reach_the_link(self, mlir, options, passed):
+        kernel = kernel_of(mlir.cuda, Scale(9), **options)
+        assert passed in build(kernel, FLOATS).report.builds[0].link.options
+
+
 class TestSignatures:
     def test_with_types_of_either_front_end(self, mlir):
         from numba.cuda import types

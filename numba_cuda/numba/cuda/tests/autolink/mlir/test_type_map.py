@@ -41,6 +41,15 @@ class TestTypes:
         array = mlir.types.Array(mlir.types.float32, 1, "C", readonly=True)
         assert to_core(array) == types.Array(types.float32, 1, "C", readonly=True)
 
+    def test_a_called_object_has_one_type_in_each(self, mlir):
+        from numba.cuda.autolink.mlir.type_map import from_core, to_core
+        from numba.cuda.typing.typeof import Purpose, typeof
+        from numba_cuda_mlir.numba_cuda.typing.typeof import typeof as their_typeof
+
+        called = autolink.DeviceCallable()
+        core, other = typeof(called, Purpose.constant), their_typeof(called)
+        assert from_core(core) is other and to_core(other) is core
+
     def test_a_type_that_numba_cuda_does_not_have_cannot_be_passed_to_c(self, mlir):
         with pytest.raises(autolink.CABIError, match="has no counterpart in C"):
             autolink.cxx_type(mlir.types.f8E5M2)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 import cloudpickle
 from numba.cuda import autolink
 from numba.cuda.autolink.many_kernels.jobs import Job
@@ -14,7 +16,8 @@ class Scale(autolink.DeviceCallable):
     """Multiplies by a number, in CUDA C++ that it generates, of which it leaves a line in the file *log*."""
 
     def __init__(self, factor, log, header=""):
-        self.factor, self.log, self.header = factor, str(log), header
+        # As bytes: the content of a file whose path it holds as text would be part of what its answer depends on.
+        self.factor, self.log, self.header = factor, os.fsencode(log), header
 
     def __numba_cuda_call__(self, x):
         return autolink.Extern(f"scale_{self.factor}", returns=x)

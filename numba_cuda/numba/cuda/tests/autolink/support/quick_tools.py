@@ -83,7 +83,7 @@ def _remembered(results: Path, program: Path, what: tuple[Any, ...], make: Calla
         return pickle.loads(path.read_bytes())
     made = make()
     if reads and output == "ltoir":
-        others = {key: options[key] for key in options if key not in ("link_time_optimization", "gen_opt_lto")}
+        others = {key: options[key] for key in options if key != "link_time_optimization"}
         _write(results / f"of {_digest(made.code)}", run_nvrtc(code, name, others, "cubin").code)
     _write(path, pickle.dumps(made))
     return made
