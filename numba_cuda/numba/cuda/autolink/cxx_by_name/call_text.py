@@ -72,8 +72,9 @@ def _record(number: int, struct: Struct, namespace: str) -> str:
             f"#ifndef {alias.upper()}\n#define {alias.upper()}",
             f"{line_marker(struct.name)}{declared}",
             f"using {alias} = {_path(namespace)}{alias}_t;",
-            f"template <> inline constexpr int nca::record_number<{alias}> = {number};",
-            f"template <class T> struct nca::record_layout<T, {number}> {{ {struct.assertion('T')} }};\n#endif",
+            f"template <> inline constexpr int nca::nca_record_number<{alias}> = {number};",
+            f"template <class nca_T> struct nca::nca_record_layout<nca_T, {number}> {{",
+            f"{struct.assertion('nca_T')} }};\n#endif",
         ]
     )
 
@@ -88,19 +89,19 @@ def _trials(call: Call) -> Iterator[str]:
     """Yield functions whose overload resolution shows whether the call is possible, with each argument a variable or a
     temporary."""
     numbers = range(len(call.parameters))
-    types = ", ".join(f"class A{i}" for i in numbers)
-    declared = ", ".join(f"A{i}&& a{i}" for i in numbers)
-    called = _called(call, [f"static_cast<A{i}&&>(a{i})" for i in numbers])
+    types = ", ".join(f"class nca_A{i}" for i in numbers)
+    declared = ", ".join(f"nca_A{i}&& nca_a{i}" for i in numbers)
+    called = _called(call, [f"static_cast<nca_A{i}&&>(nca_a{i})" for i in numbers])
     yield (
         f"{line_marker(call.label)}template <{types}> __device__ auto {_PREFIX}_try(int, {declared})"
-        f" -> decltype((void)({called}), nca::yes{{}});"
+        f" -> decltype((void)({called}), nca::nca_yes{{}});"
     )
-    yield f"template <class... A> __device__ nca::no {_PREFIX}_try(long, A&&...);"
+    yield f"template <class... nca_A> __device__ nca::nca_no {_PREFIX}_try(long, nca_A&&...);"
 
 
 def _trial(call: Call, variables: Iterable[str]) -> str:
-    """Return an expression of the type ``nca::yes`` if the call is possible with arguments of these types."""
-    given = ", ".join(["0", *(f"nca::made<{each}>()" for each in variables)])
+    """Return an expression of the type ``nca::nca_yes`` if the call is possible with arguments of these types."""
+    given = ", ".join(["0", *(f"nca::nca_made<{each}>()" for each in variables)])
     return f"{_path(call.head.namespace)}{_PREFIX}_try({given})"
 
 
@@ -109,13 +110,13 @@ def _mode(call: Call) -> str:
     if not any(each.as_array and not each.way for each in call.parameters):
         return f"enum {{ {_CHOSEN_MODE} = 0 }};"
     trial = _trial(call, [_filled(each.cxx, each, call, _ANY_MODE) for each in call.parameters])
-    possible = f"sizeof({_PREFIX}_with<nca::{{}}>) == sizeof(nca::yes)"
+    possible = f"sizeof({_PREFIX}_with<nca::{{}}>) == sizeof(nca::nca_yes)"
     return "\n".join(
         [
             f"template <int {_ANY_MODE}> using {_PREFIX}_with = decltype({trial});",
-            f"enum {{ {_CHOSEN_MODE} = {possible.format('by_pointer')} ? 0",
-            f"#ifdef NCA_MDSPAN\n: {possible.format('by_mdspan')} ? 1\n#endif",
-            f"#ifdef NCA_SPAN\n: {possible.format('by_span')} ? 2\n#endif",
+            f"enum {{ {_CHOSEN_MODE} = {possible.format('nca_by_pointer')} ? 0",
+            f"#ifdef NCA_MDSPAN\n: {possible.format('nca_by_mdspan')} ? 1\n#endif",
+            f"#ifdef NCA_SPAN\n: {possible.format('nca_by_span')} ? 2\n#endif",
             ": 0 };",
         ]
     )
@@ -128,14 +129,16 @@ def _written(call: Call) -> str:
     for number, each in enumerate(call.parameters):
         if each.is_number:
             temporary = [*variables]
-            temporary[number] = f"nca::plain<{each.cxx}>&&"
-            bits.append(f"(sizeof(decltype({_trial(call, temporary)})) == sizeof(nca::yes) ? 0ull : {1 << number}ull)")
+            temporary[number] = f"nca::nca_plain<{each.cxx}>&&"
+            bits.append(
+                f"(sizeof(decltype({_trial(call, temporary)})) == sizeof(nca::nca_yes) ? 0ull : {1 << number}ull)"
+            )
     return f"enum : unsigned long long {{ {_PREFIX}_written = {' | '.join(bits) or 0} }};"
 
 
 def _expression(call: Call) -> str:
     """Return the function in whose body names resolve as in the library."""
-    names = [f"a{number}" for number in range(len(call.parameters))]
+    names = [f"nca_a{number}" for number in range(len(call.parameters))]
     types = [_filled(each.cxx, each, call) for each in call.parameters]
     declared = ", ".join(f"{cxx} {name}" for cxx, name in zip(types, names, strict=True))
     body = f"{{ return {_called(call, names)}; }}"
@@ -144,36 +147,36 @@ def _expression(call: Call) -> str:
 
 def _new_values(call: Call) -> list[str]:
     """Return how C++ passes each argument whose new value is returned."""
-    return [f"nca::form_t<{call.parameters[number].cxx}>" for number in call.pattern.written]
+    return [f"nca::nca_form_t<{call.parameters[number].cxx}>" for number in call.pattern.written]
 
 
 def _result(call: Call) -> Iterator[str]:
     """Yield the type that the C function returns and its code: of the result, and of the new values of arguments."""
-    yield f"using {_PREFIX}_r = nca::plain<decltype(nca::result(&{_path(call.head.namespace)}{_PREFIX}_expr))>;"
+    yield f"using {_PREFIX}_r = nca::nca_plain<decltype(nca::nca_result(&{_path(call.head.namespace)}{_PREFIX}_expr))>;"
     forms = _new_values(call)
     if forms:
-        passed = ", ".join(f"{each}::passed" for each in forms)
-        codes = ", ".join(f"{each}::code" for each in forms)
-        yield f"using {_PREFIX}_out = nca::fields_after<{_PREFIX}_r, {passed}>::type;"
-        yield f"using {_PREFIX}_code = nca::codes_after<{_PREFIX}_r, {len(forms)}, {codes}>::type;"
+        passed = ", ".join(f"{each}::nca_passed" for each in forms)
+        codes = ", ".join(f"{each}::nca_code" for each in forms)
+        yield f"using {_PREFIX}_out = nca::nca_fields_after<{_PREFIX}_r, {passed}>::nca_type;"
+        yield f"using {_PREFIX}_code = nca::nca_codes_after<{_PREFIX}_r, {len(forms)}, {codes}>::nca_type;"
     else:
-        yield f"using {_PREFIX}_out = nca::returned<{_PREFIX}_r>;"
-        yield f"using {_PREFIX}_code = nca::form_t<{_PREFIX}_r>::code;"
+        yield f"using {_PREFIX}_out = nca::nca_returned<{_PREFIX}_r>;"
+        yield f"using {_PREFIX}_code = nca::nca_form_t<{_PREFIX}_r>::nca_code;"
 
 
 def _c_function(call: Call) -> Iterator[str]:
     parameters = list(enumerate(call.parameters))
-    declared = ", ".join(f"{_filled(each.passed, each, call)} p{i}" for i, each in parameters if each.is_passed)
+    declared = ", ".join(f"{_filled(each.passed, each, call)} nca_p{i}" for i, each in parameters if each.is_passed)
     yield f'extern "C" __device__ {_PREFIX}_out {_PREFIX}({declared}) {{'
     for i, each in parameters:
-        yield f"    decltype(auto) a{i} = {_filled(each.value, each, call).replace('{p}', f'p{i}')};"
-    names = ", ".join(f"a{i}" for i, _ in parameters)
+        yield f"    decltype(auto) nca_a{i} = {_filled(each.value, each, call).replace('{p}', f'nca_p{i}')};"
+    names = ", ".join(f"nca_a{i}" for i, _ in parameters)
     called = f"[&]() -> decltype(auto) {{ return {_path(call.head.namespace)}{_PREFIX}_expr({names}); }}"
     forms = _new_values(call)
     if forms:
-        values = ", ".join(f"{form}::give(a{n})" for form, n in zip(forms, call.pattern.written, strict=True))
+        values = ", ".join(f"{form}::nca_give(nca_a{n})" for form, n in zip(forms, call.pattern.written, strict=True))
         # The result comes first: it is computed before the new values are read.
-        yield f"    return nca::with_result<{_PREFIX}_out, {_PREFIX}_r>({called},"
-        yield f"        [&](auto... r) {{ return {_PREFIX}_out{{r..., {values}}}; }});\n}}"
+        yield f"    return nca::nca_with_result<{_PREFIX}_out, {_PREFIX}_r>({called},"
+        yield f"        [&](auto... nca_r) {{ return {_PREFIX}_out{{nca_r..., {values}}}; }});\n}}"
     else:
-        yield f"    return nca::given<{_PREFIX}_r>({called});\n}}"
+        yield f"    return nca::nca_given<{_PREFIX}_r>({called});\n}}"

@@ -20,7 +20,7 @@ from .structs import Struct
 _LONGEST_READABLE = 40
 # Stands for the text that is ours in the symbols of calls.
 _PRELUDE = hashlib.sha256((PRELUDE + VIEWS).encode()).hexdigest()
-_VIEW_MODES = ("nca::by_mdspan", "nca::by_span")
+_VIEW_MODES = ("nca::nca_by_mdspan", "nca::nca_by_span")
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,13 @@ class Call:
     def question(self) -> str:
         """The name expression whose lowered name spells the type of the result, the way arrays are passed, and which
         arguments are written to."""
-        return f"&nca::tell<nca::all_t<nca::told<{self.symbol}_mode, {self.symbol}_written>, {self.symbol}_code>>"
+        passed = f"nca::nca_told<{self.symbol}_mode, {self.symbol}_written>"
+        return f"&nca::nca_tell<nca::nca_all_t<{passed}, {self.symbol}_code>>"
 
     def array_views(self, mode: int) -> list[Any]:
         """Return for each parameter the view that an `Extern` passes it as, or None, where C++ chose *mode* for arrays
         that may be passed in several ways."""
-        chosen = ("nca::by_pointer", *_VIEW_MODES)[mode]
+        chosen = ("nca::nca_by_pointer", *_VIEW_MODES)[mode]
         return [
             mdspan if each.as_array and (mode_of(each.way) if each.way else chosen) in _VIEW_MODES else None
             for each in self.parameters

@@ -24,7 +24,7 @@ _TEXT = """
 @line@enum : unsigned long long { nca_size = sizeof(@subject@), nca_align = alignof(@subject@) };
 @close@
 """
-_QUESTION = "&nca::tell_numbers<@inside@nca_size, @inside@nca_align>"
+_QUESTION = "&nca::nca_tell_numbers<@inside@nca_size, @inside@nca_align>"
 _UNITS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 
@@ -51,7 +51,7 @@ class CxxType(CxxFunction):
     """
 
     def __init__(self, library: CxxLibrary, name: str, cc: Any, size: int, align: int):
-        super().__init__(library, CallPattern(name, f"(void)(new (nca::here{{&{FIRST}}}) {name}({REST}))"))
+        super().__init__(library, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
         self.size, self.align = size, align
         self._name = name
         self._cc = cc

@@ -17,21 +17,26 @@ if TYPE_CHECKING:
 
 _TEXT = """#line 1 "prelude"
 namespace nca {
-template <class T> constexpr __device__ unsigned long long bits(T v) {
-    if constexpr (same<T, float> || same<T, double>) return __builtin_bit_cast(unsigned long long, double(v));
-    else return static_cast<unsigned long long>(v);
+template <class nca_T> constexpr __device__ unsigned long long nca_bits(nca_T nca_v) {
+    if constexpr (nca_same<nca_T, float> || nca_same<nca_T, double>)
+        return __builtin_bit_cast(unsigned long long, double(nca_v));
+    else return static_cast<unsigned long long>(nca_v);
 }
-template <class T> constexpr __device__ bool is_number() { return plain_code<under_t<plain<T>>>::value >= 0; }
+template <class nca_T> constexpr __device__ bool nca_is_number() {
+    return nca_plain_code<nca_under_t<nca_plain<nca_T>>>::nca_value >= 0;
+}
 }
 @open@
 @line@using nca_type = decltype(@subject@);
-template <bool B> constexpr __device__ unsigned long long nca_bits() {
-    if constexpr (B) return nca::bits(static_cast<nca::plain<nca_type>>(@subject@)); else return 0;
+template <bool nca_B> constexpr __device__ unsigned long long nca_bits() {
+    if constexpr (nca_B) return nca::nca_bits(static_cast<nca::nca_plain<nca_type>>(@subject@)); else return 0;
 }
-enum : unsigned long long { nca_value = nca_bits<nca::is_number<nca_type>()>() };
+enum : unsigned long long { nca_value = nca_bits<nca::nca_is_number<nca_type>()>() };
 @close@
 """
-_QUESTION = "&nca::tell<nca::all_t<nca::told<@inside@nca_value>, nca::form_t<@inside@nca_type>::code>>"
+_QUESTION = (
+    "&nca::nca_tell<nca::nca_all_t<nca::nca_told<@inside@nca_value>, nca::nca_form_t<@inside@nca_type>::nca_code>>"
+)
 
 
 def evaluated(library: CxxLibrary, text: str, cc: Any) -> bool | int | float:

@@ -22,7 +22,7 @@ VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE = "value", "pointer", "element", "s
 WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE)
 _MODES = {POINTER: "by_pointer", ELEMENT: "by_element", SPAN: "by_span", MDSPAN: "by_mdspan"}
 # A class of its own: a pointer to the data of an array is not one.
-_STATE = "#ifndef NCA_STATE\n#define NCA_STATE\nnamespace nca { struct state { const void* at; }; }\n#endif"
+_STATE = "#ifndef NCA_STATE\n#define NCA_STATE\nnamespace nca { struct nca_state { const void* nca_at; }; }\n#endif"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Parameter:
     is_number:
         Whether the variable is a copy of a number, to which C++ can write.
     as_array:
-        For arrays, the arguments of ``nca::array_form`` after the mode.
+        For arrays, the arguments of ``nca::nca_array_form`` after the mode.
     way:
         How an array is passed; None lets the function decide.
     is_state:
@@ -86,7 +86,7 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
             " autolink.device_function(f, *argtypes)"
         )
     if way == STATE:
-        return Parameter("nca::state", "const void*", "nca::state{{p}}", is_state=True, declarations=(_STATE,))
+        return Parameter("nca::nca_state", "const void*", "nca::nca_state{{p}}", is_state=True, declarations=(_STATE,))
     if isinstance(numba_type, types.Array):
         return _array(numba_type, way, records)
     if way not in (None, VALUE):
@@ -103,7 +103,7 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
     found, headers, _ = _element(numba_type, records)
     is_number = isinstance(numba_type, (types.Number, types.Boolean))
     if isinstance(numba_type, types.EnumMember):
-        enumerator = f"nca::enumerator<{found}>"
+        enumerator = f"nca::nca_enumerator<{found}>"
         return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
     return Parameter(f"{found}&", found, "{p}", is_number, headers=headers)
 
@@ -111,13 +111,13 @@ def parameter_of(numba_type: Any, way: str | None, records: Records) -> Paramete
 def _functor(callee: Any) -> Parameter:
     text = callee.cxx_text
     name = f"nca_functor_{_digest(text)}"
-    given = ["static_cast<A0&&>(a0)", "static_cast<A&&>(a)..."] if FIRST in text else ["static_cast<A&&>(a)..."]
-    first = ("class A0, ", "A0&& a0, ") if FIRST in text else ("", "")
+    given = [*(["static_cast<nca_A0&&>(nca_a0)"] if FIRST in text else []), "static_cast<nca_A&&>(nca_a)..."]
+    first = ("class nca_A0, ", "nca_A0&& nca_a0, ") if FIRST in text else ("", "")
     call = with_arguments(text, given)
     declared = (
         f"#ifndef {name.upper()}\n#define {name.upper()}\n{line_marker(callee.__name__)}"
-        f"struct {name} {{ template <{first[0]}class... A> __device__ decltype(auto) operator()({first[1]}A&&... a)"
-        f" const {{ return {call}; }} }};\n#endif"
+        f"struct {name} {{ template <{first[0]}class... nca_A>"
+        f" __device__ decltype(auto) operator()({first[1]}nca_A&&... nca_a) const {{ return {call}; }} }};\n#endif"
     )
     return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
 
@@ -128,8 +128,8 @@ def _python_function(function: DeviceFunction) -> Parameter:
     if not function.states:
         return Parameter(f"const {functor}&", "", f"{functor}{{}}", declarations=declared)
     name = f"nca_with_state_{function.symbol}"
-    given = [f"nca::state s{number}" for number in range(function.states)]
-    passed = ", ".join(f"s{number}.at" for number in range(function.states))
+    given = [f"nca::nca_state nca_s{number}" for number in range(function.states)]
+    passed = ", ".join(f"nca_s{number}.nca_at" for number in range(function.states))
     maker = (
         f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ __device__ {functor} operator()("
         f"{', '.join(given)}) const {{ return {functor}({passed}); }} }};\n#endif"
@@ -155,16 +155,16 @@ def _array(array: Any, way: str | None, records: Records) -> Parameter:
             headers = (*headers, "cuda/std/array")
         mdspan.ctype(array)  # which raises for what has no view
     form = f"{element}, {array.ndim}, '{array.layout}'"
-    chosen = f"nca::array_form<{{mode}}, {form}>"
+    chosen = f"nca::nca_array_form<{{mode}}, {form}>"
     return Parameter(
-        f"typename {chosen}::type", f"typename {chosen}::passed", f"{chosen}::of({{p}})", as_array=form, way=way,
-        headers=headers, declarations=declarations,
+        f"typename {chosen}::nca_type", f"typename {chosen}::nca_passed", f"{chosen}::nca_of({{p}})", as_array=form,
+        way=way, headers=headers, declarations=declarations,
     )  # fmt: skip
 
 
 def mode_of(way: str) -> str:
     """Return the C++ name of a way to pass arrays."""
-    return f"nca::{_MODES[way]}"
+    return f"nca::nca_{_MODES[way]}"
 
 
 def _struct(numba_type: Any, records: Records) -> Parameter:

@@ -29,23 +29,25 @@ if TYPE_CHECKING:
 # Pointers to members of an object are template arguments from C++20 on. Their lowered names have the members' names.
 _TEXT = """#line 1 "prelude"
 namespace nca {
-template <class T> struct holder { T v; };
-template <class T> extern __device__ holder<T> object;
-template <class T> using element_t = plain<decltype(made<T&>()[0])>;
-template <auto P> extern __device__ char tell_member;
-template <int I> struct nth {
-    template <class A, class... B> __device__ auto& operator()(A& a, B&... b) const {
-        if constexpr (I == 0) return a; else return nth<I - 1>()(b...);
+template <class nca_T> struct nca_holder { nca_T nca_v; };
+template <class nca_T> extern __device__ nca_holder<nca_T> nca_object;
+template <class nca_T> using nca_element_t = nca_plain<decltype(nca_made<nca_T&>()[0])>;
+template <auto nca_P> extern __device__ char nca_tell_member;
+template <int nca_I> struct nca_nth {
+    template <class nca_A, class... nca_B> __device__ auto& operator()(nca_A& nca_a, nca_B&... nca_b) const {
+        if constexpr (nca_I == 0) return nca_a; else return nca_nth<nca_I - 1>()(nca_b...);
     }
 };
-template <class T, int I> using member_t = plain<decltype(bound<count<T>()>::in(made<T&>(), nth<I>()))>;
+template <class nca_T, int nca_I>
+using nca_member_t = nca_plain<decltype(nca_bound<nca_count<nca_T>()>::nca_in(nca_made<nca_T&>(), nca_nth<nca_I>()))>;
 }
 @open@
 @line@using nca_type = @subject@;
 @close@
 """
-_CODE = "&nca::tell<nca::all_t<nca::told<sizeof(@inside@nca_type)>, nca::form_t<@inside@nca_type>::code>>"
-_NAME = re.compile(r"E1v(\d+)")
+_SIZE = "nca::nca_told<sizeof(@inside@nca_type)>"
+_CODE = f"&nca::nca_tell<nca::nca_all_t<{_SIZE}, nca::nca_form_t<@inside@nca_type>::nca_code>>"
+_NAME = re.compile(r"E5nca_v(\d+)")
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,13 @@ def _dtype_given(dtype: Any) -> np.dtype[Any]:
 
 def _same_type(library: CxxLibrary, name: str, other: str, cc: Any) -> bool:
     text = (
-        '#line 1 "prelude"\nnamespace nca { template <class T, class U> struct pair_of { enum { same = 0 }; };\n'
-        "template <class T> struct pair_of<T, T> { enum { same = 1 }; }; }\n"
-        f"@open@\nenum {{ nca_same = nca::pair_of<nca::plain<{name}>, nca::plain<{other}>>::same }};\n@close@\n"
+        '#line 1 "prelude"\nnamespace nca {\n'
+        "template <class nca_T, class nca_U> struct nca_pair_of { enum { nca_is_one = 0 }; };\n"
+        "template <class nca_T> struct nca_pair_of<nca_T, nca_T> { enum { nca_is_one = 1 }; };\n}\n@open@\n"
+        f"using nca_both = nca::nca_pair_of<nca::nca_plain<{name}>, nca::nca_plain<{other}>>;\n"
+        "enum { nca_same = nca_both::nca_is_one };\n@close@\n"
     )
-    (answer,) = asked(library, Question(other, text, ["&nca::tell<nca::told<@inside@nca_same>>"]), cc)
+    (answer,) = asked(library, Question(other, text, ["&nca::nca_tell<nca::nca_told<@inside@nca_same>>"]), cc)
     return numbers_in(answer) == [1]
 
 
@@ -106,7 +110,7 @@ def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
     dtype = _dtype(library, name, name, cc)
     assertion = f"@open@\n@line@{Struct.of_dtype(name, dtype).assertion(name)}\n@close@\n"
-    asked(library, Question(name, assertion, ["&nca::tell<int>"]), cc)
+    asked(library, Question(name, assertion, ["&nca::nca_tell<int>"]), cc)
     return CxxRecord(name, dtype)
 
 
@@ -122,7 +126,8 @@ def _dtype(library: CxxLibrary, label: str, name: str, cc: Any) -> np.dtype[Any]
         )
     names = _names(library, question, len(members), cc)
     formats = [
-        _format(library, label, f"nca::member_t<{name}, {number}>", member, cc) for number, member in enumerate(members)
+        _format(library, label, f"nca::nca_member_t<{name}, {number}>", member, cc)
+        for number, member in enumerate(members)
     ]
     layouts = [_layout(member) for member in members]
     offsets, end = [], 0
@@ -163,7 +168,7 @@ def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) ->
     if isinstance(member, list):
         return _dtype(library, label, name, cc)
     if isinstance(member, tuple):
-        return _format(library, label, f"nca::element_t<{name}>", member[1], cc), (member[0],)
+        return _format(library, label, f"nca::nca_element_t<{name}>", member[1], cc), (member[0],)
     if isinstance(member, (types.RawPointer, types.CPointer)):
         return np.uint64
     try:
@@ -174,13 +179,13 @@ def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) ->
 
 def _names(library: CxxLibrary, question: Question, count: int, cc: Any) -> list[str]:
     """Return the names of the members of the struct that *question* is about."""
-    bound = ", ".join(f"m{i}" for i in range(count))
+    bound = ", ".join(f"nca_m{i}" for i in range(count))
     functions = (
-        f"template <class T> constexpr __device__ auto nca_pointer_{i}() {{ auto& [{bound}] = nca::object<T>.v;"
-        f" return &m{i}; }}\n"
+        f"template <class nca_T> constexpr __device__ auto nca_pointer_{i}() {{"
+        f" auto& [{bound}] = nca::nca_object<nca_T>.nca_v; return &nca_m{i}; }}\n"
         for i in range(count)
     )
-    names = [f"&nca::tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(count)]
+    names = [f"&nca::nca_tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(count)]
     question = dataclasses.replace(question, text="".join([question.text, *functions]), names=names)
     found = [_NAME.search(answer) for answer in asked(library, question, cc)]
     members = [each.string[each.end() : each.end() + int(each[1])] for each in found if each is not None]

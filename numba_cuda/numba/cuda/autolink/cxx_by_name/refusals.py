@@ -27,6 +27,7 @@ _UNKNOWN = (
     re.compile(r'namespace "[^"]*" has no member "(?P<name>\w+)"'),
     re.compile(r'class "[^"]*" has no member "(?P<name>\w+)"'),
 )
+_OF_HOST = re.compile(r'namespace "std" has no member "(?P<name>\w+)"')
 _NOT_CONSTRUCTED = 'expected a ")"'  # of the call's arguments: the name is that of a type
 _BY_CALL = "detected during"
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilation of .*", re.MULTILINE)
@@ -57,7 +58,7 @@ def refusal(label: str, error: CompileError, source: CUDASource, target: Target)
         for block in blocks
         if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
-    if not errors and "nca::bound<" in error.log:
+    if not errors and "nca::nca_bound<" in error.log:
         return CxxError(
             f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
             "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
@@ -132,7 +133,9 @@ def _near(text: str, source: CUDASource, target: Target) -> str:
     """Return which names in *source* and its headers are close to one that an error's *text* says is unknown."""
     from numba.cuda.cudadrv.external_code.compile import programs
 
-    unknown = next((found["name"] for pattern in _UNKNOWN if (found := pattern.search(text))), None)
+    if found := _OF_HOST.search(text):
+        return f"std has the host's functions: use cuda::std::{found['name']}, where libcu++ has it"
+    unknown = next((match["name"] for pattern in _UNKNOWN if (match := pattern.search(text))), None)
     if unknown is None:
         return ""
     texts = programs.header_texts(unit_of_sources([source]), target)

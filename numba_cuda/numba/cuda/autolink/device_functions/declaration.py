@@ -50,19 +50,19 @@ def _functor(symbol: str, names: list[str], returns: str, signature: CSignature)
     """Return the lines of the functor. It takes structs as any class of their size, and returns the class that it was
     given for a struct of the same type."""
     name = functor_name(symbol)
-    states = [f"state{number}" for number in range(len(signature.state))]
+    states = [f"nca_state{number}" for number in range(len(signature.state))]
     given, classes, passed = [], [], []
     result, result_of = returns, "{}"
     for number, (argument, cxx) in enumerate(zip(signature.arguments, names, strict=True)):
         if not is_struct(argument):
-            given.append(f"{cxx} a{number}")
-            passed.append(f"a{number}")
+            given.append(f"{cxx} nca_a{number}")
+            passed.append(f"nca_a{number}")
             continue
-        classes.append(f"class T{number}")
-        given.append(f"const T{number}& a{number}")
-        passed.append(f"__builtin_bit_cast({cxx}, a{number})")
+        classes.append(f"class nca_T{number}")
+        given.append(f"const nca_T{number}& nca_a{number}")
+        passed.append(f"__builtin_bit_cast({cxx}, nca_a{number})")
         if cxx == returns and result == returns:
-            result, result_of = f"T{number}", f"__builtin_bit_cast(T{number}, {{}})"
+            result, result_of = f"nca_T{number}", f"__builtin_bit_cast(nca_T{number}, {{}})"
     call = result_of.format(f"{symbol}({', '.join([*passed, *states])})")
     members = [f"    const void* {state};" for state in states]
     if states:

@@ -78,8 +78,8 @@ class LinkPlan:
 
     @property
     def may_drop_variables(self) -> bool:
-        """Whether variables that no linked code uses may be left out. A callback could look them up by name; so could
-        programs, those of code that is named explicitly, of which only LTO-IR shows which are for others to see."""
+        """Whether a link may leave out variables that no linked code uses: not if a callback could look them up by
+        name, nor if code is named explicitly in another form than LTO-IR."""
         return not (
             self.setup_callbacks
             or self.teardown_callbacks

@@ -121,6 +121,13 @@ def test_a_near_name_is_named():
     assert "did you mean corner" in message(lib, "shapes::corners", ("float32",))
 
 
+def test_the_name_in_libcudacxx_is_named_for_one_of_the_hosts_library():
+    for name in ("std::min", "std::min<float>", "::std::min"):
+        text = message(lib, name, ("float32", "float32"))
+        assert 'namespace "std" has no member "min"' in text
+        assert "what to do: std has the host's functions: use cuda::std::min, where libcu++ has it" in text
+
+
 def test_arguments_of_a_template_that_cannot_be_deduced_are_asked_for():
     assert 'what to do: name the template arguments that C++ cannot deduce: lib["sized<...>"]' in message(
         lib, "sized", ()
