@@ -72,6 +72,8 @@ def _registrations() -> Iterator[tuple[str, tuple[Any, ...]]]:
         for name in _LISTS:
             for entry in _new(getattr(registry, name, _NONE)):
                 things = entry if isinstance(entry, tuple) else (entry,)
+                if len(things) > 1 and things[0] is things[1]:
+                    continue  # what an intrinsic returned when it was first compiled: the intrinsic itself counts
                 if name == "functions":
                     templates.update(map(id, things))
                 if name == "globals":

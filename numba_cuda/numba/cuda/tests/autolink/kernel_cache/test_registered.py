@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 
+from autolink_support import build
 from llvmlite import ir
 from numba.cuda import types
 from numba.cuda.autolink.kernel_cache.registered import registered, registered_codes
 from numba.cuda.autolink.value_fingerprint import fingerprint
 from numba.cuda.extending import (
     core_models,
+    intrinsic,
     lower_builtin,
     lower_cast,
     make_attribute_wrapper,
@@ -97,6 +99,22 @@ def test_what_it_closes_over_and_its_order_count():
     assert digests[0] == digests[2] != digests[1]
     register_jitable(plain)
     assert plain.__code__ in registered_codes()
+
+
+def test_an_intrinsic_counts_alike_before_and_after_it_is_compiled():
+    @intrinsic
+    def doubled(context, x):
+        def generate(context, builder, signature, arguments):
+            return builder.fadd(arguments[0], arguments[0])
+
+        return types.float32(types.float32), generate
+
+    def kernel(x):
+        x[0] = doubled(x[0])
+
+    before = found("")
+    build(kernel, "void(float32[::1])")
+    assert found("") == before
 
 
 def test_what_numba_registers_is_left_out():
