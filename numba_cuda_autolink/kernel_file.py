@@ -24,6 +24,7 @@ from .architecture import CodeFor
 from .errors import KernelFileError
 from .parameters import Parameter, field, from_json, placed, to_json
 from .variable_types import VariableType, variable_from_json, variable_to_json
+from .views import shown
 from .whole_file import written_whole
 
 SUFFIX = ".kernels"
@@ -159,8 +160,7 @@ class KernelFile:
 
     def __init__(self, path: str | bytes | os.PathLike[Any]):
         if not isinstance(path, (str, bytes, os.PathLike)):
-            got = "None" if path is None else f"{type(path).__name__} {path!r:.60}"
-            raise TypeError(f"load() takes the path of a file of finished kernels, got {got}")
+            raise TypeError(f"load() takes the path of a file of finished kernels, got {shown(path)}")
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115
