@@ -13,7 +13,9 @@ version = release
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["build", "_build"]
@@ -27,6 +29,7 @@ nb_render_error_lexer = "text"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autosummary_generate = False  # the page of the reference has tables of names, and no pages of single names
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True  # Attributes sections may list properties, which also have their own entries

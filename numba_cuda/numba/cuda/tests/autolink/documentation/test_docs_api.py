@@ -14,8 +14,20 @@ PAGE = DOCS / "api.md"
 
 
 def test_the_reference_has_every_public_name():
-    directives = re.findall(r"^\.\. auto\w+:: numba\.cuda\.autolink\.(\w+)$", PAGE.read_text(), re.MULTILINE)
-    assert sorted(directives) == sorted(autolink.__all__)
+    directive = r"^\.\. (?:auto(?!summary)\w+|py:data):: numba\.cuda\.autolink\.(\w+)(?:\(\))?$"
+    assert sorted(re.findall(directive, PAGE.read_text(), re.MULTILINE)) == sorted(autolink.__all__)
+
+
+def test_the_tables_of_names_have_all_but_constants_and_errors():
+    listed = re.findall(r"^   ~numba\.cuda\.autolink\.(\w+(?:\.\w+)?)$", PAGE.read_text(), re.MULTILINE)
+    names = [name for name in autolink.__all__ if not name.endswith(("Error", "Warning"))]
+    modules = [f"{module}.{name}" for module in ("cache", "testing") for name in getattr(autolink, module).__all__]
+    functions = [
+        name
+        for name in modules
+        if inspect.isfunction(getattr(getattr(autolink, name.split(".")[0]), name.split(".")[1]))
+    ]
+    assert sorted(listed) == sorted([*(name for name in names if name not in NOT_CALLED), *functions])
 
 
 @pytest.mark.parametrize("name", ["cache", "testing"])
