@@ -469,5 +469,7 @@ def test_what_a_build_brings_is_in_its_report(tmp_path):
 class TestBind:
     def test_what_is_not_a_kernel(self):
         for wrong in (scale, cuda.jit(device=True)(scale), 3):
-            with pytest.raises(TypeError, match=r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "):
+            with pytest.raises(
+                TypeError, match=r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "
+            ):
                 autolink.bind(wrong, SCALE)
