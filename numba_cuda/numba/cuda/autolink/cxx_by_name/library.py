@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -32,6 +34,9 @@ _MORE_THAN_A_TYPE = re.compile(r";|//|/\*|\\\s*\Z")
 # Attributes that Python protocols and Numba look for in any object: not names of C++.
 _NOT_CXX = ("_", "numba_cuda_", "targetoptions")
 _T = TypeVar("_T")
+# The include paths and working directories of libraries of equal text, with their numbers.
+_folders: dict[str, dict[Any, int]] = {}
+_folders_lock = threading.Lock()
 
 
 class CxxLibrary(DeviceCallable):
@@ -256,7 +261,14 @@ def _text_of(source: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str, 
 
 
 def _identity(text: str, options: CompileOptions, namespace: str) -> str:
-    return hashlib.sha256(repr((text, options, namespace)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """Return digits that no other library has here. Folders do not count, so that another checkout of the same sources
+    has the same symbols: the first library of a text in a process has no number, those in other folders have one."""
+    content = text, dataclasses.replace(options, include_paths=(), working_directory=""), namespace
+    digest = hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    folders = options.include_paths, options.working_directory
+    with _folders_lock:
+        number = _folders.setdefault(digest, {}).setdefault(folders, len(_folders[digest]))
+    return f"{digest}_{number}" if number else digest
 
 
 def _listed(calls: Any) -> list[Any]:

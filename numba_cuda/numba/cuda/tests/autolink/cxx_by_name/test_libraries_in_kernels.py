@@ -73,3 +73,23 @@ def test_what_python_and_numba_look_for_in_any_object_is_not_a_name_of_cxx():
         assert not hasattr(lib, name) and not hasattr(twice, name)
     with pytest.raises(AttributeError, match=r"write lib\['inner::half'\]"):
         lib.inner.half  # noqa: B018
+
+
+def test_libraries_of_one_text_in_other_folders_are_told_apart_in_one_kernel(tmp_path):
+    libraries = []
+    for factor in (2, 3):
+        (folder := tmp_path / str(factor)).mkdir()
+        (folder / "factor.h").write_text(f"__device__ inline float scaled(float x) {{ return {factor} * x; }}\n")
+        libraries.append(autolink.cxx('#include "factor.h"', include_paths=[folder]))
+    twice_as_much, thrice = (each.scaled for each in libraries)
+    again = autolink.cxx('#include "factor.h"', include_paths=[tmp_path / "2"]).scaled
+
+    def both(x):
+        x[0] = twice_as_much(thrice(x[0]))
+
+    def one(x):
+        x[0] = twice_as_much(again(x[0]))
+
+    both_linked, one_linked = (build(each, "void(float32[::1])") for each in (both, one))
+    assert len(both_linked.inputs) == 2
+    assert len(one_linked.inputs) == 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from kernel_cache_support import Program
 
@@ -29,6 +31,20 @@ def test_a_kernel_is_loaded_until_a_header_changes(program):
     of_other_type = program.run()
     assert [each.status for each in (built, loaded, changed, of_other_type)] == ["built", "loaded", "built", "built"]
     assert loaded.cubin == built.cubin and len({built.cubin, changed.cubin, of_other_type.cubin}) == 3
+
+
+def test_a_kernel_is_loaded_in_another_checkout_until_a_header_differs_there(program, tmp_path, servers):
+    program.write(LIBRARY)
+    (program.folder / "own.h").write_text("template <class T> __device__ T f(T x) { return x + 1; }\n")
+    built = program.run()
+    other = Program(tmp_path / "elsewhere", servers)
+    shutil.copytree(program.folder, other.folder, ignore=shutil.ignore_patterns("cache", "numba", "__pycache__"))
+    shared = f"os.environ['NUMBA_CUDA_AUTOLINK_CACHE_DIR'] = {str(program.folder / 'cache')!r}\n"
+    loaded = other.run(before=shared)
+    (other.folder / "own.h").write_text("template <class T> __device__ T f(T x) { return x + 2; }\n")
+    changed, back = other.run(before=shared), program.run()
+    assert [each.status for each in (built, loaded, changed, back)] == ["built", "loaded", "built", "built"]
+    assert built.cubin == loaded.cubin == back.cubin != changed.cubin
 
 
 def test_another_function_is_another_kernel(program):
