@@ -16,7 +16,6 @@ import os
 import re
 import stat
 import struct
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +24,8 @@ from .architecture import CodeFor
 from .errors import KernelFileError
 from .parameters import Parameter, field, from_json, placed, to_json
 from .variable_types import VariableType, variable_from_json, variable_to_json
+from .views import shown
+from .whole_file import written_whole
 
 SUFFIX = ".kernels"
 _MAGIC = b"\x93CUDA-KERNELS\r\n\x1a"
@@ -116,28 +117,8 @@ def write(
     target = os.path.realpath(shown)
     if os.path.lexists(target) and not os.path.isfile(target):
         raise KernelFileError(f"{shown} is not a file\n  what to do: write the kernels to another path")
-    try:
-        _replace(target, [header, index, bytes(table), *blocks])
-    except OSError as error:
-        if error.errno is None:
-            raise
-        # What fails is an operation on a temporary file, whose name nobody knows.
-        raise OSError(error.errno, error.strerror, shown) from error
-
-
-def _replace(target: str, parts: Sequence[bytes]) -> None:
-    """Write *parts* to *target*, which is either the old file or the complete new one."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with written_whole(shown) as file:
+        file.writelines([header, index, bytes(table), *blocks])
 
 
 def _signature_to_json(signature: Signature, block: Any) -> dict[str, Any]:
@@ -163,12 +144,6 @@ def _json(data: Any) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
 # Reading
 
 
@@ -185,8 +160,7 @@ class KernelFile:
 
     def __init__(self, path: str | bytes | os.PathLike[Any]):
         if not isinstance(path, (str, bytes, os.PathLike)):
-            got = "None" if path is None else f"{type(path).__name__} {path!r:.60}"
-            raise TypeError(f"load() takes the path of a file of finished kernels, got {got}")
+            raise TypeError(f"load() takes the path of a file of finished kernels, got {shown(path)}")
         self.path = os.fsdecode(path)
         self._lock = threading.Lock()
         self._file = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import threading
+from typing import Any
 
 LARGEST = 256 << 20  # bytes of one file
 
@@ -20,7 +21,8 @@ class SharedFiles:
     def __init__(self, address: str):
         import fsspec
 
-        self._system, self._root = fsspec.core.url_to_fs(address)
+        is_web = address.startswith(("http://", "https://"))
+        self._system, self._root = fsspec.core.url_to_fs(address, **_web_options() if is_web else {})
         protocols = self._system.protocol
         self._is_local = "file" in ((protocols,) if isinstance(protocols, str) else protocols)
         with contextlib.suppress(Exception):  # the first question raises it again
@@ -54,6 +56,27 @@ class SharedFiles:
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
+
+
+def _web_options() -> dict[str, Any]:
+    """Return options of fsspec that bound what a web server can make a process read: it may send more than it was asked
+    for, or little that unpacks to much."""
+    import aiohttp
+    import fsspec
+
+    class BoundedResponse(aiohttp.ClientResponse):
+        async def read(self) -> bytes:
+            parts, size = [], 0
+            async for part in self.content.iter_any():
+                parts.append(part)
+                if (size := size + len(part)) > LARGEST:
+                    self.close()
+                    parts.clear()  # which the error's traceback would keep
+                    raise OSError(errno.EFBIG, f"the server sent more than {LARGEST} bytes")
+            return b"".join(parts)
+
+    own = fsspec.config.conf.get("http", {}).get("client_kwargs", {})
+    return {"client_kwargs": {**own, "auto_decompress": False, "response_class": BoundedResponse}}
 
 
 class _Opening(threading.Thread):

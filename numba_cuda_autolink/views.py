@@ -62,6 +62,8 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int, layout: str) -> tu
 
 def shown(value: Any) -> str:
     """Return *value* for messages, in a few words: ``float 1.5``, ``list [1, 2]``."""
+    if value is None:
+        return "None"
     try:
         return f"{type(value).__name__} {value!r:.60}"
     except Exception:  # a foreign object's own, and integers with thousands of digits

@@ -7,7 +7,7 @@ from typing import Any
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.dispatcher import CUDADispatcher
 
 from numba_cuda_autolink.driver import Device, bindings, called
@@ -46,9 +46,7 @@ def bind(kernel: Any, *what: Any) -> Kernel:
     if config.ENABLE_CUDASIM:
         raise RuntimeError("bind() launches on a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has none")
     if not is_kernel(kernel) or kernel.targetoptions.get("device"):
-        raise TypeError(
-            f"bind() expects a kernel made by cuda.jit\n  got: {type(kernel).__name__}, {safe_repr(kernel)}"
-        )
+        raise TypeError(f"bind() expects a kernel made by cuda.jit\n  got: {shown(kernel)}")
     vocabulary = vocabulary_of_kernel(kernel)
     compiled = _CompiledCode if vocabulary is NUMBA_CUDA else vocabulary.builds.compiled_code
     code = compiled(kernel, _argtypes(what, vocabulary))

@@ -181,7 +181,7 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
 
     They must be sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``; with *trust*, anybody may have made
     the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
-    not trusted, and `OSError` if it cannot be read.
+    not trusted, or not all entries can be written to the cache, and `OSError` if the file cannot be read.
     """
     path = given.path("import_file()", path)
     os.stat(path)  # a missing file is not one without a key

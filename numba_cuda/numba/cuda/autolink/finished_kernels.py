@@ -160,7 +160,7 @@ def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> lis
     if built is not None and wrong is None:
         return built
     number, value = wrong or (0, kernels)
-    got = f"{type(value).__name__} {value!r:.60}{f', item {number} of a list' if number else ''}"
+    got = f"{given.shown(value)}{f', item {number} of a list' if number else ''}"
     todo = "pass a path, and then what build() returned"
     if number and isinstance(value, (list, tuple)):
         todo = "build(..., cc=[...]) returns a list: join lists, as in [*first, *second]"
@@ -181,7 +181,7 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
             f"it was built with output={linked.output!r}\n  what to do: build it with output='cubin' or output='ptx'"
         )
     check_runtime(facts)
-    layout = layout_of(linked, parameters)
+    layout, _ = layout_of(linked, parameters)
     bounds = launch_bounds(linked.code, linked.entry_name) if linked.output == "cubin" else None
     used = resources(linked.code, linked.entry_name) if linked.output == "cubin" else {}
     return Image(
@@ -201,21 +201,22 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
     )
 
 
-def layout_of(linked: LinkedKernel, parameters: Any) -> tuple[tuple[int, int], ...]:
-    """Return offset and size of each parameter of a built kernel, as its code has them. Raise `FinishedKernelError` if
-    they are not those of *parameters*."""
+def layout_of(linked: LinkedKernel, parameters: Any) -> tuple[tuple[tuple[int, int], ...], Any]:
+    """Return offset and size of each parameter of a built kernel, as its code has them, and *parameters* placed there.
+    Raise `FinishedKernelError` if they are not those of its code."""
     read = cubin_parameters if linked.output == "cubin" else ptx_parameters
     try:
         layout = read(linked.code, linked.entry_name)
     except FormatError as error:
         raise FinishedKernelError(f"the parameters cannot be read from its code: {error}") from error
-    if placed(parameters, layout) is None:
+    found = placed(parameters, layout)
+    if found is None:
         expected = (leaf.size for leaf in leaves(parameters))
         raise FinishedKernelError(
             f"its code takes other parameters than {linked.signature}\n"
             f"  expected: {_sizes(expected)}\n  got: {_sizes(size for _, size in layout)}"
         )
-    return layout
+    return layout, found
 
 
 def _sizes(sizes: Iterable[int]) -> str:

@@ -18,6 +18,7 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
+    from numba.cuda.cudadrv.external_code.given import shown
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
     from numba.cuda.cudadrv.external_code.link import trial
     from numba.cuda.cudadrv.external_code.link.trial import Trial
@@ -157,9 +158,7 @@ def compile_cached(
     """
     _refuse_simulator("compile_cached")
     if not isinstance(kernel, CUDADispatcher) or isinstance(kernel._cache, NullCache):
-        raise TypeError(
-            f"compile_cached() takes a @cuda.jit(cache=True) kernel, not {type(kernel).__name__} {kernel!r}"
-        )
+        raise TypeError(f"compile_cached() takes a @cuda.jit(cache=True) kernel, got {shown(kernel)}")
     argtypes = kernel_argument_types(signature, kernel.py_func)
     target = Target(cc)
     # As a new process has it: nothing compiled yet.

@@ -29,6 +29,8 @@ _DEEPEST = 120
 _Files = tuple[str, ...]
 _CONSTANTS: _Files = ("constants",)
 _ANYTHING: _Files = ("constants", "calls")
+# Bits: Python may refuse to write longer numbers in decimal digits.
+_LONGEST_DECIMAL = 2048
 _PRIMITIVES = (*NUMBERS, type(None), type(Ellipsis), type(NotImplemented))
 
 
@@ -146,4 +148,6 @@ def _primitive(value: Any) -> bytes:
         return struct.pack("<d", value)
     if type(value) is complex:
         return struct.pack("<dd", value.real, value.imag)
+    if type(value) is int and value.bit_length() > _LONGEST_DECIMAL:
+        return hex(value).encode()
     return repr(value).encode("utf-8", "surrogatepass")

@@ -64,9 +64,13 @@ def _run(options: argparse.Namespace) -> int:
         check_folder(options.save)
     try:
         listed = JobList.read(options.jobs)
-        jobs = (listed.for_any_architecture() if options.cc else listed).loaded()
+        loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
     except JobListError as error:
         raise CommandError(str(error)) from error
+    unloadable = [each for each in loaded if isinstance(each, JobListError)]
+    for unloaded in unloadable:
+        print(f"numba-cuda-autolink: {unloaded}", file=sys.stderr)
+    jobs = [each for each in loaded if not isinstance(each, JobListError)]
     if options.cc:
         jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
     with explained_errors(), _executor(options.executor) as executor:
@@ -79,23 +83,24 @@ def _run(options: argparse.Namespace) -> int:
         print(f"numba-cuda-autolink: {job} could not be built:\n{text}", file=sys.stderr)
     finished = [each for each in results if not isinstance(each, BaseException)]
     counts = f"{built.get('program', 0)} programs and {built.get('link', 0)} links"
-    print(f"{len(finished)} of {len(jobs)} kernels, {counts} built in {time.monotonic() - start:.1f} s")
+    total = len(jobs) + len(unloadable)
+    print(f"{len(finished)} of {total} kernels, {counts} built in {time.monotonic() - start:.1f} s")
     if options.save is not None and finished:
         with explained_errors():
             autolink.save(options.save, finished)
         print(f"{options.save}: {options.save.stat().st_size} bytes")
-    return int(bool(failed))
+    return int(bool(failed or unloadable))
 
 
 @contextlib.contextmanager
 def _executor(text: str) -> Iterator[Executor | None]:
     """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if there is none."""
-    from ..many_kernels.worker_processes import worker_processes
+    from ..many_kernels.worker_processes import WorkerProcesses
 
     kind, _, where = text.partition("://" if "://" in text else ":")
     try:
         if kind == "processes" and (not where or (where.isdecimal() and int(where) > 0)):
-            with worker_processes(int(where)) if where else contextlib.nullcontext() as processes:
+            with WorkerProcesses(int(where)) if where else contextlib.nullcontext() as processes:
                 yield processes
         elif kind == "dask" and where:
             from distributed import Client

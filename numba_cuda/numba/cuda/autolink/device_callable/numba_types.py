@@ -10,6 +10,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError, TypingError
+from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text, with_short_first_line
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.datamodel import models
@@ -192,7 +193,7 @@ class DeviceCallableType(types.Callable, types.Opaque):
                 raise self._error(f"the function that {name} returned does not compile\n{error}", argtypes) from error
             return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
         if not isinstance(extern, Extern):
-            got = f"got: {type(extern).__name__} {safe_repr(extern)}"
+            got = f"got: {shown(extern)}"
             raise self._error(f"{name} returned neither an autolink.Extern nor a function", argtypes, got)
         try:
             c_function = prototype(extern, arguments.named, context)

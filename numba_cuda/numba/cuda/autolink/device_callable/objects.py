@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from .extern import Extern
@@ -140,7 +141,7 @@ class DeviceMethod:
     def __init__(self, parts: Mapping[str, Callable[..., Any]]):
         call = parts[_CALL_HOOK]
         if not callable(call):
-            raise TypeError(f"device_method decorates a function, got {type(call).__name__} {safe_repr(call)}")
+            raise TypeError(f"device_method decorates a function, got {shown(call)}")
         self.parts = parts
         self._is_in_a_class = False
         self.__name__ = getattr(call, "__name__", "method")

@@ -226,11 +226,14 @@ def _create_linker(original: Any, lower: Any) -> Any:
 
 @_seams.in_place_of("numba_cuda_mlir.mlir_optimization:optimize")
 def _optimize(original: Any, cres: Any) -> Any:
-    """Note in the timeline how long MLIR, NVVM and the link take."""
+    """Note in the timeline how long MLIR, NVVM and the link take, and give the launch the kernel's name in its code."""
     if (external := cres.metadata.get(KEY)) is None:
         return original(cres)
     with recording(external.timeline), timeline.span("NVVM", external.name):
-        return original(cres)
+        optimized = original(cres)
+    if external.entry_name:
+        cres.metadata["func_name"] = external.entry_name
+    return optimized
 
 
 @_seams.in_place_of("numba_cuda_mlir.caching:MLIRCacheImpl.check_cachable")
@@ -256,7 +259,6 @@ _ALSO_NEEDED = (
     "numba_cuda_mlir.mlir_lowering:MLIRLower.build_user_defined_function_call",
     "numba_cuda_mlir.mlir_lowering:MLIRLower.lower_cast",
     "numba_cuda_mlir.models:mlir_data_manager",
-    "numba_cuda_mlir.tools:generate_mangled_name",
     "numba_cuda_mlir.tools:resolve_gpu_target",
 )
 

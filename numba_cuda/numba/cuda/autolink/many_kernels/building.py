@@ -8,7 +8,7 @@ import itertools
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -81,14 +81,23 @@ def build_many(
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build_many() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not do")
     expected = "such as [(kernel, 'void(float32[::1])', (9, 0))]"
-    checked = [Job.of(each) for each in given.items("the jobs of build_many()", jobs, expected)]
-    names = list(map(str, checked))
-    results, built = run_all(pickled_jobs(checked), executor, progress)
+    # Each job of an iterator is pickled as it is drawn: what it reaches may change before the next one.
+    drawn = jobs if isinstance(jobs, Iterator) else given.items("the jobs of build_many()", jobs, expected)
+    names: list[str] = []
+    results, built = run_all(pickled_jobs(_named(drawn, names)), executor, progress)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.items()))
     logger.info("%d kernels; built: %s", len(results), counts or "nothing")
     if on_error == "raise" and any(isinstance(each, BaseException) for each in results):
         raise BuildManyError(names, results)
     return results
+
+
+def _named(jobs: Iterable[Any], names: list[str]) -> Iterator[Job]:
+    """Yield *jobs*, checked, and add their names to *names*."""
+    for each in jobs:
+        job = Job.of(each)
+        names.append(str(job))
+        yield job
 
 
 def run_all(

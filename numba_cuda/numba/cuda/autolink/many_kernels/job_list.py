@@ -2,8 +2,9 @@
 """Lists of jobs in JSON files.
 
 A kernel is named by its module, ``"module:function"``, and its signature is text, so that people can read and write
-them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too, which is
-what counts then. So reading a list can run code, as importing the modules that it names does.
+them. What has no such name (closures, functions of a script, types without a text) is there as a pickle too. It counts
+then, but for a signature whose text was edited. So reading a list can run code, as importing the modules that it names
+does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any
 import cloudpickle
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.target import ComputeCapability
+
+from numba_cuda_autolink.whole_file import written_whole
 
 from ..kernel_signatures import normalized
 from ..vocabulary import Vocabulary, vocabulary_of_kernel
@@ -57,8 +60,8 @@ class JobList:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the list to a file. Raises `OSError` if it cannot be written."""
         content = {"format": FORMAT, "path": self.path, "jobs": self.jobs}
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=1) + "\n")
+        with written_whole(path) as file:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> JobList:
@@ -68,25 +71,31 @@ class JobList:
                 content = json.load(file)
                 known = content["format"] == FORMAT
                 jobs, folders = [dict(job) for job in content["jobs"]], list(map(str, content.get("path", ())))
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 what = f"{type(error).__name__}: {error}"
                 raise JobListError(f"{os.fspath(path)} is not a list of jobs: {what}") from error
         if not known:
             raise JobListError(f"{os.fspath(path)} has format {content['format']!r}, and this version reads {FORMAT}")
         return cls(tuple(jobs), tuple(folders))
 
-    def loaded(self) -> list[Job]:
-        """Return the jobs; their modules are imported. Raises `JobListError` if one cannot be."""
+    def loaded(self) -> list[Job | JobListError]:
+        """Return the jobs, whose modules are imported; in place of one whose module cannot be, the error."""
         for folder in reversed(self.path):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
-        return [_loaded(job) for job in self.jobs]
+        loaded: list[Job | JobListError] = []
+        for job in self.jobs:
+            try:
+                loaded.append(_loaded(job))
+            except JobListError as error:
+                loaded.append(error)
+        return loaded
 
 
 def described(job: Job) -> dict[str, Any]:
     """Return *job* as data for JSON. Raises what pickling it raises, if it has no name and cannot be pickled."""
-    vocabulary = vocabulary_of_kernel(job.kernel)
-    kernel, signature = _importable_name(job.kernel), _signature_text(job.signature, vocabulary)
+    kernel = _importable_name(job.kernel)
+    signature = _signature_text(job.signature, vocabulary_of_kernel(job.kernel))
     data: dict[str, Any] = {
         "kernel": kernel or kernel_name(job.kernel),
         "signature": signature or str(job.signature),
@@ -103,13 +112,19 @@ def _loaded(data: dict[str, Any]) -> Job:
     try:
         if "pickle" in data:
             job = pickle.loads(base64.b64decode(data["pickle"]))
+            text = _signature_text(job.signature, vocabulary_of_kernel(job.kernel))
+            if text is not None and data["signature"] != text:  # it was edited
+                job = dataclasses.replace(job, signature=data["signature"])
             return dataclasses.replace(job, cc=data["cc"])
         module, _, name = data["kernel"].partition(":")
         kernel = operator.attrgetter(name)(importlib.import_module(module))
         return Job(kernel, data["signature"], data["cc"], **{each: data[each] for each in _OTHERS if each in data})
     except Exception as error:
         named = data.get("kernel", data) if isinstance(data, dict) else data
-        raise JobListError(f"kernel {named} cannot be loaded: {type(error).__name__}: {error}") from error
+        message = f"kernel {named} cannot be loaded: {type(error).__name__}: {error}"
+        if isinstance(error, ImportError):
+            message += "\n  what to do: install the module, or add its folder to PYTHONPATH or to path in the list"
+        raise JobListError(message) from error
 
 
 def _importable_name(kernel: Any) -> str | None:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import pickle
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,9 @@ import cloudpickle
 
 from ..ahead_of_time import compute_capability
 from .jobs import Job
+
+# cloudpickle has one table of such modules for all threads. What is pickled may begin to pickle jobs of its own.
+_registering = threading.RLock()
 
 
 def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
@@ -45,8 +49,9 @@ def _run_time_modules_by_value() -> Iterator[None]:
         for name, module in sys.modules.items()
         if isinstance(module, ModuleType) and module.__spec__ is None and name != "__main__"
     ]
-    with contextlib.ExitStack() as registered:
-        for module in made:
+    with _registering, contextlib.ExitStack() as registered:
+        already = cloudpickle.list_registry_pickle_by_value()
+        for module in (each for each in made if each.__name__ not in already):
             cloudpickle.register_pickle_by_value(module)
             registered.callback(cloudpickle.unregister_pickle_by_value, module)
         yield

@@ -39,7 +39,33 @@ class _WorkerProcess(SpawnProcess):
 
 class _WorkerContext(SpawnContext):
     # Not a fork: the parent may have threads, and a CUDA context.
-    Process = _WorkerProcess
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[_WorkerProcess] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> _WorkerProcess:  # type: ignore[override]
+        process = _WorkerProcess(*args, **kwargs)
+        self.started.append(process)
+        return process
+
+
+class WorkerProcesses(ProcessPoolExecutor):
+    """An executor with *count* processes."""
+
+    def __init__(self, count: int):
+        self._context = _WorkerContext()
+        super().__init__(count, mp_context=self._context, initializer=_start)
+
+    def __exit__(self, *_: Any) -> None:
+        """End the processes after what they do now; at once if that is interrupted."""
+        try:
+            self.shutdown(cancel_futures=True)
+        except BaseException:
+            for process in self._context.started:
+                if process.is_alive():
+                    process.terminate()
+            self.shutdown()  # without which Python would wait for them at its end
+            raise
 
 
 @contextlib.contextmanager
@@ -66,11 +92,6 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def worker_processes(count: int) -> ProcessPoolExecutor:
-    """Return an executor with *count* processes."""
-    return ProcessPoolExecutor(count, mp_context=_WorkerContext(), initializer=_start)
 
 
 def _start() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.jobs import most_jobs
 
-from .worker_processes import worker_processes
+from .worker_processes import WorkerProcesses
 
 # Tasks in progress for each worker. The fewer there are, the fewer stop at a program that another one is building.
 _TASKS_PER_WORKER = 2
@@ -55,7 +55,7 @@ class Workers:
         return max(_TASKS_PER_WORKER * count, 0 if self.is_own else _LEAST_QUEUED)
 
     def _started(self) -> Executor:
-        return worker_processes(self._own_count) if self._own_count > 1 else _ThisThread()
+        return WorkerProcesses(self._own_count) if self._own_count > 1 else _ThisThread()
 
     def replace(self) -> None:
         """Replace an executor of our own, which is broken."""
@@ -65,7 +65,7 @@ class Workers:
     def _end(self) -> None:
         """End our own workers, after what they do now."""
         if self.is_own:
-            self.executor.shutdown(cancel_futures=True)
+            self.executor.__exit__(None, None, None)
 
     def __enter__(self) -> Workers:
         return self

@@ -13,7 +13,6 @@ from typing import Any
 
 from numba_cuda_autolink.driver import Device, bindings, called
 from numba_cuda_autolink.loaded_code import Loaded, set_attribute
-from numba_cuda_autolink.parameters import placed
 
 from ..ahead_of_time import LinkedKernel
 from ..finished_kernels import check_runtime, layout_of
@@ -27,11 +26,10 @@ class CompiledCode:
         self._code, self._entry, self._facts = linked.code, linked.entry_name, linked.launch_facts
         check_runtime(self._facts)
         self.text, self.parameters = linked.signature, self._facts.parameters
-        self._leaves = placed(self.parameters, layout_of(linked, self.parameters))
+        _, self._leaves = layout_of(linked, self.parameters)
 
     def load(self, device: Device) -> Loaded:
         """Load the code into the current context, run the setup callbacks, and set the variables and the carveout."""
-        assert self._leaves is not None  # which `layout_of` checks
         api, facts = bindings(), self._facts
         module = SimpleNamespace(handle=called(api.cuLibraryLoadData, self._code, [], [], 0, [], [], 0))
         setup, teardown = list(facts.setup), list(facts.teardown)

@@ -3,8 +3,8 @@
 
 - Its arrays get the alignment that C++ relies on. MLIR aligns complex numbers like their parts: ``complex64`` to 4
   bytes, where ``float2`` needs 8.
-- Names that are numbered in the order of compilation, or contain an address, are numbered within the kernel. So the
-  same kernel is the same code, and its link is found in the cache.
+- Names that are numbered in the order of compilation, as types of records are, or contain an address, are numbered
+  within the kernel. So the same kernel is the same code, and its link is found in the cache.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numba_cuda_mlir._mlir import ir
 
 _NUMBERED = re.compile(r"(?:static_shared_memory|static_shared_records|constant_array|__constant_array)_\d+")
 _WITH_ADDRESS = re.compile(r"(?<=_)\d{9,}(?!\d)")
+_RECORD = re.compile(r"(?<=6RecordILi)\d+(?=E)")
 _LARGEST = 16  # bytes, of the alignment of a type of C++
 
 
@@ -46,15 +47,20 @@ def _alignment(element: Any) -> int:
 
 def _number_names(gpu_module: Any) -> None:
     names: dict[str, str] = {}
+    records: dict[str, str] = {}
     for operation in gpu_module.regions[0].blocks[0].operations:
         attributes = operation.operation.attributes
         name = attributes["sym_name"].value if "sym_name" in attributes else ""
         if _NUMBERED.fullmatch(name):
             names[name] = f"{name.rpartition('_')[0]}_in_kernel_{len(names)}"
             continue
-        is_compiled = operation.operation.name == "func.func" and len(operation.regions[0].blocks) > 0
-        if is_compiled and (numbered := _WITH_ADDRESS.sub("id", name)) != name:
-            names[name] = f"{numbered}_in_kernel_{len(names)}"
+        if operation.operation.name not in ("func.func", "gpu.func") or not len(operation.regions[0].blocks):
+            continue
+        with_records = _RECORD.sub(lambda code: records.setdefault(code[0], str(len(records))), name)
+        if (numbered := _WITH_ADDRESS.sub("id", with_records)) != with_records:
+            numbered = f"{numbered}_in_kernel_{len(names)}"
+        if numbered != name:
+            names[name] = numbered
     for name, numbered in names.items():
         ir.SymbolTable.replace_all_symbol_uses(name, numbered, gpu_module.operation)
     for operation in gpu_module.regions[0].blocks[0].operations:

@@ -14,7 +14,6 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
 from numba.cuda.cudadrv.external_code.timeline import recording
 from numba_cuda_mlir.linker import resolve_link_plan
-from numba_cuda_mlir.tools import generate_mangled_name
 
 from ..compilation import is_for_launch
 from .external_code import KEY, ExternalCode
@@ -96,7 +95,7 @@ def linker_for(lower: Any) -> CallLinker:
     if not lower._is_kernel:
         return CallLinker(external, None, False)
     prepare(lower.mlir_module, lower.mlir_gpu_module)
-    external.entry_name = generate_mangled_name(lower.fndesc.qualname, lower.fndesc.argtypes)
+    external.entry_name = lower.mlir_funcOp.attributes["sym_name"].value
     external.link_options = _link_options(lower.targetoptions)
     plan = external.plan()
     lower._setup_callbacks[:] = [SetUp(callback) for callback in plan.setup_callbacks]

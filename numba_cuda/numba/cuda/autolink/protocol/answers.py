@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item, is_item
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..calling_code import CallingCode
@@ -95,8 +95,7 @@ def items_of(returned: Any) -> tuple[Any, ...]:
         if len(items) <= _MOST_ITEMS:
             return items
         raise LinkInputError(
-            f"got {type(returned).__name__} {safe_repr(returned)} with more than {_MOST_ITEMS} items, expected an"
-            " iterable that ends"
+            f"got {shown(returned)} with more than {_MOST_ITEMS} items, expected an iterable that ends"
         )
     raise LinkInputError.unknown_item(returned)
 

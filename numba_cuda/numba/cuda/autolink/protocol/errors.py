@@ -37,7 +37,8 @@ class HookError(Exception):
     def describe(self, call_site: CallSite) -> str:
         """Return the whole message for users: the diagnosis, the object, where its hook raised, where it is called."""
         signature = ", ".join(map(str, self.argtypes))
-        text = with_short_first_line(f"{self.callee.name}.__numba_cuda_link__ {self}")
+        hook = "" if f"{self}".startswith("__numba_cuda_link_key__ ") else "__numba_cuda_link__ "
+        text = with_short_first_line(f"{self.callee.name}.{hook}{self}")
         text += f"\n  object: {self.callee}"
         text += f"\n  argument types: ({signature})"
         raised_at = f"\n  raised at: {self.raised_at}" if self.raised_at else ""

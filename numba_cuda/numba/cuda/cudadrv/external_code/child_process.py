@@ -314,6 +314,14 @@ def _end_with_parent(requests: int, parent: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
+def _resolved(path: str) -> str | None:
+    """Return the real path of a folder; None if it is relative and the working directory was removed."""
+    try:
+        return os.path.realpath(path)
+    except FileNotFoundError:
+        return None
+
+
 def _main(mark: bytes) -> None:
     """Run the child: answer requests until there are no more."""
     with contextlib.suppress(ImportError, ValueError, OSError):
@@ -330,9 +338,9 @@ def _main(mark: bytes) -> None:
     setup, _ = _receive(requests)
     if setup["user_site"]:  # which an isolated interpreter leaves out
         site.addsitedir(setup["user_site"])
-    here = os.path.realpath(os.curdir)
+    here = _resolved(os.curdir)
     # Where an installed package lies in the working directory (an editable install), that is in the path already.
-    sys.path[:] = [entry for entry in setup["path"] if entry in sys.path or os.path.realpath(entry) != here]
+    sys.path[:] = [entry for entry in setup["path"] if entry in sys.path or _resolved(entry) != here]
     spec = importlib.util.spec_from_file_location("numba_cuda_autolink_child", setup["script"])
     assert spec is not None and spec.loader is not None
     script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)

@@ -153,6 +153,7 @@ DIFFERENT = [
     (lambda *, x=1: x, lambda *, x=2: x),
     (str.upper, str.lower),
     (1, True),
+    (10**5000, 10**5000 + 1),
     (1, "1"),
     ("1", b"1"),
     (0.0, -0.0),

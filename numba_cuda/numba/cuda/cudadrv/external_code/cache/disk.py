@@ -103,10 +103,10 @@ class DiskEntries:
         if self._open() is not None:
             self.write_entry(key.digest, pack(key, data))
 
-    def write_entry(self, digest: bytes, entry: bytes) -> None:
-        """Write an *entry*, as `pack` makes it, as `write` does."""
+    def write_entry(self, digest: bytes, entry: bytes) -> bool:
+        """Write an *entry*, as `pack` makes it, as `write` does. Return whether it was written."""
         if (files := self._open()) is None or len(entry) > self._settings.max_bytes:
-            return
+            return False
         self._writes += 1
         try:
             try:
@@ -119,6 +119,9 @@ class DiskEntries:
                 self._evict(self._settings.max_bytes)
         except OSError as error:
             self._warn("write", f"cannot write to its cache {self._root} and continues without it: {error}.")
+            return False
+        else:
+            return True
         finally:
             self._writes -= 1
 

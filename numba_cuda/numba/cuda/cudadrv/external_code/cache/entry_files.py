@@ -13,6 +13,7 @@ import tarfile
 from collections.abc import Iterator
 
 from numba_cuda_autolink.shared_files import LARGEST
+from numba_cuda_autolink.whole_file import written_whole
 
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
@@ -22,6 +23,7 @@ from .shared_work import PORTABLE_KINDS
 from .store import CacheStore
 
 _NAME = re.compile(r"[0-9a-f]{64}")
+_END = bytes(2 * tarfile.BLOCKSIZE)
 
 
 class EntryFileError(ValueError):
@@ -41,7 +43,7 @@ def write_entries(path: str | os.PathLike[str], disk: DiskEntries, key: bytes) -
     `OSError` if it cannot be written."""
     settings = RemoteSettings("", True, key)
     count = 0
-    with tarfile.open(path, "w") as file:
+    with written_whole(path) as whole, tarfile.open(fileobj=whole, mode="w") as file:
         for digest, entry in portable_entries(disk):
             member = tarfile.TarInfo(digest.hex())
             blob = sealed(settings, digest, entry)
@@ -54,6 +56,7 @@ def write_entries(path: str | os.PathLike[str], disk: DiskEntries, key: bytes) -
 def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | None) -> int:
     """Keep all entries of a file in *store*, if each is sealed with *key*, or for ``None`` whoever made it. Return how
     many. Raises `OSError` if it cannot be read, and `EntryFileError` before anything is kept."""
+    lost = 0
     for is_checked in False, True:
         count = 0
         try:
@@ -66,8 +69,9 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | N
                     digest = bytes.fromhex(member.name)
                     entry = _opened(digest, content.read(), key)
                     if is_checked:
-                        store.adopt(digest, entry, memory=False)
+                        lost += not store.adopt(digest, entry, memory=False)
                     count += 1
+                _check_end(path)
         except tarfile.TarError as error:
             raise EntryFileError(f"{os.fspath(path)} is not a file of cache entries: {error}") from error
         except (UntrustedEntryError, DamagedEntryError) as error:
@@ -76,7 +80,22 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | N
                 f"  entry:      {member.name}\n"
                 f"  what to do: export the file again, with the key that {REMOTE_KEY} has here"
             ) from error
+    if lost:
+        raise EntryFileError(
+            f"{lost} of {count} entries of {os.fspath(path)} could not be written to the cache\n"
+            f"  cache:      {store.settings.directory}\n"
+            "  what to do: see the warning; numba-cuda-autolink cache info shows its size and limit"
+        )
     return count
+
+
+def _check_end(path: str | os.PathLike[str]) -> None:
+    """Raise `tarfile.TarError` unless the file has the end of a tar file, which tells it from one that was cut off
+    between two entries."""
+    with open(path, "rb") as file:
+        file.seek(max(os.stat(path).st_size - len(_END), 0))
+        if file.read() != _END:
+            raise tarfile.ReadError("it is cut off")
 
 
 def _opened(digest: bytes, blob: bytes, key: bytes | None) -> bytes:
@@ -90,9 +109,9 @@ def _opened(digest: bytes, blob: bytes, key: bytes | None) -> bytes:
 def write_lock(path: str | os.PathLike[str], disk: DiskEntries) -> int:
     """Write a lock file of the portable entries on *disk*. Return how many. Raises `OSError`."""
     count = 0
-    with open(path, "w", encoding="ascii") as file:
-        file.write("# numba-cuda-autolink: the digests of keys, and the SHA-256 of what is trusted under them\n")
+    with written_whole(path) as file:
+        file.write(b"# numba-cuda-autolink: the digests of keys, and the SHA-256 of what is trusted under them\n")
         for digest, entry in portable_entries(disk):
-            file.write(lock_line(digest, entry))
+            file.write(lock_line(digest, entry).encode())
             count += 1
     return count

@@ -27,6 +27,7 @@ from .settings import CacheWarning
 from .transfers import Read, Transfers
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds in which nothing is asked after an error, twice as long each time
+_STALLED = 10.0  # seconds without an answer after which a warning says so
 _FLUSH_PATIENCE = 5.0  # seconds for one file, where a user waits for all
 
 
@@ -65,7 +66,7 @@ class RemoteEntries:
     def __init__(
         self,
         settings: RemoteSettings,
-        keep: Callable[[bytes, bytes], None],
+        keep: Callable[[bytes, bytes], object],
         files: Callable[[], Any] | None = None,
         clock: Clock | None = None,
     ):
@@ -81,6 +82,7 @@ class RemoteEntries:
         self._closed_until, self._pause = 0.0, _FIRST_PAUSE
         self._warned: set[str] = set()
         self._coming: dict[bytes, Future[bytes | None]] = {}  # the entries that are still to come, late
+        self._asked_since = 0.0  # when the first of these was asked for
         self._lock = threading.Lock()
 
     def read(self, digest: bytes) -> bytes | None:
@@ -99,6 +101,7 @@ class RemoteEntries:
             future = self._transfers.read(_name(digest)) if is_asked else None
             if future is None:
                 self.counts.not_asked += 1
+                self._warn_if_stalled(start)
             else:
                 entry = self._answer(digest, future, allowed.seconds)
         finally:
@@ -111,6 +114,8 @@ class RemoteEntries:
         if not future.done():
             self.counts.late += 1
             self.patience.note_no_answer(seconds)
+            if not self._coming:
+                self._asked_since = self._clock.now()
             self._coming.setdefault(digest, Future())
             future.add_done_callback(lambda late: self._take_late(digest, late))
             return None
@@ -217,6 +222,10 @@ class RemoteEntries:
         finally:
             if (coming := self._coming.pop(digest, None)) is not None:
                 coming.set_result(entry)
+
+    def _warn_if_stalled(self, now: float) -> None:
+        if self._coming and now - self._asked_since > _STALLED:
+            self._warn("use", f"waits for its shared cache {self.settings.address}, which does not answer.")
 
     def _fail(self, error: Exception) -> None:
         with self._lock:

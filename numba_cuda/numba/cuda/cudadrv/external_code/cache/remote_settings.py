@@ -54,6 +54,8 @@ class RemoteSettings:
         or `OSError` if the file of a key or lock cannot be read."""
         if not (address := environ.get(REMOTE, "").strip()):
             return None
+        if "://" not in address and not os.path.isabs(address):  # a folder below whatever the working directory is
+            raise RemoteSettingsError(f"{REMOTE}={address!r}: expected an address, such as s3://bucket/folder")
         mode = environ.get(REMOTE_MODE, "").strip().lower() or "ro"
         if mode not in ("ro", "rw"):
             raise RemoteSettingsError(f"{REMOTE_MODE}={mode!r}: expected ro or rw")

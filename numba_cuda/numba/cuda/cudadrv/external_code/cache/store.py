@@ -178,13 +178,13 @@ class CacheStore:
         elif logger.isEnabledFor(logging.DEBUG):
             self._seen[key.digest] = key
 
-    def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> None:
-        """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Raise
-        `DamagedEntryError` if it is not one."""
+    def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> bool:
+        """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Return whether
+        it is on disk. Raise `DamagedEntryError` if it is not an entry."""
         data = unpack(entry, digest)
         if memory:
             self._remember(digest, data)
-        self.disk.write_entry(digest, entry)
+        return self.disk.write_entry(digest, entry)
 
     def note_not_cached(self, kind: str, name: str, where: str, why: str) -> None:
         """Log why something of this kind and name is not cached, and leave an entry that ``cache why`` shows."""

@@ -145,8 +145,7 @@ class CachedUnit:
                 if unchecked:
                     check_assigned(unchecked)
                     fetched = Fetched(compiled(), "built", 0)
-            for key in unchecked:
-                store.put(key, b"")
+            _put_checked(unchecked)
             self.found = program.digest
         except _HeaderEditedError as edited:
             fetched = Fetched(edited.data, "built", 0)
@@ -226,8 +225,7 @@ class CachedUnit:
                 self._headers.note(result[1], time.monotonic())
                 key = self._current().key
             store.put(key, data, built_since=start)
-            for checked in checked_keys(key, called):
-                store.put(checked, b"")
+            _put_checked(checked_keys(key, called))
             self._note_source()
             self.found = key.digest
             return result[1].packed
@@ -277,8 +275,7 @@ class CachedUnit:
         """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
         with contextlib.suppress(OSError):
             if (known := self.known()) is not None:
-                for checked in checked_keys(known.key, called):
-                    current_store().put(checked, b"")
+                _put_checked(checked_keys(known.key, called))
 
     def _current(self) -> KnownHeaders:
         manifest = self._headers.manifest
@@ -308,8 +305,7 @@ class CachedUnit:
             except _HeaderEditedError as edited:
                 return edited.data
         current_store().put(key, data)
-        for checked in checked_keys(key, called):
-            current_store().put(checked, b"")
+        _put_checked(checked_keys(key, called))
         self.found = key.digest
         return data
 
@@ -323,6 +319,12 @@ class _HeaderEditedError(Exception):
 
     def __init__(self, data: bytes):
         self.data = data
+
+
+def _put_checked(keys: Sequence[CacheKey]) -> None:
+    """Note that the functions of these *keys* have the types of their calls."""
+    for key in keys:
+        current_store().put(key, b"")
 
 
 def _packed(compiled: Compiled) -> bytes:

@@ -24,10 +24,15 @@ JOBS = "NUMBA_CUDA_AUTOLINK_JOBS"
 _in_process = fork_lock()  # held while NVRTC compiles in this process
 
 
+def is_ending() -> bool:
+    """Whether the interpreter is ending, and only runs what was registered with `atexit`: then no threads start."""
+    return not threading.main_thread().is_alive()
+
+
 def most_jobs() -> int:
     """Return how many units may be compiled concurrently: ``NUMBA_CUDA_AUTOLINK_JOBS``, or else the number of CPUs
-    that this process may use; one in an embedded Python, which has no interpreter to start."""
-    if not sys.executable:
+    that this process may use; one in an embedded Python, which has no interpreter to start, and in an ending one."""
+    if not sys.executable or is_ending():
         return 1
     with contextlib.suppress(KeyError, ValueError):
         return max(1, int(os.environ[JOBS]))
@@ -50,6 +55,8 @@ def built_unless(
 ) -> bytes | None:
     """Return what *build* makes with the function that it gets, which compiles in a child process; ``None`` if *coming*
     has an entry before that, and then the child is stopped. Raises what *build* raises."""
+    if is_ending():
+        return build(compile_unit)
     from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 
     try:

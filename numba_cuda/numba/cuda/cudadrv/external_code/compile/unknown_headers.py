@@ -8,12 +8,13 @@ read while it runs. That they are what NVRTC read shows in their states: none ha
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from ..headers.changes import HeaderManifest
 from ..headers.scan import Scan, SourceText
+from .jobs import is_ending
 from .nvrtc import Compiled
 
 
@@ -30,16 +31,27 @@ def compiled_with_headers(
     scan = Scan(text)
     if not scan.read_own():
         return None
-    with ThreadPoolExecutor(1, "headers") as pool:
-        scanned = pool.submit(_manifest, scan, text, began)
-        compiled = compile_()
+    compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
     try:
-        manifest = scanned.result()
+        manifest = scanned()
     except OSError:  # a header of a package was removed meanwhile, for example
         return compiled, None
     if manifest is None or not manifest.is_settled_below(text.packages):
         return compiled, None
     return compiled, manifest.refreshed()
+
+
+def _at_once(
+    compile_: Callable[[], Compiled], manifest: Callable[[], HeaderManifest | None]
+) -> tuple[Compiled, Callable[[], HeaderManifest | None]]:
+    """Return what *compile_* returns, and a function that returns what *manifest* does, which runs meanwhile."""
+    if is_ending():
+        return compile_(), manifest
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "headers") as pool:
+        scanned = pool.submit(manifest)
+        return compile_(), scanned.result
 
 
 def _manifest(scan: Scan, text: SourceText, began: int) -> HeaderManifest | None:

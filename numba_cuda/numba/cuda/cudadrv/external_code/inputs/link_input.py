@@ -21,6 +21,7 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
+from ..given import shown
 from ..regular_file import read_regular_file
 from ..safe_repr import safe_repr
 from .bitcode import Bitcode
@@ -45,7 +46,7 @@ class LinkInputError(ValueError):
         elif isinstance(item, (bytes, bytearray, memoryview)):
             hint = "\n  what to do: wrap the bytes, whose kind is not known: cuda.LTOIR(data), cuda.Cubin(data), ..."
         return cls(
-            f"{type(item).__name__} is not code\n  got: {type(item).__name__} {safe_repr(item)}\n"
+            f"{type(item).__name__} is not code\n  got: {shown(item)}\n"
             "  expected: a LinkableCode (cuda.LTOIR, cuda.PTXSource, cuda.CUSource, cuda.Cubin, cuda.Fatbin,"
             " cuda.Object, cuda.Archive, autolink.CUDASource, autolink.Bitcode), a cuda.core.ObjectCode, a path,"
             f" an iterable of these, or None{hint}"
@@ -258,4 +259,4 @@ def _bytes(data: Any, name: str) -> bytes:
     try:
         return bytes(memoryview(data))
     except TypeError:
-        raise LinkInputError(f"{name!r} holds {type(data).__name__} {safe_repr(data)}, expected bytes or str") from None
+        raise LinkInputError(f"{name!r} holds {shown(data)}, expected bytes or str") from None

@@ -45,7 +45,7 @@ def link(
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
     _check(plan)
     job = LinkJob.of(plan, kernel_code)
-    # Of variables that only machine code references, nvJitLink says that they are undefined.
+    # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
     drop = drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
     options = options_for(
         job.parts,

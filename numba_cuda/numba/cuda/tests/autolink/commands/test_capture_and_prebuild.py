@@ -95,11 +95,13 @@ def test_an_application_and_its_children_are_captured_and_prebuilt(application, 
 def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(application, capsys):
     jobs = application / "jobs.json"
     each = {"signature": "void(float32[::1])", "cc": "9.0"}
-    listed = [{"kernel": f"captured_library:{name}", **each} for name in ("wrong", "named")]
+    names = "captured_library:wrong", "captured_library:named", "moved:kernel"
+    listed = [{"kernel": name, **each} for name in names]
     jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
     assert main(["prebuild", str(jobs)]) == 1
     shown = capsys.readouterr()
-    assert shown.out.startswith("1 of 2 kernels")
+    assert shown.out.startswith("1 of 3 kernels")
+    assert "kernel moved:kernel cannot be loaded: ModuleNotFoundError" in shown.err and "PYTHONPATH" in shown.err
     assert "wrong with void(float32[::1]) for 9.0 could not be built" in shown.err and "scale(x[0], 1)" in shown.err
 
 
@@ -108,6 +110,7 @@ def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(appl
     [
         ("", "is not a list of jobs: JSONDecodeError"),
         ("[]", "is not a list of jobs: TypeError"),
+        ("[" * 100_000, "is not a list of jobs: RecursionError"),
         ('{"format": 9, "jobs": []}', "has format 9, and this version reads 1"),
         ('{"format": 1, "jobs": [{"kernel": "no_such_module:f"}]}', "kernel no_such_module:f cannot be loaded: Module"),
         ('{"format": 1, "jobs": [{"kernel": "captured_library:f"}]}', "has no attribute 'f'"),
@@ -119,7 +122,8 @@ def test_a_file_that_is_not_a_list_of_jobs_is_an_error(application, monkeypatch,
     path = application / "jobs.json"
     path.write_text(content)
     with pytest.raises(JobListError) as caught:
-        JobList.read(path).loaded()
+        (loaded,) = JobList.read(path).loaded()
+        raise loaded
     assert message in str(caught.value)
 
 
@@ -156,6 +160,17 @@ def test_a_signature_in_a_list_means_the_same_types(signature):
     (job,) = JobList((described(Job(kernel, signature, (9, 0))),)).loaded()
     assert sigutils.normalize_signature(job.signature)[0] == sigutils.normalize_signature(signature)[0]
     assert job.cc == "9.0"
+
+
+def test_the_signature_of_a_closure_can_be_edited():
+    """Its pickle has one too."""
+
+    def kernel(x):
+        pass
+
+    listed = described(Job(kernel, "void(float32[::1])", (9, 0)))
+    (job,) = JobList(({**listed, "signature": "void(float64[::1])"},)).loaded()
+    assert sigutils.normalize_signature(job.signature)[0] == (types.float64[::1],)
 
 
 @pytest.mark.gpu

@@ -88,6 +88,15 @@ def test_modules_in_the_working_directory_are_not_run(script, tmp_path, monkeypa
     assert set(found["path"]) <= set(sys.path)
 
 
+def test_the_working_directory_may_have_been_removed(script, tmp_path, monkeypatch):
+    folder = tmp_path / "working"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    folder.rmdir()
+    assert ask(script("return {'value': 42}, []")).content == {"value": 42}
+
+
 def test_the_parent_s_other_directories_are_searched(script, tmp_path, monkeypatch):
     (tmp_path / "some_module_of_theirs.py").write_text("value = 42")
     monkeypatch.syspath_prepend(str(tmp_path))

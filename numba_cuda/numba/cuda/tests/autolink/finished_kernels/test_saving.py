@@ -88,7 +88,7 @@ class TestAFile:
         ("make", "got", "todo"),
         [
             (lambda one: 3, "int 3", "pass a path, and then what"),
-            (lambda one: None, "NoneType None", "pass a path"),
+            (lambda one: None, "None", "pass a path"),
             (lambda one: "a.kernels", "str 'a.kernels'", "pass a path"),
             (lambda one: [one, 3], "int 3, item 2 of a list", "pass a path"),
             (lambda one: [one, "x"], "str 'x', item 2 of a list", "pass a path"),
@@ -469,5 +469,5 @@ def test_what_a_build_brings_is_in_its_report(tmp_path):
 class TestBind:
     def test_what_is_not_a_kernel(self):
         for wrong in (scale, cuda.jit(device=True)(scale), 3):
-            with pytest.raises(TypeError, match=r"bind\(\) expects a kernel made by cuda.jit, got"):
+            with pytest.raises(TypeError, match=r"bind\(\) expects a kernel made by cuda.jit\n  got: (function|CUDADispatcher|int) "):
                 autolink.bind(wrong, SCALE)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from autolink_support import build
 from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.formats.elf import elf_symbols, read_elf
 
 import numba_cuda_autolink
 
@@ -232,6 +233,38 @@ class TestSignatures:
         assert {build(kernel, signature).signature for signature in given} == {build(kernel, FLOATS).signature}
         with pytest.raises(TypeError, match="a kernel returns nothing, but the signature returns float32"):
             build(kernel, types.float32(types.float32[::1], types.float32[::1]))
+
+
+class TestNamesInTheCode:
+    def test_are_the_same_whatever_types_of_records_were_made_before(self, mlir):
+        from numba_cuda_mlir.numba_cuda.np.numpy_support import from_dtype
+
+        scale = Scale(63)
+
+        def code(padding):
+            @mlir.cuda.jit(device=True, inline="never")
+            def first(records):
+                return scale(records[0].a)
+
+            @mlir.cuda.jit
+            def kernel(r, records):
+                r[0] = first(records)
+
+            record = from_dtype(np.dtype({"names": ["a"], "formats": ["f4"], "itemsize": padding}))
+            return build(kernel, (mlir.types.float32[::1], record[::1]))
+
+        one, other = code(48), code(52)  # two types, with one code that is the same for both
+        assert one.entry_name == other.entry_name and one.code == other.code
+
+    def test_a_launch_gets_the_name_of_a_kernel_with_an_argument_that_is_none(self, mlir):
+        scale = Scale(64)
+
+        @mlir.cuda.jit
+        def kernel(r, x, n):
+            r[0] = scale(x[0])
+
+        code = build(kernel, (mlir.types.float32[::1], mlir.types.float32[::1], mlir.types.none))
+        assert code.entry_name in {each.name for each in elf_symbols(code.code, read_elf(code.code))}
 
 
 class TestManyKernels:

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from numba.cuda.autolink.many_kernels.worker_processes import worker_processes
+from numba.cuda.autolink.many_kernels.worker_processes import WorkerProcesses
 
 
 @pytest.fixture(scope="package")
@@ -20,7 +20,7 @@ def thread():
 @pytest.fixture(scope="package")
 def another_machine(tmp_path_factory):
     """Two processes that share a cache directory with each other, and not with the parent."""
-    with pytest.MonkeyPatch.context() as patch, worker_processes(2) as executor:
+    with pytest.MonkeyPatch.context() as patch, WorkerProcesses(2) as executor:
         patch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path_factory.mktemp("another") / "cache"))
         started = [executor.submit(os.getpid) for _ in range(2)]
         assert os.getpid() not in [future.result() for future in started]

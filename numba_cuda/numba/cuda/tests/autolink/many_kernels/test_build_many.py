@@ -195,6 +195,17 @@ def test_jobs_may_come_from_a_generator_and_be_there_twice(tmp_path, thread):
     assert first.code == second.code
 
 
+def test_jobs_of_a_generator_are_built_as_they_were_when_they_were_drawn(tmp_path, thread):
+    scale = Scale(1, tmp_path / "drawn")
+
+    def jobs():
+        for scale.factor in (2, 3):
+            yield scaling(scale, 1), SIGNATURE, (9, 0)
+
+    first, second = autolink.build_many(jobs(), executor=thread)
+    assert first.code != second.code
+
+
 def test_a_hook_may_build_kernels(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "1")
 

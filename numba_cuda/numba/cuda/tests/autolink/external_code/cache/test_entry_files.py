@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 
 import pytest
@@ -96,6 +97,35 @@ def test_a_link_in_a_file_is_refused(tmp_path, machine, monkeypatch):
         file.addfile(member)
     with pytest.raises(ValueError, match="which is not a cache entry"):
         cache.import_file(tmp_path / "entries.tar")
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_file_that_was_cut_off_between_two_entries_is_refused(exported, machine, trust):
+    store = machine()
+    with tarfile.open(exported) as file:
+        second = file.getmembers()[1].offset
+    exported.write_bytes(exported.read_bytes()[:second])
+    with pytest.raises(ValueError, match="it is cut off"):
+        cache.import_file(exported, trust=trust)
+    assert list(store.disk.entries()) == []
+
+
+@pytest.mark.parametrize("write", [cache.export_file, cache.write_lock])
+def test_a_file_that_cannot_be_written_is_named_and_leaves_the_earlier_one(exported, monkeypatch, write):
+    before = exported.read_bytes()
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left") as caught:
+        write(exported)
+    assert caught.value.filename == str(exported)
+    assert exported.read_bytes() == before and not list(exported.parent.glob("*.tmp"))
+
+
+def test_what_has_no_room_is_not_imported(exported, tmp_path, machine):
+    machine()
+    store = fresh(tmp_path / "small", max_bytes=10)
+    reset_store(store)
+    with pytest.raises(ValueError, match=r"2 of 2 entries of .* could not be written to the cache"):
+        cache.import_file(exported)
 
 
 def test_something_else_is_refused(tmp_path, machine):

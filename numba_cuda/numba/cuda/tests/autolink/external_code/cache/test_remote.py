@@ -194,6 +194,18 @@ class TestFaults:
             time.sleep(0.01)
         assert store.get(key) == b"code" and store.remote.counts.late == 1
 
+    def test_a_store_that_does_not_answer_for_long_costs_one_warning(self, machine, files):
+        release = threading.Event()
+        files.fault = release.wait
+        store = machine()
+        with cache_warnings() as warned:
+            assert store.get(make_key()) is None and store.get(make_key("g.cu")) is None
+            assert not warned
+            store.remote._asked_since -= 11
+            assert store.get(make_key("g.cu")) is None and store.get(make_key("h.cu")) is None
+        release.set()
+        assert len(warned) == 1 and "waits for its shared cache memory://cache, which does not answer" in warned[0]
+
     def test_nothing_is_asked_while_all_readers_are_stalled(self, machine, files):
         release = threading.Event()
         files.fault = release.wait
@@ -261,6 +273,12 @@ class TestSettings:
         with cache_warnings() as warned:
             assert CacheSettings.from_environment(environ).remote is None
         assert len(warned) == 1 and "uses no shared cache" in warned[0] and message in warned[0]
+
+    @pytest.mark.parametrize("address", ["kernels", "s3:/bucket", "./kernels"])
+    def test_a_folder_below_the_working_directory_is_not_an_address(self, address):
+        environ = {"NUMBA_CUDA_AUTOLINK_CACHE_REMOTE": address, "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY": KEY.decode()}
+        with pytest.raises(RemoteSettingsError, match=r"expected an address, such as s3://bucket/folder"):
+            RemoteSettings.from_environment(environ)
 
     def test_how_long_a_build_may_wait_is_set_in_milliseconds(self):
         own = {"NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY": KEY.decode(), "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_WAIT": "250"}

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The files of the shared cache are opened once, before the process needs them."""
 
+import gzip
+import http.server
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -34,6 +37,31 @@ def test_what_cannot_be_opened_raises_when_it_is_needed():
     for _ in range(2):
         with pytest.raises(ValueError, match="no-such-protocol"):
             shared_files.opened("no-such-protocol://folder")
+
+
+def test_a_web_server_that_sends_without_end_is_not_listened_to(monkeypatch):
+    """Nor is what it packed unpacked."""
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(shared_files, "LARGEST", 1000)
+    packed = gzip.compress(bytes(5000))
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Encoding", "gzip" if self.path.endswith("packed") else "identity")
+            self.end_headers()
+            self.wfile.write(packed if self.path.endswith("packed") else bytes(2000))
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        files = shared_files.opened(f"http://127.0.0.1:{server.server_port}/cache")
+        assert files.read("packed") == packed
+        with pytest.raises(OSError, match="the server sent more than 1000 bytes"):
+            files.read("endless")
+        server.shutdown()
 
 
 @posix_only

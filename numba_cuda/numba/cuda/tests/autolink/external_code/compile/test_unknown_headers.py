@@ -45,6 +45,18 @@ def names(manifest):
     return [os.path.basename(header.path) for header in manifest.headers]
 
 
+def test_no_thread_is_started_where_the_interpreter_ends(package, monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(threading.main_thread(), "is_alive", lambda: False)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", refuse)
+    _, manifest = compiled_with_headers(text(package, "#include <first.h>\n"), lambda: PROGRAM)
+    assert names(manifest) == ["first.h", "second.h"]
+    sources = [from_item(autolink.CUDASource(f"__device__ int ending_{each}() {{ return 1; }}")) for each in range(2)]
+    assert len(programs.all_compiled(sources, TARGET)) == 2
+
+
 def test_headers_of_packages_are_read_while_nvrtc_runs(package, monkeypatch):
     scanning, compiling = threading.Event(), threading.Event()
     scan = Scan.run

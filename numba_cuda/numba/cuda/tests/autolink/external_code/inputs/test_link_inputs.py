@@ -193,7 +193,7 @@ WRONG = [
     (lambda tmp: b"bytes", "got: bytes", "wrap the bytes, whose kind is not known: cuda.LTOIR"),
     (lambda tmp: 3, "got: int 3", "expected: a LinkableCode"),
     (lambda tmp: {"a": 1}, "got: dict", "expected: a LinkableCode"),
-    (lambda tmp: [cuda.CUSource(""), None], "got: NoneType None", "expected: a LinkableCode"),
+    (lambda tmp: [cuda.CUSource(""), None], "got: None", "expected: a LinkableCode"),
     (lambda tmp: str(tmp / "missing.ltoir"), "missing.ltoir not found", ""),
     (lambda tmp: tmp / "code.bin", "Don't know how to link file with extension .bin", "known: .cu"),
     (lambda tmp: tmp / "code", "Don't know how to link file with no extension", ""),

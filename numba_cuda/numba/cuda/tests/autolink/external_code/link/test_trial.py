@@ -8,6 +8,7 @@ import pytest
 from autolink_support import adder, compiled
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.child_process import ChildProcess
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import trial_child
 from numba.cuda.cudadrv.external_code.link.trial import Outcome, TrialError, run_trials, try_link
@@ -113,3 +114,12 @@ def test_without_nvjitlink_nothing_is_tried(monkeypatch, tmp_path):
     monkeypatch.setattr(trial_child, "__file__", str(tmp_path / "child.py"))
     with pytest.raises(TrialError, match="no such library"):
         try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_link_takes_no_more_memory_than_its_limit():
+    """Of a damaged size in machine code, nvJitLink takes as much as it says."""
+    with ChildProcess(trial_child.__file__) as child:
+        child.request({"inputs": []})
+        (limit,) = (line for line in Path(f"/proc/{child.pid}/limits").read_text().splitlines() if "data size" in line)
+    assert 0 < int(limit.split()[3]) <= 8 << 30

@@ -21,14 +21,19 @@ OF_HEADERS = {"_ZN7library5tableE", "_Z6tablesILi5EE"}
 READER = 'extern __device__ int looked_up[4]; extern "C" __device__ int read(int i) { return looked_up[i]; }'
 
 
+def cubin_of(kernel, link=()):
+    """Return the symbols of the cubin that a launch of *kernel* would load."""
+    return symbols(build_for_launch(kernel, "void(int32[::1])", ComputeCapability(*CC), {"link": list(link)}).code)
+
+
 def launched(returned, link=()):
-    """Return the symbols of the cubin that a launch would load of a kernel that calls ``f``."""
+    """Return those of a kernel that calls ``f``."""
     f = Linked("f", lambda: returned).function
 
     def kernel(x):
         x[0] = f(x[0])
 
-    return symbols(build_for_launch(kernel, "void(int32[::1])", ComputeCapability(*CC), {"link": list(link)}).code)
+    return cubin_of(kernel, link)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +51,13 @@ def test_of_ltoir_named_explicitly_those_of_headers_are_left_out(ltoir):
     found = launched([], [ltoir])
     assert {"_Z6tablesILi3EE", "looked_up", "parameters", "counter", "other"} <= found
     assert not OF_HEADERS & found
+
+
+def test_of_ltoir_that_no_call_needs_all_are_kept(ltoir):
+    def kernel(x):
+        x[0] = 1
+
+    assert {"looked_up", "parameters", *OF_HEADERS, "other"} <= cubin_of(kernel, [ltoir])
 
 
 def test_of_sources_named_explicitly_all_are_kept(tmp_path):
