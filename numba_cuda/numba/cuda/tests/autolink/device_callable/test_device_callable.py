@@ -632,7 +632,7 @@ class TestErrors:
         f = Function(4)
 
         def kernel(x):
-            f(x[0])
+            f(x[0])  # here
 
         assert "  what to do: write a constant in the call: a variable has no value while" in refused(kernel)
 
