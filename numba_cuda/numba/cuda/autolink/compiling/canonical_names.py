@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 _UNIQUE_ID = re.compile(r"B(\d+)v(\d+)(?=B)")
 _ADDRESS = re.compile(r"(?<=_200x)[0-9a-f]{8,16}(?=_3e)")  # in "<function f at 0x...>"
 _TYPE = re.compile(r"(6RecordILi|18DeviceCallableTypeILi)(\d+)(?=E)")
-_BYTES = re.compile(r'(?<=@"\.bytes\.)-?\d+(?=")')
+_BYTES = re.compile(r'@"\.bytes\.(-?\d+)"')
 _DIGITS = 16  # of a digest: 64 bits
 _MODULE_ID = re.compile(r'^; ModuleID = ".*"$', re.MULTILINE)
 
@@ -35,7 +35,10 @@ def with_canonical_names(texts: Iterable[str]) -> list[str]:
     texts = _renamed(texts, lambda unique_id: f"v{numbers.setdefault(unique_id, len(numbers) + 1)}")
     texts = [_ADDRESS.sub(moved, text) for text in texts]
     texts = [_TYPE.sub(lambda found: f"{found[1]}{types.setdefault(found[0], len(types) + 1)}", text) for text in texts]
-    texts = [_BYTES.sub(lambda found: f"{constants.setdefault(found[0], len(constants) + 1)}", text) for text in texts]
+    texts = [
+        _BYTES.sub(lambda found: f'@".bytes.{constants.setdefault(found[1], len(constants) + 1)}"', text)
+        for text in texts
+    ]
     return [_MODULE_ID.sub('; ModuleID = "module"', text) for text in texts]
 
 

@@ -180,9 +180,12 @@ class DeviceCallableType(types.Callable, types.Opaque):
         except Exception as error:
             raised[call] = error
             raised_at = f"raised at: {raised_by_user_code(error)}"
-            raise self._error(
-                f"{name} raised {type(error).__name__}: {safe_text(error)}", argtypes, raised_at
-            ) from error
+            said = f"{name} raised {type(error).__name__}: {safe_text(error)}"
+            if isinstance(error, AttributeError) and error.name == "literal_value":
+                said += (
+                    "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
+                )
+            raise self._error(said, argtypes, raised_at) from error
         if body is not None:
             try:
                 returns = body.returns

@@ -7,14 +7,14 @@ import functools
 import inspect
 import os
 import types as pytypes
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..object_state import own_attributes
 from ..patched import look_at_types
 from ..python_code import file_digest, origin_of
 from ..value_encoders import Unordered
-from ..value_fingerprint import UnknownValueError, fingerprint_of_hook
+from ..value_fingerprint import fingerprint_of_hook
 
 _CODE = (pytypes.FunctionType, functools.partial, type)
 
@@ -40,7 +40,7 @@ def code_digest(obj: Any, hook: Callable[..., Any]) -> bytes | None:
         kinds = list(dict.fromkeys(map(type, attributes.values())))
         held = list(_held(attributes, {id(owner)}))
         return fingerprint_of_hook(parts, hook, owner if inspect.isclass(owner) else [type(owner), *kinds], held)
-    except UnknownValueError:
+    except Exception:  # `UnknownValueError`, or what a foreign object raises when it is looked at
         return None
 
 
@@ -68,8 +68,8 @@ def _held(value: Any, seen: set[int]) -> Iterator[Any]:
         yield value
     elif isinstance(value, (set, frozenset)):
         yield Unordered(zip(list(_held(each, seen)) for each in value))
-    elif isinstance(value, (Mapping, list, tuple)):
-        for each in value.values() if isinstance(value, Mapping) else value:
+    elif isinstance(value, (dict, list, tuple)):
+        for each in value.values() if isinstance(value, dict) else value:
             yield from _held(each, seen)
     elif origin_of(type(value).__module__) is None:
         for each in own_attributes(value).values():

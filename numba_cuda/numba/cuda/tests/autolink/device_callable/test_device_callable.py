@@ -624,6 +624,18 @@ class TestErrors:
         assert "Function.__numba_cuda_call__ raised TypeError: only float64\n" in text
         assert f"  object: Scale(4)\n  argument types: (float32)\n  raised at: {__file__}:{line}\n" in text
 
+    def test_a_hook_that_needs_a_constant(self):
+        class Function(Scale):
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"scale_{x.literal_value}", returns=x)
+
+        f = Function(4)
+
+        def kernel(x):
+            f(x[0])  # here
+
+        assert "  what to do: write a constant in the call: a variable has no value while" in refused(kernel)
+
     def test_a_symbol_that_is_not_an_identifier(self):
         scale = Scale(4)
 

@@ -125,3 +125,17 @@ def test_where_an_object_holds_a_library_of_cxx_its_code_is_unknown():
     library = autolink.cxx("enum { N = 1 };")
     for held in library, library.f, Holder({"a": (library,)}):
         assert digest(Holder(held)) is None
+
+
+class Raising:
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of its context")
+
+
+def test_where_an_object_holds_what_cannot_be_looked_at_its_code_is_unknown():
+    nested = []
+    for _ in range(100_000):
+        nested = [nested]
+    for held in Raising(), nested:
+        assert digest(Holder(held)) is None
