@@ -106,7 +106,10 @@ SENTENCES = {
     "`NUMBA_CUDA_AUTOLINK_CACHE_READONLY` names directories of which neither owner nor mode is checked.": (
         f"{REMOTE}::test_a_directory_that_is_only_read_hits_whatever_its_times_and_modes_are",
     ),
-    "Pickles in them are not read.": (f"{REMOTE}::test_pickles_in_it_are_not_read",),
+    "Pickles in them are not read, and what is damaged there is rebuilt without a warning.": (
+        f"{REMOTE}::test_pickles_in_it_are_not_read",
+        f"{REMOTE}::test_a_damaged_entry_of_it_is_built",
+    ),
     "Of the shared cache (`NUMBA_CUDA_AUTOLINK_CACHE_REMOTE`), an entry is used only if it is sealed with the site's"
     " key or a lock file lists its SHA-256, and it was written under the key that is looked for.": (
         f"{REMOTE}::test_forged_truncated_swapped_and_foreign_entries_are_not_used",

@@ -8,6 +8,7 @@ import random
 import shutil
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -361,7 +362,9 @@ class TestImages:
         path = Path(image.disk.path(key.digest))
         path.write_bytes(path.read_bytes()[:-1] + b"x" if damage is None else damage)
         store = CacheStore(CacheSettings(str(tmp_path / "own"), read_only=(str(tmp_path / "image"),)))
-        assert store.fetch(key, lambda: b"right").data == b"right"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert store.fetch(key, lambda: b"right").data == b"right"
 
     def test_pickles_in_it_are_not_read(self, tmp_path):
         key = make_key(kind="kernel")
