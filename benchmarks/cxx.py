@@ -31,7 +31,7 @@ SUM = (
 )
 BLOCK = ["discontinuity", "exchange", "histogram", "load", "merge_sort", "radix_sort", "reduce", "scan", "store"]
 WARP = ["exchange", "load", "merge_sort", "reduce", "scan", "store"]
-LIBCUDACXX = [f"std/{name}" for name in ("algorithm", "chrono", "complex", "mdspan", "numeric", "ranges", "variant")]
+LIBCUDACXX = [f"std/{name}" for name in ("bit", "chrono", "complex", "mdspan", "numeric", "ranges", "variant")]
 LIBCUDACXX += ["atomic", "barrier", "pipeline"]
 # Headers for a compile server, and a call into them.
 HEAVY = {

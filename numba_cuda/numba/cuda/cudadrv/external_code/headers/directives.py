@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,6 +104,13 @@ def without_comments(text: bytes) -> bytes:
         text = _SPLICE.sub(b"", text)
     lexemes = _ALL_LEXEMES if b'R"' in text or _SEPARATOR.search(text) else _LEXEMES
     return lexemes.sub(lambda found: b" " if found[0].startswith(b"/") else found[0], text)
+
+
+def may_mention(text: bytes, names: Iterable[bytes]) -> bool:
+    """Return whether *text* may contain one of *names*, in a fraction of the time of `without_comments`."""
+    if b"\\" in text:
+        text = _SPLICE.sub(b"", text)
+    return any(name in text for name in names)
 
 
 def _has_pieces(text: bytes) -> bool:

@@ -13,11 +13,11 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..regular_file import read_with_status, refuse_special_file
-from .directives import ANGLED, EVERY, Directives, without_comments
+from .directives import ANGLED, EVERY, Directives, may_mention, without_comments
 from .file_state import Header, is_settled, state_in, state_of
 from .macros import Macros, UnknownTextError
 
@@ -148,7 +148,7 @@ class Scan:
         try:
             probing = self._probing = macros.probing()
             for path, _, folder in self._texts if probing else ():
-                for probed in macros.probed(self._text(path), probing):
+                for probed in macros.probed(self._text(path, probing), probing):
                     self._look_up(EVERY, probed, folder)
         except UnknownTextError as error:
             self._doubt("", f"the macro {error} probes for a header that the text does not show")
@@ -157,14 +157,16 @@ class Scan:
             self.found.has_path = any(macros.contain_path(self._text(path)) for path in own)
         return bool(self._pending)
 
-    def _text(self, path: str) -> bytes:
+    def _text(self, path: str, names: Collection[bytes] = ()) -> bytes:
+        """Return a text without comments; of a file that mentions none of *names*, if there are any, return nothing."""
         if not path:
             return self.source.text
         try:
             with open(path, "rb") as file:
-                return without_comments(file.read())
+                text = file.read()
         except OSError:  # it was removed meanwhile, which its state will show
             return b""
+        return without_comments(text) if not names or may_mention(text, names) else b""
 
     def probed_by(self, source: SourceText) -> frozenset[str]:
         """Return the names of the headers that the text of *source* probes for through the macros that this scan found.

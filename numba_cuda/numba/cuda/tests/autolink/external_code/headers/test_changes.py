@@ -160,6 +160,15 @@ def test_a_header_that_is_probed_for(folder, how):
     assert folder.compiled(text) == "built"
 
 
+def test_a_header_that_another_probes_for_on_spliced_lines(folder):
+    folder.write("exists.h", "#define EXISTS(x) __has_include(x)\n")
+    folder.write("probes.h", '#if EXI\\\nSTS("probed.h")\n#define VALUE 1\n#else\n#define VALUE 0\n#endif\n')
+    source = '#include "exists.h"\n#include "probes.h"'
+    assert folder.compiled(source) == "built"
+    folder.write("probed.h", "")
+    assert folder.compiled(source) == "built"
+
+
 @pytest.mark.parametrize(
     "how", ["plainly", "through a macro", "through another name", "in another header", "in an option"]
 )
