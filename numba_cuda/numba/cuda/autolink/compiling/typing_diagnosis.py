@@ -105,7 +105,6 @@ def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text
                 "loop over the tuple with `for f in literal_unroll(functions)` (from numba.cuda import literal_unroll),"
                 " or call each element in a branch of its own",
             )
-
     elif expr.op == "call" and _NO_OVERLOAD in text and constant_of(func_ir, expr.func) in _ARRAYS:
         for dtype in (*expr.args[1:], *(value for name, value in expr.kws if name == "dtype")):
             if (callee := find_callee(constant_of(func_ir, dtype))) is not None:

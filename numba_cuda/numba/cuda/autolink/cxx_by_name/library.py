@@ -7,10 +7,10 @@ import dataclasses
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
+from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource, folders_given
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
@@ -36,7 +36,7 @@ _NOT_CXX = ("_", "numba_cuda_", "targetoptions")
 _T = TypeVar("_T")
 # The include paths and working directories of libraries of equal text, with their numbers.
 _folders: dict[str, dict[Any, int]] = {}
-_folders_lock = threading.Lock()
+_folders_lock = fork_lock()
 
 
 class CxxLibrary(DeviceCallable):

@@ -125,7 +125,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         """Return a folder for files of the script, which is removed with the child. Raises `OSError`."""
         if self._folder is None:
             self._folder = tempfile.mkdtemp(prefix="numba-cuda-autolink-")
-            weakref.finalize(self, _remove, self._folder, os.getpid())
+            self._remove_folder = weakref.finalize(self, _remove, self._folder, os.getpid())
         return self._folder
 
     @property
@@ -157,11 +157,8 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
         for pipe in (self._requests, self._replies, *([] if self._reader.is_alive() else [self._noise])):
             with contextlib.suppress(OSError):  # what was written and is unread
                 pipe.close()
-        self._remove_folder()
-
-    def _remove_folder(self) -> None:
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._remove_folder()
 
     def __exit__(self, *_: object) -> None:
         self.close()

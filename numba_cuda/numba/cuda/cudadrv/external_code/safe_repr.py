@@ -30,9 +30,9 @@ def safe_text(error: BaseException) -> str:
     return "\n".join([first, *others])
 
 
-def with_short_first_line(message: str) -> str:
-    """Return *message*; a first line that would be too long is cut, and follows in whole."""
+def with_short_first_line(message: str, whole: str = "") -> str:
+    """Return *message*; a first line that would be too long is cut, and it, or the part *whole* of it, follows."""
     first, *others = message.split("\n")
     if len(first) <= _LONGEST_LINE:
         return message
-    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {first}", *others])
+    return "\n".join([f"{first[: _LONGEST_LINE - 3]}...", f"  {whole or first}", *others])

@@ -6,6 +6,7 @@ Fatbins are read as nvcc of CUDA 12.9 to 13.4 writes them.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,18 +53,18 @@ def pieces(kind: str, code: bytes) -> Iterator[Piece]:
 
 def has_compressed_piece(kind: str, code: bytes) -> bool:
     """Return whether a piece of *code* is compressed and cannot be read here."""
-    try:
-        return any(piece.code is None for piece in pieces(kind, code))
-    except FormatError:
-        return False
+    return any(piece.code is None for piece in _known_pieces(kind, code))
 
 
 def has_ltoir(kind: str, code: bytes) -> bool:
     """Return whether *code* is LTO-IR, or has a piece that is."""
-    try:
-        return any(piece.kind == "LTO-IR" for piece in pieces(kind, code))
-    except FormatError:
-        return False
+    return any(piece.kind == "LTO-IR" for piece in _known_pieces(kind, code))
+
+
+def _known_pieces(kind: str, code: bytes) -> Iterator[Piece]:
+    """Yield the pieces of *code*, up to what is wrong with its format."""
+    with contextlib.suppress(FormatError):
+        yield from pieces(kind, code)
 
 
 def _pieces_of_object(code: bytes) -> Iterator[Piece]:

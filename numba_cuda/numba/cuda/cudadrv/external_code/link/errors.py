@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from numba.cuda.cudadrv.driver import LinkerError
 
+from ..safe_repr import with_short_first_line
 from .plan import LinkPlan
-
-_LONGEST = 119  # characters of the first line
 
 
 class LinkError(LinkerError):
@@ -30,8 +29,6 @@ def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **s
     would be too long is cut, and what it says follows in whole."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
-        said, *more = diagnosis.removesuffix(": ").split("\n")
-        line = f"{first}: {said}"
-        cut = [line] if len(line) <= _LONGEST else [f"{line[: _LONGEST - 3]}...", f"  {said}"]
-        first = "\n".join([*cut, *more])
+        said = diagnosis.removesuffix(": ")
+        first = with_short_first_line(f"{first}: {said}", said.partition("\n")[0])
     return LinkError("\n  ".join((first, *details)), log, **source)

@@ -25,7 +25,6 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BRACE = re.compile(r'(extern\s*"C(?:\+\+)?"\s*)?\{|\}')
 _SPACES = ("managed", "constant", "device")  # managed variables may be __device__ too
 _SPACE = "numba_cuda_autolink_variables"
-# The size of an array without one is not known. Where the unit has no such variable, "none" is found.
 _INTEGERS = (
     "short",
     "int",
@@ -33,6 +32,7 @@ _INTEGERS = (
     "long long",
     *(f"unsigned {each}" for each in ("short", "int", "long", "long long")),
 )
+# The size of an array without one is not known. Where the unit has no such variable, "none" is found.
 _SIZES = """
 namespace $space {
 struct none {};
