@@ -34,7 +34,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``mlir``               what numba-cuda-mlir needs besides its seams
 ``vocabulary``         the Numba types and the IR of each front end
 ``compilation``        the compilation in progress and its target
-``garbage_collection`` Python's, paused while a front end compiles
 ``deferred_calls``     calls that are resolved together, with one run of a compiler
 ``type_inference``     type inference, again where functions of C++ write to arguments
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
