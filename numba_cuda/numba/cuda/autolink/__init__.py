@@ -55,8 +55,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``c_header``           a finished kernel as a header for C and C++ programs
 ``c_names``            the names of its parameters in C
 ``kernel_events``      which kernels an application compiles, for whoever listens
-``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
-``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
 ``kernel_signatures``  signatures of kernels, and what is wrong with them
 ``kernel_report``      the report of a kernel

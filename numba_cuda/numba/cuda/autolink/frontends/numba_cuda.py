@@ -208,21 +208,6 @@ def _bind(original: Any, kernel: Any) -> None:
         kernel._codelibrary.get_cubin(cc)
 
 
-@_in_place_of("numba.cuda.dispatcher:_Kernel.launch")
-def _launch(
-    original: Any, kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: Any = 0
-) -> Any:
-    """Launch kernels that are launched often faster, and with as much dynamic shared memory as the device has."""
-    launches = vars(kernel).get("_autolink_launches")
-    if launches is None:
-        from ..kernel_launches import KernelLaunches
-
-        launches = vars(kernel)["_autolink_launches"] = KernelLaunches()
-    if launches.launch(kernel, args, (griddim, blockdim, stream, sharedmem)):
-        return None
-    return original(kernel, args, griddim, blockdim, stream, sharedmem)
-
-
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
@@ -285,9 +270,10 @@ _ALSO_NEEDED = (
     "numba.cuda.compiler:run_frontend",
     "numba.cuda.core.typed_passes:BaseTypeInference._raise_errors",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
-    "numba.cuda.cudadrv.devicearray:DeviceNDArray",
     "numba.cuda.cudadrv.driver:_have_nvjitlink",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.attrs",
     "numba.cuda.cudadrv.driver:CudaPythonFunction.device",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.handle",
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
     "numba.cuda.cuda_paths:_get_include_dir",
     "numba.cuda.dispatcher:_Kernel",
