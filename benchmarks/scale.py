@@ -3,8 +3,8 @@
 
 Run it with ``python benchmarks/scale.py``; no GPU is needed. Beside each figure are its baselines from the same run.
 
-- Builds: a kernel that calls many objects, against numba-cuda alone with ``declare_device(..., link=)``; several programs
-  that use CUB, compiled by two processes, against one. Each build runs in a fresh process with an empty cache.
+- Builds: a kernel that calls many objects, against numba-cuda alone with ``declare_device(..., link=)``; several
+  programs that use CUB, compiled by two processes, against one. Each build runs in a fresh process with an empty cache.
 - Reports: the build of the kernel, and as a part of it the link that the report describes; nothing of them is cached.
   Reports read the symbols of every input and make no use of earlier reports: each round has kernels of its own.
 """
