@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.compile.header_prefix import with_room
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..device_callable.array_views import mdspan
@@ -290,7 +289,7 @@ class Head:
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
-        source = with_room(self.source, "source of autolink.cxx", MARKED_KERNELS)  # room for a compile server
+        source = f"{MARKED_KERNELS}{line_marker('source of autolink.cxx')}{self.source}"
         return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 
 
