@@ -5,6 +5,7 @@
 ``plan``            what is linked into a kernel, in which order; sources that share a unit
 ``kernel_code``     the kernel's own code, and the undefined symbols with the calls that use them
 ``run``             runs a plan: checks, compiled sources, cache, link
+``request``         what a link needs, as data that can be pickled
 ``uncached_link``   a link that no cache has, with the checks of its parts and its result
 ``linker_options``  the options of nvJitLink
 ``parts``           the inputs as the linker takes them, with sources and bitcode compiled
