@@ -19,7 +19,7 @@ from .compilation import without_device
 from .kernel_signatures import normalized
 from .reports.collect import of_facts
 from .reports.facts import facts_of
-from .reports.report_class import Report
+from .reports.report import Report
 from .vocabulary import vocabulary_of_kernel
 
 
