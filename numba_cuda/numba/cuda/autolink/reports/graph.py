@@ -13,10 +13,11 @@ from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
 from ..notebook_cells import shown_file
 from . import formatting
+from .object_names import only_different
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 
 # The columns, each with its shape in Graphviz and the most characters of a title.
-COLUMNS = {"kernel": ("box", 14), "calls": ("ellipse", 20), "inputs": ("note", 18), "result": ("box3d", 14)}
+COLUMNS = {"kernel": ("box", 12), "calls": ("ellipse", 20), "inputs": ("note", 18), "result": ("box3d", 14)}
 MOST_BOXES = 12  # in a column; of more, those of one family are drawn as one
 _MOST_PLACES = 20  # in the hint of an arrow
 _CHARACTER, _DETAIL_CHARACTER = 7.7, 6.1  # mean widths in a wide font
@@ -158,11 +159,12 @@ def fold(whole: Graph) -> Graph:
 
 def _family(boxes: Sequence[Box]) -> Box:
     """Return the box that stands for *boxes*."""
-    first, last = boxes[0], boxes[-1]
+    first = boxes[0]
     if len(boxes) == 1:
         return first
-    names = "\n".join(box.title for box in boxes)
-    return Box(first.column, f"{len(boxes)} {first.family}", f"{first.title} … {last.title}", names)
+    names = only_different(box.title for box in boxes)
+    hint = "\n".join(box.title for box in boxes)
+    return Box(first.column, f"{len(boxes)} {first.family}", f"{names[0]} … {names[-1]}", hint)
 
 
 def draw(report: KernelReport) -> Drawing:
@@ -175,9 +177,9 @@ def draw(report: KernelReport) -> Drawing:
         if not keys:
             continue
         headings.append((name, x))
-        most = COLUMNS[name][1]
-        texts = [(formatting.shortened(box.title, most), box.detail) for box in map(drawn.boxes.__getitem__, keys)]
-        texts = [(title, formatting.shortened(detail, most * 5 // 4)) for title, detail in texts]
+        boxes = [drawn.boxes[key] for key in keys]
+        details = (formatting.shortened(box.detail, COLUMNS[name][1] * 5 // 4) for box in boxes)
+        texts = list(zip(_titles(boxes, COLUMNS[name][1]), details, strict=True))
         width = max(max(len(t) * _CHARACTER, len(d) * _DETAIL_CHARACTER) for t, d in texts) + 2 * _PADDING
         top = _MARGIN + _HEADING + (height - len(keys) * _ROW + _ROW - _BOX_HEIGHT) / 2
         for number, (key, text) in enumerate(zip(keys, texts, strict=True)):
@@ -186,6 +188,18 @@ def draw(report: KernelReport) -> Drawing:
     arrows = tuple(_arrow(placed[tail], placed[head], places) for (tail, head), places in drawn.arrows.items())
     size = x - _GAP + _MARGIN, height + _HEADING + 2 * _MARGIN
     return Drawing(*size, tuple(headings), tuple(placed.values()), arrows)
+
+
+def _titles(boxes: Sequence[Box], most: int) -> list[str]:
+    """Return the titles of a column, with no more than *most* characters unless that makes different titles equal. Of
+    long ones, the arguments that all objects of a class share are left out first."""
+    titles = [box.title for box in boxes]
+    if max(map(len, titles)) > most:
+        families = {box.family: [other.title for other in boxes if other.family == box.family] for box in boxes}
+        brief = {family: iter(only_different(names)) for family, names in families.items()}
+        titles = [next(brief[box.family]) for box in boxes]
+    shortened = [formatting.shortened(title, most) for title in titles]
+    return shortened if len(set(shortened)) == len(set(titles)) else titles
 
 
 def _arrow(tail: PlacedBox, head: PlacedBox, places: Sequence[str]) -> Arrow:
