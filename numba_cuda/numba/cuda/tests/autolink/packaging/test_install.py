@@ -176,6 +176,11 @@ def test_the_wheel_holds_these_packages_and_nothing_else(names):
     assert {f"{package}__init__.py" for package in ours} <= set(names)
 
 
+def test_the_wheel_holds_the_texts_that_modules_read(names):
+    texts = {str(file.relative_to(PROJECT)) for file in (PROJECT / FOLDER / "autolink").rglob("*.cuh")}
+    assert f"{FOLDER}/autolink/cxx_by_name/prelude.cuh" in texts and texts <= set(names)
+
+
 def with_import_hook(folder: Path) -> Environment:
     """numba-cuda with the import hook, and without a ``numba.cuda.autolink``."""
     environment = with_numba_cuda(folder)
