@@ -153,8 +153,6 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
-    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
-        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     from .frontends import numba_cuda
 
     try:
