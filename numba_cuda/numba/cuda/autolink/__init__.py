@@ -106,7 +106,7 @@ _NAMES = {
     "autolink.many_kernels.building": ("build_many",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
     "autolink.many_kernels.ray_executor": ("RayExecutor",),
-    "autolink.reports.report_class": ("Report",),
+    "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
     "cudadrv.external_code.compile.nvrtc": ("CompileError",),
@@ -153,8 +153,6 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
-    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
-        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     from .frontends import numba_cuda
 
     try:
