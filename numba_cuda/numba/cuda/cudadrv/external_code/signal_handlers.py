@@ -55,8 +55,8 @@ def handlers_held_back() -> Iterator[None]:
     arrived: dict[int, FrameType | None] = {}
     held = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
     try:
-        for number in held:
-            signal.signal(number, arrived.setdefault)
+        for held_back in held:
+            signal.signal(held_back, arrived.setdefault)
         yield
     finally:
         # A handler that is back may raise before the next one is.
