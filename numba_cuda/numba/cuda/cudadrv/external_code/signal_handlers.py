@@ -53,10 +53,11 @@ def handlers_held_back() -> Iterator[None]:
         yield
         return
     arrived: dict[int, FrameType | None] = {}
-    held = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
+    handlers = {int(number): signal.getsignal(number) for number in signal.valid_signals()}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
-        for held_back in held:
-            signal.signal(held_back, arrived.setdefault)
+        for number in held:
+            signal.signal(number, arrived.setdefault)
         yield
     finally:
         # A handler that is back may raise before the next one is.
