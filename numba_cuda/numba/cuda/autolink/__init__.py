@@ -106,7 +106,7 @@ _NAMES = {
     "autolink.many_kernels.building": ("build_many",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
     "autolink.many_kernels.ray_executor": ("RayExecutor",),
-    "autolink.reports.report_class": ("Report",),
+    "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
     "cudadrv.external_code.compile.nvrtc": ("CompileError",),
