@@ -106,7 +106,7 @@ _NAMES = {
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
     "autolink.many_kernels.executors": ("RayExecutor",),
     "autolink.many_kernels.stages": ("build_many",),
-    "autolink.reports.report_class": ("Report",),
+    "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
     "cudadrv.external_code.compile.nvrtc": ("CompileError",),

@@ -37,7 +37,7 @@ from .vocabulary import vocabulary_of_kernel
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.record import LinkRecord
 
-    from .reports.report_class import Report
+    from .reports.report import Report
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")

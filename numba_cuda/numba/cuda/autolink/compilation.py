@@ -70,11 +70,11 @@ def compilation() -> Compilation | None:
 @contextlib.contextmanager
 def _inside(**state: Any) -> Iterator[None]:
     outer = {name: getattr(_state, name, None) for name in state}
-    vars(_state).update(state)
     try:
+        _state.__dict__.update(state)
         yield
     finally:
-        vars(_state).update(outer)
+        _state.__dict__.update(outer)  # in one call, which an interrupt does not part
 
 
 @contextlib.contextmanager

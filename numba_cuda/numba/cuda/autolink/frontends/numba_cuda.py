@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code import progress, timeline
+from numba.cuda.cudadrv.external_code.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
@@ -93,6 +94,20 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
     from ..compiling.declared_functions import reduce_function
 
     return reduce_function(function)
+
+
+@_in_place_of("numba.cuda.core.base:BaseContext.refresh")
+def _refresh_target_context(original: Any, context: Any) -> None:
+    """Load new registrations whole: numba-cuda's generators of them end for good when they are interrupted."""
+    with handlers_held_back():
+        original(context)
+
+
+@_in_place_of("numba.cuda.typing.context:BaseContext.refresh")
+def _refresh_typing_context(original: Any, context: Any) -> None:
+    """Load new registrations whole, as those of target contexts."""
+    with handlers_held_back():
+        original(context)
 
 
 @_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")

@@ -19,6 +19,7 @@ from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
+from ..signal_handlers import interrupts_unchanged
 from ..target import Target
 from .c_prototypes import CalledFunction
 from .cached_unit import CachedUnit, Called, Compile, Lowered, unpacked
@@ -64,6 +65,7 @@ class SourceError(Exception):
         super().__init__(str(error))
 
 
+@interrupts_unchanged()
 def compiled(
     link_input: LinkInput, target: Target, referenced: Collection[str] | None = None, called: Called = ()
 ) -> Program:
@@ -82,6 +84,7 @@ def compiled(
     return _program(unit, _timed(_Checked(unit, tuple(called)), compile_unit))
 
 
+@interrupts_unchanged()
 def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> Lowered:
     """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, from a cache or from a
     compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile."""

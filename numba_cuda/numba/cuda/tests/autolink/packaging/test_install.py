@@ -137,6 +137,19 @@ def test_a_name_that_no_package_has_is_an_import_error(environment):
         assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'nothing'")
 
 
+def test_reports_find_their_templates(environment):
+    facts = environment.facts(
+        """
+        import numba.cuda
+        from numba.cuda.autolink import Report
+        from numba.cuda.autolink.compiling.call_graph import CallGraph
+        report = Report("f", None, None, "(int32)", CallGraph((), ()), (), ())
+        facts["begin"] = [report.to_html()[:15], report.to_svg()[:4], report.changes_since(report, "html")[:15]]
+        """
+    )
+    assert facts == {"begin": ["<!DOCTYPE html>", "<svg", "<!DOCTYPE html>"]}
+
+
 def test_the_environment_variable_turns_this_project_off(environment, modules):
     facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
     assert facts == {"numba.cuda": str(environment.numba_cuda / FOLDER / "__init__.py"), "loaded": []}

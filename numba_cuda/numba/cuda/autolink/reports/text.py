@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
 from ..notebook_cells import shown_file
-from . import by_class, formatting
-from .occupancy import Occupancy, occupancy
+from . import formatting
+from .class_totals import MANY, class_totals
+from .class_totals import to_text as total_to_text
+from .occupancy import occupancies
 from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
 from .trace import totals
 
@@ -75,13 +77,13 @@ def _build(build: BuildReport) -> Iterator[Item]:
     if build.restored:
         yield Item(build.arch, formatting.RESTORED)
     seen: dict[CodeReport, int] = {}
-    many = len(build.calls) >= by_class.MANY
+    many = len(build.calls) >= MANY
     calls = tuple(
         _call_in_one_line(number, call) if many else _call(number, call, seen)
         for number, call in enumerate(build.calls, 1)
     )
     if many:
-        totals_of = tuple(Item(total.name, by_class.to_text(total)) for total in by_class.by_class(build))
+        totals_of = tuple(Item(total.name, total_to_text(total)) for total in class_totals(build))
         yield Item(f"by class for {build.arch}", "", totals_of)
     yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
     took = formatting.origin(build.link.origin, build.link.seconds)
@@ -89,9 +91,9 @@ def _build(build: BuildReport) -> Iterator[Item]:
     if build.timeline:
         yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
     room = ((f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in occupancies(build))
-    resources = (Item(label, value) for label, value in (*numbers(build.result), *room))
+    items = (Item(label, value) for label, value in (*resources(build.result), *room))
     result = formatting.code(build.result)
-    yield Item(f"result for {build.arch}", result, (*resources, *_entry(build.entry_name)))
+    yield Item(f"result for {build.arch}", result, (*items, *_entry(build.entry_name)))
 
 
 def _entry(name: str) -> Iterator[Item]:
@@ -140,9 +142,9 @@ def _code(code: CodeReport) -> Item:
         below.append(Item("compiled to", f"{formatting.code(done)}: {took}{together}"))
     if code.defines is None and code.undefined is None:
         below.append(Item("symbols", _symbols(None)))
-    elif code.unit is None:
+    else:
         below.append(Item("defines", _symbols(code.defines)))
-        if code.undefined != ():
+        if code.unit is None and code.undefined != ():
             below.append(Item("undefined", _symbols(code.undefined)))
     return Item(code.name, formatting.code(code), tuple(below))
 
@@ -158,7 +160,7 @@ def _link(build: BuildReport) -> Iterator[Item]:
     calls = {call.site: f"call {number}" for number, call in enumerate(build.calls, 1)}
     yield Item("with LTO" if link.lto else "without LTO", link.why)
     if link.inputs:
-        if len(calls) < by_class.MANY:
+        if len(calls) < MANY:
             inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
             yield Item("inputs", f"{len(inputs)}, in this order", inputs)
         else:
@@ -179,16 +181,7 @@ def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
     return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
 
 
-def occupancies(build: BuildReport) -> list[Occupancy]:
-    """Return the occupancy for blocks of several sizes, of those that can be launched."""
-    registers, shared = build.result.registers, build.result.shared
-    if registers is None or shared is None:
-        return []
-    sizes = (occupancy(build.arch, threads, registers, shared) for threads in (128, 256, 512, 1024))
-    return [found for found in sizes if found]
-
-
-def numbers(result: ResultReport) -> list[tuple[str, str]]:
+def resources(result: ResultReport) -> list[tuple[str, str]]:
     """Return what the result needs of the GPU: pairs of a label and an amount."""
     size, stores, loads = formatting.size, result.spill_stores, result.spill_loads
     found = [] if result.registers is None else [("registers", f"{result.registers} per thread")]

@@ -9,14 +9,20 @@ import json
 import sys
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
-from . import changes, formatting, graph, html, outline, svg, trace
+from . import comparison, formatting, graph, html_page, text, trace
 from .records import KernelReport
 
 FORMAT = "numba-cuda-autolink report"
-VERSION = 3  # raised when a reader of the previous version would misread
+VERSION = 4  # raised when a reader of the previous version would misread
+_FORMS_OF_CHANGES: dict[str, Callable[[KernelReport, KernelReport], str]] = {
+    "text": comparison.to_text,
+    "html": html_page.changes_to_html,
+    "json": comparison.to_json,
+}
 _hints = functools.cache(typing.get_type_hints)
 
 
@@ -29,26 +35,29 @@ class Report(KernelReport):
     Its attributes are those of `numba.cuda.autolink.reports.records.KernelReport`.
     """
 
-    __str__ = outline.to_text
-    __rich__ = outline.to_tree
-    _repr_html_ = html.to_fragment
+    __str__ = text.to_text
+    __rich__ = text.to_tree
+    _repr_html_ = html_page.to_fragment
 
     def to_html(self) -> str:
         """Return the report as an HTML page that loads nothing from elsewhere."""
-        return html.to_html(self)
+        return html_page.to_html(self)
 
     def to_svg(self) -> str:
-        """Return the call graph as the text of an SVG image."""
-        return svg.to_svg(self)
+        """Return the graph of kernel, calls, inputs and result as the text of an SVG image."""
+        return html_page.to_svg(self)
 
     def to_dot(self) -> str:
-        """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
+        """Return the graph of kernel, calls, inputs and result for Graphviz."""
         return graph.to_dot(self)
 
-    def changes_since(self, before: KernelReport) -> str:
-        """Return what differs from the report *before*, as lines of text: registers, stack, shared memory, sizes of
-        functions, inlining, the code that objects returned, options and versions. Times are not compared."""
-        return changes.to_text(before, self)
+    def changes_since(self, before: KernelReport, form: Literal["text", "html", "json"] = "text") -> str:
+        """Return what differs from the report *before*, as lines of text, an HTML page or JSON: registers, stack,
+        shared memory, sizes of functions, inlining, the functions that are called, options and versions. Times are not
+        compared."""
+        if form not in _FORMS_OF_CHANGES:
+            raise ValueError(f"changes_since() knows the forms {', '.join(_FORMS_OF_CHANGES)}, got {form!r:.80}")
+        return _FORMS_OF_CHANGES[form](before, self)
 
     def to_trace(self) -> str:
         """Return the timeline of the build as the text of a trace file, which https://ui.perfetto.dev and

@@ -29,7 +29,7 @@ class ClassTotal:
     seconds: float
 
 
-def by_class(build: BuildReport) -> list[ClassTotal]:
+def class_totals(build: BuildReport) -> list[ClassTotal]:
     """Return the totals, the class with most machine code first; of equal ones, the one that took longer to compile."""
     calls: defaultdict[str, list[CallReport]] = defaultdict(list)
     for call in build.calls:
