@@ -16,13 +16,13 @@ from concurrent.futures import Executor
 from typing import Any, Literal, NamedTuple
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code import given
-from numba.cuda.cudadrv.external_code import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import current_store
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
+from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
 from .executors import Workers
 from .jobs import BuildManyError, Job, note_lost

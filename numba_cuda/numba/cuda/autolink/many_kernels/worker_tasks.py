@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.store import current_store, noting_kept
 from numba.cuda.cudadrv.external_code.compile import programs
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.diagnostics import progress
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.parts import programs_of
+from numba.cuda.cudadrv.external_code.link.linker_input import programs_of
 from numba.cuda.cudadrv.external_code.link.request import LinkRequest
-from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from ..ahead_of_time import PreparedBuild, RanLink, compute_capability, prepare, prepare_for_launch
+from ..builds.ahead_of_time import PreparedBuild, RanLink, compute_capability, prepare, prepare_for_launch
 from .executors import end_now
 from .jobs import Job
 from .pickling import pickled, pickled_error

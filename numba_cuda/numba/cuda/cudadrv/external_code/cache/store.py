@@ -21,11 +21,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
 from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
 from .entry import data_of, pack, unpack
 from .key import CacheKey, differences
-from .log import logger, print_log
 from .settings import CacheSettings
 from .statistics import Statistics, leave
 

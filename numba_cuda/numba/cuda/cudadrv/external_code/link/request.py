@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .kernel_code import KernelCode
-from .plan import LinkPlan
+from ..plan.kernel_code import KernelCode
+from ..plan.link_plan import LinkPlan
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
 if TYPE_CHECKING:
-    from .run import Linked
+    from ..pipeline import Linked
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,6 @@ class LinkRequest:
 
     def run(self) -> Linked:
         """Run the link. Raises what `link` raises."""
-        from .run import link
+        from ..pipeline import link
 
         return link(self.plan, self.kernel_code, self.output, drop_unused_variables=self.drop_unused_variables)

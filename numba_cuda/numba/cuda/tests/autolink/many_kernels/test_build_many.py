@@ -16,12 +16,12 @@ from cache_support import SharedFiles, cache_warnings, machines
 from many_kernels_support import SIGNATURE, Scale, jobs, pickled, scaling
 from numba.core.errors import NumbaError
 from numba.cuda import autolink
-from numba.cuda.autolink.ahead_of_time import RanLink, prepare
+from numba.cuda.autolink.builds.ahead_of_time import RanLink, prepare
 from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.autolink.many_kernels.stages import run_all
-from numba.cuda.cudadrv.external_code import progress
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
+from numba.cuda.cudadrv.external_code.diagnostics import progress
 
 KERNELS, PROGRAMS = 9, 3
 
