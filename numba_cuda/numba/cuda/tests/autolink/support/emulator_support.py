@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 
 import numpy as np
+
 from numba_cuda_autolink.emulator import ArgumentName, Checks, Kernel, Module, memory
 
 HEAD = ".version 8.7\n.target sm_90\n.address_size 64\n"
