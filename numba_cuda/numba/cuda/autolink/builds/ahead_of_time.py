@@ -19,9 +19,9 @@ from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
-from numba.cuda.cudadrv.external_code.link.request import LinkRequest
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import PlannedInput
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
@@ -54,9 +54,11 @@ class RanLink:
     @classmethod
     def of(cls, request: LinkRequest) -> RanLink:
         """Run the link that is requested. Raises `LinkError`."""
+        from numba.cuda.cudadrv.external_code.pipeline import run_link
+
         timeline = Timeline()
         with recording(timeline):
-            linked = request.run()
+            linked = run_link(request)
         return cls(bytes(linked.code.code), linked.record, tuple(timeline.spans))
 
 

@@ -16,9 +16,9 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, reco
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.link.request import LinkRequest
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
 from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.locks import module_init_lock
@@ -275,8 +275,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         return LinkRequest(plan, own, output, drop)
 
     def _link(self, cc: Any, request: LinkRequest) -> ObjectCode:
+        from numba.cuda.cudadrv.external_code.pipeline import run_link
+
         with recording(self.timeline):
-            linked = request.run()
+            linked = run_link(request)
         self.link_records[cc, request.output] = linked.record
         return linked.code
 
