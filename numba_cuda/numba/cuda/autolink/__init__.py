@@ -29,46 +29,33 @@ Public names:
 
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
-=====================  ===============================================================================================
-``frontends``          every seam with numba-cuda and numba-cuda-mlir
-``mlir``               what numba-cuda-mlir needs besides its seams
-``vocabulary``         the Numba types and the IR of each front end
-``compilation``        the compilation in progress and its target
-``deferred_calls``     calls that are resolved together, with one run of a compiler
-``type_inference``     type inference, again where functions of C++ write to arguments
-``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
+=====================  ==================================================================================
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
-``cxx_by_name``        functions, types and constants of C++ libraries by name
-``lowered_names``      CUDA C++ compiled for the current target, and C++ names in it
 ``device_functions``   Python functions that C++ calls
-``device_variables``   variables of device code that the host sets
-``calling_code``       code that an object returns, and that calls objects in its turn
-``prebuilt``           device code that a package ships: what fits the target
-``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
-``cache``              the cache on disk, for users: its size, clearing it, why something was built again
-``ahead_of_time``      building finished kernels without a GPU
-``many_kernels``       sets of kernels, built by processes on one or many machines
-``finished_kernels``   files of finished kernels
-``bound_kernels``      kernels of this process with the launch of finished kernels
-``c_header``           a finished kernel as a header for C and C++ programs
-``c_names``            the names of its parameters in C
-``kernel_events``      which kernels an application compiles, for whoever listens
-``kernel_parameters``  the parameters of a kernel as plain data
-``kernel_signatures``  signatures of kernels, and what is wrong with them
-``kernel_report``      the report of a kernel
+``cxx_by_name``        functions, types and constants of C++ libraries by name
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
-``notebook_cells``     the names of notebook cells
+``frontends``          every seam with numba-cuda and numba-cuda-mlir
+``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
+``many_kernels``       sets of kernels, built by processes on one or many machines
+``conformance``        the checks of `testing.check_linkable`
+``commands``           the command line
+``cache``              the cache on disk, for users: its size, clearing it, why something was built again
+``testing``            helpers for tests of objects with linkable code
+``__main__``           ``python -m numba.cuda.autolink``
 ``python_code``        names that Python code uses, and what identifies the code of a module
 ``patched``            what programs set on the modules, classes and Numba types that versions identify
 ``object_state``       the attributes and slots of objects, or what their classes pickle
 ``value_encoders``     the kinds of Python values that have a fingerprint
 ``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
-``testing``            helpers for tests of objects with linkable code
-``conformance``        the checks of `testing.check_linkable`
-``commands``           the command line
-``__main__``           ``python -m numba.cuda.autolink``
-=====================  ===============================================================================================
+``builds``             build kernels: results, reports, kernels that can be launched
+``finished_kernels``   finished kernels for other programs: files, and headers for C
+``compilation``        the compilation in progress and its target; which kernels are compiled
+``function_code``      what a compiled function links, and the record of a build
+``frontend_api``       what a front end provides: vocabulary, seams, rounds of type inference
+``c_abi``              how C sees the values of kernels, and the C functions that calls stand for
+``linkables``          what a hook may return, and the protocols that describe hooks
+=====================  ==================================================================================
 """
 
 from __future__ import annotations
@@ -81,31 +68,31 @@ from typing import Any
 
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
 _NAMES = {
-    "autolink.ahead_of_time": ("LinkedKernel", "build"),
-    "autolink.bound_kernels": ("bind",),
-    "autolink.finished_kernels": ("save",),
-    "autolink.c_header": ("write_header",),
-    "autolink.compilation": ("current_target",),
+    "autolink.builds.ahead_of_time": ("LinkedKernel", "build"),
+    "autolink.builds.bound_kernels": ("bind",),
+    "autolink.finished_kernels.saving": ("save",),
+    "autolink.finished_kernels.c_header": ("write_header",),
+    "autolink.compilation.context": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.cxx_by_name.library": ("cxx",),
     "autolink.cxx_by_name.refusals": ("CxxError",),
-    "autolink.lowered_names": ("compiled",),
-    "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
-    "autolink.device_callable.array_views": ("mdspan", "span"),
-    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact", "state"),
-    "autolink.device_callable.extern": ("Extern",),
-    "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
-    "autolink.device_callable.symbol_names": ("symbol",),
+    "autolink.linkables.compiled_source": ("compiled",),
+    "autolink.c_abi.c_types": ("CABIError", "cxx_type"),
+    "autolink.c_abi.array_views": ("mdspan", "span"),
+    "autolink.c_abi.conversions": ("by_reference", "by_value", "exact", "state"),
+    "autolink.c_abi.extern": ("Extern",),
+    "autolink.device_callable.base_class": ("DeviceCallable", "device_method"),
+    "autolink.c_abi.symbol_names": ("symbol",),
     "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
-    "autolink.device_variables": ("Variable",),
-    "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
-    "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
+    "autolink.linkables.device_variables": ("Variable",),
+    "autolink.frontends.numba_cuda.activation": ("MissingSeamError", "activate", "deactivate"),
+    "autolink.linkables.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),
-    "autolink.protocol.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
-    "autolink.kernel_report": ("report",),
-    "autolink.many_kernels.building": ("build_many",),
+    "autolink.linkables.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
+    "autolink.builds.kernel_report": ("report",),
+    "autolink.many_kernels.executors": ("RayExecutor",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
-    "autolink.many_kernels.ray_executor": ("RayExecutor",),
+    "autolink.many_kernels.stages": ("build_many",),
     "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
@@ -113,9 +100,9 @@ _NAMES = {
     "cudadrv.external_code.inputs.bitcode": ("Bitcode",),
     "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
     "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
-    "cudadrv.external_code.link.errors": ("LinkError",),
-    "cudadrv.external_code.link.trial": ("TrialError",),
-    "cudadrv.external_code.target": ("ComputeCapability", "Target"),
+    "cudadrv.external_code.plan.errors": ("LinkError",),
+    "cudadrv.external_code.link.nvjitlink": ("TrialError",),
+    "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 _SUBMODULES = ("cache", "testing")
@@ -153,11 +140,11 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
-    from .frontends import numba_cuda
+    from .frontends.numba_cuda import activation
 
     try:
-        numba_cuda.activate()
-    except numba_cuda.MissingSeamError as error:
+        activation.activate()
+    except activation.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()

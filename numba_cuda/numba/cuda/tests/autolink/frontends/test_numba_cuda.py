@@ -7,7 +7,7 @@ import sys
 import pytest
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.autolink.frontends import numba_cuda
+from numba.cuda.autolink.frontends.numba_cuda import activation
 
 
 def run_script(script):
@@ -19,7 +19,7 @@ def test_seams_can_be_taken_off_and_put_back():
     script = """
 import numba.cuda
 from numba.cuda import autolink, codegen, compiler, dispatcher
-from numba.cuda.autolink.frontends import numba_cuda
+from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
 
 def current():
     return [getattr(*numba_cuda.locate(path)) for path in numba_cuda.SEAMS]
@@ -68,8 +68,8 @@ print("done")
 
 def test_an_attribute_that_is_used_and_missing_is_named(monkeypatch):
     monkeypatch.delattr("numba.cuda.dispatcher._Kernel")
-    with pytest.raises(numba_cuda.MissingSeamError, match=r"it has no numba\.cuda\.dispatcher:_Kernel\n"):
-        numba_cuda.locate("numba.cuda.dispatcher:_Kernel")
+    with pytest.raises(activation.MissingSeamError, match=r"it has no numba\.cuda\.dispatcher:_Kernel\n"):
+        activation.locate("numba.cuda.dispatcher:_Kernel")
 
 
 def test_importing_numba_cuda_imports_neither_the_protocol_nor_a_linker():
@@ -78,7 +78,7 @@ def test_importing_numba_cuda_imports_neither_the_protocol_nor_a_linker():
         """
 import sys
 import numba.cuda
-from numba.cuda.autolink.frontends import numba_cuda
+from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
 assert numba_cuda.active()
 ours = sorted(name for name in sys.modules if name.startswith(("numba.cuda.autolink.", "numba.cuda.cudadrv.external")))
 assert not [n for n in ours if n.split(".")[3] in ("protocol", "compiling", "kernel_cache", "reports", "ahead_of_time")]
@@ -90,7 +90,7 @@ print("done")
 
 def test_device_functions_of_a_build_are_forgotten_after_it():
     """Nested builds have their own, and what was compiled before comes back."""
-    from numba.cuda.autolink.compilation import without_device
+    from numba.cuda.autolink.compilation.context import without_device
 
     @cuda.jit(device=True)
     def device_function(x):

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Progress: a build that takes more than a second shows in a terminal, on stderr, what it is doing.
+
+Nothing is shown if stderr is not a terminal, in continuous integration (``CI`` is set), or with
+``NUMBA_CUDA_AUTOLINK_PROGRESS=0``. A step then costs a few microseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+VARIABLE = "NUMBA_CUDA_AUTOLINK_PROGRESS"
+DELAY = 1.0  # seconds
+
+
+_is_silent: ContextVar[bool] = ContextVar("numba_cuda_autolink_silent", default=False)
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Show no steps of the block: something else shows the progress of all of it."""
+    token = _is_silent.set(True)
+    try:
+        yield
+    finally:
+        _is_silent.reset(token)
+
+
+def enabled() -> bool:
+    """Whether progress is shown."""
+    if (
+        _is_silent.get()
+        or os.environ.get(VARIABLE) == "0"
+        or os.environ.get("CI", "").lower() not in ("", "0", "false")
+    ):
+        return False
+    try:
+        return bool(sys.stderr.isatty())
+    except (AttributeError, ValueError):  # there is no stderr, or it is closed
+        return False
+
+
+@contextlib.contextmanager
+def step(text: str, remaining: int = 0) -> Iterator[None]:
+    """Show *text* while the block runs; *remaining* is the number of such steps still to come.
+
+    Steps may be nested and run in several threads; the innermost step of each thread is shown. The first second counts
+    from the start of the first step.
+    """
+    shown = f"{text} ({remaining} more to come)" if remaining else text
+    with _display.showing(shown) if enabled() else contextlib.nullcontext():
+        yield
+
+
+class _Display:
+    """The steps in progress and, after the first second, a line that shows them."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Show nothing: after a fork, the steps are the parent process's."""
+        self._lock = threading.Lock()
+        self._steps: dict[object, tuple[int, str]] = {}
+        self._timer: threading.Timer | None = None
+        self._live: Live | None = None
+        self._since = 0.0
+
+    @contextlib.contextmanager
+    def showing(self, text: str) -> Iterator[None]:
+        token = object()
+        with self._lock:
+            if not self._steps:
+                self._since = time.monotonic()
+                self._timer = threading.Timer(DELAY, self._show)
+                self._timer.daemon = True
+                self._timer.start()
+            self._steps[token] = (threading.get_ident(), text)
+        try:
+            yield
+        finally:
+            with self._lock:
+                if len(self._steps) == 1:
+                    timer, self._timer = self._timer, None
+                    live, self._live = self._live, None
+                    if timer is not None:
+                        timer.cancel()
+                    if live is not None:
+                        live.stop()  # which draws once more
+                self._steps.pop(token, None)
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        spinner = Spinner("dots")
+
+        def draw() -> Spinner:  # without the lock: while it is held, the display waits for the thread that draws
+            innermost = dict(self._steps.copy().values())
+            line = f"{'; '.join(innermost.values())} … {time.monotonic() - self._since:.0f} s"
+            spinner.update(text=Text(line, overflow="ellipsis", no_wrap=True))
+            return spinner
+
+        with self._lock:
+            if self._timer is None:  # the last step has ended meanwhile
+                return
+            # Only the line itself is written: what the program prints is left alone.
+            self._live = Live(
+                console=Console(stderr=True),
+                get_renderable=draw,
+                transient=True,
+                refresh_per_second=8,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+
+_display = _Display()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_display.forget)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The timeline of a build: what took how long, in which process and thread, and from which cache it came.
+
+A `Timeline` records the spans that end while it is the current one, also in threads that run in a copy of the context.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+NVTX_DOMAIN = "numba-cuda-autolink"
+Kind = Literal["front end", "hook", "compile", "NVVM", "link"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a build: what *kind* of work it was, on what (*name*); when it began, in seconds since the epoch, and
+    how long it took; the ids of the process that did it and of the thread that waited for it; and its *origin*,
+    ``"built"``, or where the result was found: ``"memory"``, ``"disk"``, or ``"stored"`` under a link key."""
+
+    kind: str
+    name: str
+    start: float
+    seconds: float
+    process: int
+    thread: int
+    origin: str = "built"
+
+    @property
+    def end(self) -> float:
+        """When it ended, in seconds since the epoch."""
+        return self.start + self.seconds
+
+
+@dataclass
+class OpenSpan:
+    """What is found out of a span while it lasts."""
+
+    origin: str = "built"
+    process: int = field(default_factory=os.getpid)
+
+
+class Timeline:
+    """The spans of one build, in the order in which they ended."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+
+_current: ContextVar[Timeline | None] = ContextVar("numba_cuda_autolink_timeline", default=None)
+_open: ContextVar[OpenSpan | None] = ContextVar("numba_cuda_autolink_span", default=None)
+
+
+@contextlib.contextmanager
+def recording(timeline: Timeline) -> Iterator[None]:
+    """Record what ends inside the ``with`` block in *timeline*."""
+    token = _current.set(timeline)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextlib.contextmanager
+def span(kind: Kind, name: str) -> Iterator[OpenSpan]:
+    """Record the ``with`` block as a span, unless it raises; in no measurable time. In a program that has imported the
+    package ``nvtx`` it is also a range, which Nsight Systems shows."""
+    opened = OpenSpan()
+    with _nvtx_range(f"{kind}: {name}"):
+        if (timeline := _current.get()) is None:
+            yield opened
+        else:
+            with _recorded(timeline, opened, kind, name):
+                yield opened
+
+
+@contextlib.contextmanager
+def _nvtx_range(text: str) -> Iterator[None]:
+    if (nvtx := sys.modules.get("nvtx")) is None:
+        yield
+        return
+    nvtx.push_range(text, domain=NVTX_DOMAIN)
+    try:
+        yield
+    finally:
+        nvtx.pop_range(domain=NVTX_DOMAIN)
+
+
+@contextlib.contextmanager
+def _recorded(timeline: Timeline, opened: OpenSpan, kind: str, name: str) -> Iterator[None]:
+    token = _open.set(opened)
+    # The clock that is compared between processes tells the beginning, and the one that never jumps the duration.
+    began, start = time.time(), time.perf_counter()
+    try:
+        yield
+    finally:
+        _open.reset(token)
+    seconds = time.perf_counter() - start
+    thread = threading.get_native_id()
+    timeline.spans.append(Span(kind, name, began, seconds, opened.process, thread, opened.origin))
+
+
+def in_process(process: int) -> None:
+    """Note that the process with this id does the work of the innermost span."""
+    if (opened := _open.get()) is not None:
+        opened.process = process
