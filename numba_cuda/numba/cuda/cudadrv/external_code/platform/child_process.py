@@ -4,8 +4,8 @@
 The parent starts this file as a script (``python -I``), which loads the child's script by its path. That script imports
 nothing relative and defines ``answer(content, blobs)``: it gets a dictionary of JSON values and a list of bytes, and
 returns the same two. Code in the working directory is never run: the child's ``sys.path`` has the parent's absolute
-entries without the working directory. The environment is the parent's, so that libraries are found the same way, without
-what gives access to a shared cache: no child asks one.
+entries without the working directory. The environment is the parent's, so that libraries are found the same way,
+without what gives access to a shared cache: no child asks one.
 
 A message is a size, JSON, and the bytes that the JSON counts. What a library prints cannot corrupt one: in the child,
 file descriptors 1 and 2 both lead to another pipe. Its content is returned with each reply or error, and never shown.
