@@ -3,6 +3,7 @@
 
 - `load`: the kernels of a file that `numba.cuda.autolink.save` wrote.
 - `KernelLibrary`, `Kernel`, `Variable`: what `load` returns, and the kernels in it and their variables.
+- `EmulatedKernel`: a kernel that runs on the CPU, which ``load(path, emulate=True)`` and ``linked.emulate`` give.
 - `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
 
 ====================  ==============================================================================================
@@ -26,6 +27,9 @@
 ``views``             views of device memory, and why an argument does not fit
 ``dlpack``            DLPack capsules
 ``streams``           streams of other libraries as the driver's handles
+``emulator``          runs PTX on the CPU
+``emulated_driver``   the CUDA driver of programs that run without a GPU
+``emulated_kernels``  launches of kernels in the emulator
 ``driver``            the CUDA driver: its errors, and the device of the current context
 ``errors``            the errors of finished kernels
 ``whole_file``        files that are either the old one or the complete new one
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     import os
     from typing import Any
 
+    from .emulated_kernels import EmulatedKernel
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
     from .launching import Kernel
     from .library import KernelLibrary
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
+    "emulated_kernels": ("EmulatedKernel",),
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
     "launching": ("Kernel",),
     "library": ("KernelLibrary",),
@@ -59,6 +65,7 @@ _NAMES = {
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "ArgumentError",
+    "EmulatedKernel",
     "FinishedKernelError",
     "Kernel",
     "KernelFileError",
@@ -69,11 +76,14 @@ __all__ = [
 ]
 
 
-def load(path: "str | bytes | os.PathLike[Any]") -> "KernelLibrary":
+def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "KernelLibrary":
     """Return the finished kernels of the file *path*: ``load("axpy.kernels").axpy[blocks, threads](...)``.
 
     Neither Numba nor a compiler is imported. The file is checked as it is read: the index now, a kernel's description
     when it is asked for, its code when it is first launched.
+
+    With *emulate* the kernels run on the CPU, on arrays of NumPy (see `EmulatedKernel`). That takes NumPy and llvmlite,
+    and nothing of CUDA, and kernels that were saved as PTX.
 
     Raises
     ------
@@ -84,7 +94,7 @@ def load(path: "str | bytes | os.PathLike[Any]") -> "KernelLibrary":
     """
     from .library import KernelLibrary
 
-    return KernelLibrary(path)
+    return KernelLibrary(path, emulate=emulate)
 
 
 def __getattr__(name: str) -> "Any":

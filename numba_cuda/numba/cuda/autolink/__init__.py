@@ -18,6 +18,7 @@ Public names:
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
 - `build_many`, `Job`, `BuildManyError`, `RayExecutor`: sets of kernels, built by many processes.
+- `emulated`: kernels that run on the CPU, as they are linked, where there is no GPU.
 - `write_header`: a finished kernel for C and C++ programs.
 - `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
@@ -49,6 +50,7 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``ahead_of_time``      building finished kernels without a GPU
+``emulation``          programs that run without a GPU, on the emulated driver
 ``many_kernels``       sets of kernels, built by processes on one or many machines
 ``finished_kernels``   files of finished kernels
 ``bound_kernels``      kernels of this process with the launch of finished kernels
@@ -89,6 +91,7 @@ _NAMES = {
     "autolink.finished_kernels": ("save",),
     "autolink.c_header": ("write_header",),
     "autolink.compilation": ("current_target",),
+    "autolink.emulation": ("emulated",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.cxx_by_name.library": ("cxx",),
     "autolink.cxx_by_name.refusals": ("CxxError",),
@@ -164,6 +167,8 @@ def _start() -> None:
         numba_cuda.activate()
     except numba_cuda.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
+        importlib.import_module(f"{__name__}.frontends.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
 

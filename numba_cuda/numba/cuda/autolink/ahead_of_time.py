@@ -23,6 +23,7 @@ from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCa
 from numba.cuda.cudadrv.external_code.toolkit import why_missing
 
 from .compilation import without_device
+from .emulated_build import EmulatedTexts
 from .finished_kernels import LaunchFacts, save
 from .kernel_events import KernelEvent, announce
 from .kernel_signatures import kernel_argument_types
@@ -32,6 +33,8 @@ from .reports.facts import BuildFacts, facts_of
 from .vocabulary import vocabulary_of_kernel
 
 if TYPE_CHECKING:
+    from numba_cuda_autolink.emulated_kernels import EmulatedKernel
+
     from .reports.report_class import Report
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -77,6 +80,7 @@ class LinkedKernel:
     launch_facts: LaunchFacts = field(compare=False)
     _facts: BuildFacts = field(compare=False)
     called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
+    _texts: EmulatedTexts | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         what = f"{self._facts.graph.functions[0].name}{self.signature} for {self._facts.target.arch}"
@@ -87,12 +91,28 @@ class LinkedKernel:
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the launch on the CPU, which is of this process."""
+        return {name: value for name, value in vars(self).items() if name != "emulate"}
+
     @functools.cached_property
     def report(self) -> Report:
         """What each call provided, how it was linked, and the result."""
         from .reports.collect import of_facts
 
         return of_facts(self._facts, self.signature, lambda: self.inputs, self.code, self.output)
+
+    @functools.cached_property
+    def emulate(self) -> EmulatedKernel:
+        """The kernel on the CPU: ``linked.emulate[grid, block, stream, shared](*args)`` runs the linked code, with all
+        external code in it, on arrays of NumPy. See `numba_cuda_autolink.EmulatedKernel`.
+
+        Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
+        only its front end has.
+        """
+        from .emulated_build import emulated_kernel
+
+        return emulated_kernel(self, self._texts)
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
@@ -233,7 +253,9 @@ def _build(
     name, prototypes = library._entry_name, library.prototypes
     called = library.called_functions
     launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
-    return LinkedKernel(code, name, capability, output, sites, plan.inputs, prototypes, types, launch, facts, called)
+    texts = EmulatedTexts(library, parts)
+    how = sites, plan.inputs, prototypes, types, launch, facts, called, texts
+    return LinkedKernel(code, name, capability, output, *how)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

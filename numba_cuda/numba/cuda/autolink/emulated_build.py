@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `build` returns in the emulator: its PTX, and its launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numba_cuda_autolink.errors import FinishedKernelError
+
+from .compilation import without_device
+
+if TYPE_CHECKING:
+    from numba_cuda_autolink.emulated_kernels import EmulatedKernel
+
+    from .ahead_of_time import LinkedKernel
+
+
+class EmulatedTexts:
+    """The PTX of a kernel that was built in this process, for the compute capability *cc*. It is made when it is first
+    asked for. A pickle has none."""
+
+    def __init__(self, library: Any, cc: tuple[Any, ...]):
+        self._library, self._cc = library, cc
+
+    def __call__(self) -> list[str]:
+        """Return it."""
+        from .compiling.emulated_code import emulated_texts
+
+        with without_device(self._cc):
+            return emulated_texts(self._library, self._cc)
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
+def emulated_kernel(linked: LinkedKernel, texts: EmulatedTexts | None) -> EmulatedKernel:
+    """Return *linked* with a launch on the CPU. Raise `FinishedKernelError` if that is not possible."""
+    from numba_cuda_autolink.emulated_kernels import EmulatedCode, EmulatedKernel
+
+    from .finished_kernels import check_runtime, layout_of
+
+    facts, name = linked.launch_facts, linked.launch_facts.name
+    if texts is None and linked.output != "ptx":
+        raise FinishedKernelError(
+            f"{name} cannot be emulated: it is a cubin that was built in another process, or by numba-cuda-mlir"
+            "\n  what to do: build it with output='ptx'"
+        )
+    check_runtime(facts)
+    parameters = facts.parameters
+    code = EmulatedCode(
+        linked.signature,
+        parameters,
+        layout_of(linked, parameters)[1],
+        linked.entry_name,
+        linked.cc.base,
+        facts.cooperative,
+        texts or (lambda: [linked.code.decode().rstrip("\0")]),
+        facts.setup,
+        facts.teardown,
+        [variable.memory for variable in facts.variables],
+    )
+    return EmulatedKernel(name, lambda: [code])
