@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from cuda.core import ObjectCode
+from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.link.errors import link_error
@@ -16,16 +16,25 @@ from numba.cuda.cudadrv.external_code.link.plan import LinkPlan, PlannedInput
 
 from .code_library import LinkingCodeLibrary
 
+_LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
+
 
 def emulated_texts(library: Any, cc: Any) -> list[str]:
     """Return the PTX of a kernel's code *library* for *cc*.
 
     Raises `LinkError` if an input is machine code, which cannot be emulated.
     """
-    texts = list(_own_texts(library, cc))
-    if isinstance(library, LinkingCodeLibrary):
-        texts += _other_texts(library.plan(cc), library._lto)
-    return texts
+    if not isinstance(library, LinkingCodeLibrary) or not library._entries:
+        own = [library.get_lto_ptx(cc=cc)] if library._lto else library.get_asm_strs(cc=cc)
+        return [text.rstrip("\0") for text in own]
+    plan = library.plan(cc)
+    others = dict(_other_texts(library, plan))
+    if library._lto:
+        in_link = tuple(each for each in plan.inputs if each not in others and each.input.kind in _LINKED)
+        own = [bytes(library._link(cc, dataclasses.replace(plan, inputs=in_link), "ptx").code).decode()]
+    else:
+        own = library.get_asm_strs(cc=cc)
+    return [text.rstrip("\0") for text in (*own, *others.values())]
 
 
 def emulated_code(library: Any) -> ObjectCode:
@@ -33,31 +42,31 @@ def emulated_code(library: Any) -> ObjectCode:
     cc = library._ensure_cc(None)
     if isinstance(library, LinkingCodeLibrary):
         plan = library.plan(cc)
-        library._setup_functions, library._teardown_functions = list(plan.setup_callbacks), list(plan.teardown_callbacks)
+        library._setup_functions, library._teardown_functions = (
+            list(plan.setup_callbacks),
+            list(plan.teardown_callbacks),
+        )
     code = ObjectCode.from_ptx("\n".join(emulated_texts(library, cc)).encode(), name=library.name)
     library._cubin_cache["emulated", cc] = code
     return code
 
 
-def _own_texts(library: Any, cc: Any) -> Iterator[str]:
-    if library._lto:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Not adding", UserWarning)  # PTX is not left out here
-            yield library.get_lto_ptx(cc=cc).rstrip("\0")
-    else:
-        yield from library.get_asm_strs(cc=cc)
-
-
-def _other_texts(plan: LinkPlan, lto: bool) -> Iterator[str]:
-    """Yield the PTX of the inputs that take no part in link-time optimisation."""
+def _other_texts(library: LinkingCodeLibrary, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:
+    """Yield the inputs that take no part in link-time optimisation, with their PTX."""
+    callers = [planned for planned in plan.units if not planned.is_runtime]
     for planned in plan.units:
         kind = planned.input.kind
         if kind is kinds.PTX:
-            yield planned.input.code.decode().rstrip("\0")
-        elif kind is kinds.CUDA and not lto:
-            unit = TranslationUnit.of(planned.input, plan.target)
-            yield compile_unit(dataclasses.replace(unit, output="ptx")).code.decode().rstrip("\0")
-        elif not (planned.is_runtime or (lto and kind in (kinds.CUDA, kinds.LTO_IR, kinds.BITCODE))):
+            yield planned, planned.input.code.decode()
+        elif kind is kinds.CUDA and not library._lto:
+            unit = dataclasses.replace(TranslationUnit.of(planned.input, plan.target), output="ptx")
+            yield planned, compile_unit(unit).code.decode()
+        elif kind is kinds.BITCODE:
+            needed = library.own_undefined() if len(callers) == 1 else None
+            program = programs.compiled(planned.input, plan.target, needed)
+            if program.kind is kinds.PTX:
+                yield planned, program.code.decode()
+        elif not (planned.is_runtime or (library._lto and kind in _LINKED)):
             raise _machine_code(plan, planned)
 
 

@@ -36,12 +36,14 @@ def _get_function(original: Any, library: Any) -> Any:
     return found
 
 
-@_in_place_of("numba.cuda.cudadrv.driver:_Linker.complete")
-def _complete(original: Any, linker: Any) -> Any:
-    """Link what numba-cuda links itself, its runtime, to PTX."""
+@_in_place_of("numba.cuda.memory_management.nrt:_Linker")
+def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
+    """Link numba-cuda's own runtime to PTX."""
     from cuda.core import ObjectCode
 
-    return ObjectCode.from_ptx(linker.get_linked_ptx())
+    linker = original(*args, **options)
+    linker.complete = lambda: ObjectCode.from_ptx(linker.get_linked_ptx())
+    return linker
 
 
 @_in_place_of("numba.cuda.dispatcher:launch")

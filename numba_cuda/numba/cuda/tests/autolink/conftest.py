@@ -32,7 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough", action="store_true", help="also run the long trials: every type, every size, all random draws"
     )
-    parser.addoption("--emulate", action="store_true", help="run the tests that launch kernels, and run them on the CPU")
+    parser.addoption(
+        "--emulate", action="store_true", help="run the tests that launch kernels, and run them on the CPU"
+    )
     parser.addoption(
         "--draws", type=int, help="how many random programs test_random_programs builds: 24, with --thorough 10,000"
     )
