@@ -33,7 +33,6 @@
 ``driver``            the CUDA driver: its errors, and the device of the current context
 ``errors``            the errors of finished kernels
 ``whole_file``        files that are either the old one or the complete new one
-``shared_files``      the files of the shared cache, opened while Python imports Numba
 ``package_versions``  the versions of the packages that matter
 ====================  ==============================================================================================
 

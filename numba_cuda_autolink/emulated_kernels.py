@@ -30,7 +30,8 @@ class EmulatedCode:
     """One signature of a kernel for the emulator.
 
     ``texts`` returns its PTX, and ``leaves`` are the values that its parameters are passed as. ``setup`` and
-    ``teardown`` are called with the loaded code, before its first launch and after its last. ``variables`` are set in it.
+    ``teardown`` are called with the loaded code, before its first launch and after its last. ``variables`` are set in
+    it.
     """
 
     text: str

@@ -3,7 +3,6 @@
 
 - It finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) where they are in
   another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
-- It begins to open the files of the shared cache before ``numba.cuda`` is imported, if there is one.
 - It starts the emulated driver before ``numba.cuda`` looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
@@ -78,10 +77,6 @@ class Activator:
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
         is_on = os.environ.get("NUMBA_CUDA_AUTOLINK") != "0"
-        if is_on and (address := os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", "").strip()):
-            from . import shared_files
-
-            shared_files.begin(address)
         if is_on and os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE"):
             from .emulated_driver import activation
 

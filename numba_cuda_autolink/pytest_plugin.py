@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A fixture for tests that launch kernels: ``pytest_plugins = ["numba_cuda_autolink.pytest_plugin"]`` in conftest.py."""
+"""A fixture for tests that launch kernels.
+
+In conftest.py: ``pytest_plugins = ["numba_cuda_autolink.pytest_plugin"]``.
+"""
 
 from __future__ import annotations
 

@@ -48,8 +48,10 @@ class Refused(Exception):
 
 
 def c_function(types: str, name: str = "") -> Callable[[_F], _F]:
-    """Decorate the function *name* (default: its own) of the driver, whose arguments have these *types*. It raises `Refused` for an error code;
-    what else it raises is remembered, and `take_failure` returns it."""
+    """Decorate the function *name* (default: its own) of the driver, whose arguments have these *types*.
+
+    It raises `Refused` for an error code; what else it raises is remembered, and `take_failure` returns it.
+    """
 
     def register(function: _F) -> _F:
         def call(*args: int) -> int:

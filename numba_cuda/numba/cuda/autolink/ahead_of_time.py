@@ -35,7 +35,7 @@ from .vocabulary import vocabulary_of_kernel
 if TYPE_CHECKING:
     from numba_cuda_autolink.emulated_kernels import EmulatedKernel
 
-    from .reports.report_class import Report
+    from .reports.report import Report
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")

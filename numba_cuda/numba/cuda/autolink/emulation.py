@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
+
 from numba_cuda_autolink.emulated_driver import activation
 
 
@@ -15,8 +16,8 @@ class emulated(contextlib.ContextDecorator):
     """``with autolink.emulated():`` runs what numba-cuda launches on the CPU: kernels with all code that they link.
 
     Within it there is one device, which `numba.cuda` uses as it uses a GPU: launches, arrays, copies, streams, events,
-    `load` and `bind`. What was made within it is for use within it. `start` and `stop` do the same without ``with``, and
-    ``NUMBA_CUDA_AUTOLINK_EMULATE=1`` for a whole program.
+    `load` and `bind`. What was made within it is for use within it. `start` and `stop` do the same without ``with``,
+    and ``NUMBA_CUDA_AUTOLINK_EMULATE=1`` for a whole program.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.cudadrv import devices, driver
+
 from numba_cuda_autolink.emulated_driver import activation
 
 from .seams import Seams

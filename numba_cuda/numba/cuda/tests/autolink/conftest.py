@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which tests run, and where they leave what they build.
 
-Tests marked ``gpu`` launch kernels. Where there is no GPU, ``--emulate`` runs them, and them alone, in the emulator, but
-for those in `emulated_tests`; without it only those marked ``gpu(emulated=True)`` run there. Tests marked ``thorough`` repeat what another
-test does with more inputs: they run with ``--thorough``, which ``nox`` and the weekly workflow pass.
+Tests marked ``gpu`` launch kernels. Where there is no GPU, ``--emulate`` runs them, and them alone, in the emulator;
+without it only those marked ``gpu(emulated=True)`` run there. `emulated_tests` lists those that cannot. Tests marked
+``thorough`` repeat what another test does with more inputs: they run with ``--thorough``, which ``nox`` and the weekly
+workflow pass.
 """
 
 from __future__ import annotations
