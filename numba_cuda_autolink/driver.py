@@ -83,7 +83,7 @@ def refused(api: Any, what: str, code: int) -> BaseException:
     """Return the error for *what*, which failed with *code*: of the emulated driver, what failed in it."""
     emulated = sys.modules.get(f"{_PACKAGE}.emulated_driver.c_functions")
     if emulated is not None and (failure := emulated.take_failure()) is not None:
-        return failure  # type: ignore[no-any-return]
+        return failure
     error = api.CUresult(code)
     text = [_text(function(error)[1]) for function in (api.cuGetErrorName, api.cuGetErrorString)]
     hint = f"\n  what to do: {_REMEDIES[code]}" if code in _REMEDIES else ""

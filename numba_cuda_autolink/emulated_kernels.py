@@ -128,13 +128,13 @@ class EmulatedKernel(Kernel):
                 module = self._modules[number] = code.load(self.name, self._checks)
                 self._unload.append(weakref.finalize(self, code.unload, module))
         kernel = module.kernels[code.entry]
-        room = _MOST_SHARED - kernel.attributes.static_shared
+        room = _MOST_SHARED - kernel.attributes.shared_bytes
         if how.shared > room:
             raise refused_launch(self.name, f"{how.shared} bytes of dynamic shared memory", f"at most {room}")
         device = Device(0, code.compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
         buffer = Buffer(end_of(code.leaves))
-        named = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
-        with on_device(device), _registered(named, device):
+        arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
+        with on_device(device), _registered(arrays, device):
             for write, arg in zip(writers(self.name, code.parameters, code.leaves, buffer, device), args, strict=True):
                 write(arg, None)
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
@@ -152,7 +152,7 @@ def _registered(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[No
             regions.append((begin, max(end, high), f"{names} and {name}"))
         else:
             regions.append((low, high, name))
-    own = [region for region in regions if memory.find(region[0]) is None]  # others are the emulated driver's
+    own = [region for region in regions if not _is_known(region[0])]  # others are the emulated driver's
     for low, high, name in own:
         memory.register(low, high - low, name)
     try:
@@ -160,6 +160,11 @@ def _registered(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[No
     finally:
         for low, _, _ in own:
             memory.unregister(low)
+
+
+def _is_known(address: int) -> bool:
+    found = memory.find(address)
+    return found is not None and not found.freed
 
 
 def _extents(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[tuple[int, int, str]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -232,12 +232,12 @@ def cuFuncGetAttribute(value: int, attribute: int, function: int) -> None:
     known, (major, minor) = found.kernel.attributes, settings().compute_capability
     values = {
         _MAX_THREADS: known.max_threads,
-        _SHARED_SIZE: known.static_shared,
-        _LOCAL_SIZE: known.local,
+        _SHARED_SIZE: known.shared_bytes,
+        _LOCAL_SIZE: known.local_bytes,
         _REGISTERS: known.registers,
         _PTX_VERSION: 10 * major + minor,
         _BINARY_VERSION: 10 * major + minor,
-        _MAX_DYNAMIC_SHARED: _WITHOUT_ASKING - known.static_shared,
+        _MAX_DYNAMIC_SHARED: _WITHOUT_ASKING - known.shared_bytes,
         _CARVEOUT: -1,
     }
     put_int(value, found.attributes.get(attribute, values.get(attribute, 0)))
@@ -251,7 +251,7 @@ def cuKernelGetAttribute(value: int, attribute: int, kernel: int, device: int) -
 @c_function("pii")
 def cuFuncSetAttribute(function: int, attribute: int, value: int) -> None:
     found = _functions[function]
-    if attribute == _MAX_DYNAMIC_SHARED and value + found.kernel.attributes.static_shared > MOST_SHARED:
+    if attribute == _MAX_DYNAMIC_SHARED and value + found.kernel.attributes.shared_bytes > MOST_SHARED:
         raise Refused(INVALID_VALUE)
     found.attributes[attribute] = value
 
@@ -277,7 +277,7 @@ def cuFuncLoad(function: int) -> None:
 
 
 def _blocks_of_multiprocessor(function: _Function, threads: int, shared: int) -> int:
-    used = function.kernel.attributes.static_shared + shared
+    used = function.kernel.attributes.shared_bytes + shared
     by_memory = (MOST_SHARED + (1 << 10)) // (used + (1 << 10))
     return min(THREADS_OF_MULTIPROCESSOR // max(threads, 1), by_memory, 32)
 
@@ -305,7 +305,7 @@ def cuOccupancyMaxPotentialBlockSize(
 
 @c_function("ppii")
 def cuOccupancyAvailableDynamicSMemPerBlock(size: int, function: int, blocks: int, threads: int) -> None:
-    put_handle(size, MOST_SHARED // max(blocks, 1) - _functions[function].kernel.attributes.static_shared)
+    put_handle(size, MOST_SHARED // max(blocks, 1) - _functions[function].kernel.attributes.shared_bytes)
 
 
 # Launches
@@ -318,7 +318,7 @@ def _launch(
 ) -> None:
     found = _functions[function]
     kernel, threads = found.kernel, block[0] * block[1] * block[2]
-    allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.static_shared)
+    allowed = found.attributes.get(_MAX_DYNAMIC_SHARED, _WITHOUT_ASKING - kernel.attributes.shared_bytes)
     if 0 in (*grid, threads) or threads > _MOST_THREADS or shared > max(allowed, 0):
         raise Refused(INVALID_VALUE)
     resident = MULTIPROCESSORS * _blocks_of_multiprocessor(found, threads, shared)
@@ -343,6 +343,11 @@ def _packed(kernel: Kernel, parameters: int, extra: int) -> bytes:
         address = ctypes.c_size_t.from_address(parameters + 8 * number).value
         packed[offset : offset + size] = ctypes.string_at(address, size)
     return bytes(packed)
+
+
+def _sizes(numbers: Sequence[int]) -> tuple[_Size, _Size]:
+    """Return the sizes of a grid and of a block."""
+    return (numbers[0], numbers[1], numbers[2]), (numbers[3], numbers[4], numbers[5])
 
 
 class _Config(ctypes.Structure):
@@ -372,17 +377,17 @@ def cuLaunchKernelEx(config: int, function: int, parameters: int, extra: int) ->
     if values.get(_CLUSTER, (1, 1, 1))[:3] != (1, 1, 1):
         raise Refused(NOT_SUPPORTED)
     cooperative = bool(values.get(_COOPERATIVE, (0,))[0])
-    sizes = tuple(given.grid), tuple(given.block)
+    sizes = _sizes([*given.grid, *given.block])
     _launch(function, *sizes, given.shared, given.stream, parameters, extra, cooperative)
 
 
 @c_function("puuuuuuuppp")
 def cuLaunchKernel(function: int, *rest: int) -> None:
     shared, stream, parameters, extra = rest[6:]
-    _launch(function, rest[:3], rest[3:6], shared, stream, parameters, extra, False)
+    _launch(function, *_sizes(rest), shared, stream, parameters, extra, False)
 
 
 @c_function("puuuuuuupp")
 def cuLaunchCooperativeKernel(function: int, *rest: int) -> None:
     shared, stream, parameters = rest[6:]
-    _launch(function, rest[:3], rest[3:6], shared, stream, parameters, 0, True)
+    _launch(function, *_sizes(rest), shared, stream, parameters, 0, True)

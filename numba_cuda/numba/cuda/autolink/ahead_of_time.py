@@ -254,8 +254,9 @@ def _build(
     called = library.called_functions
     launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
     texts = EmulatedTexts(library, parts)
-    how = sites, plan.inputs, prototypes, types, launch, facts, called, texts
-    return LinkedKernel(code, name, capability, output, *how)
+    return LinkedKernel(
+        code, name, capability, output, sites, plan.inputs, prototypes, types, launch, facts, called, texts
+    )
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
