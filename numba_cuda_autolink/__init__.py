@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     from .emulated_kernels import EmulatedKernel
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
-    from .launching import Kernel
-    from .library import KernelLibrary
-    from .variables import Variable
+    from .finished.library import KernelLibrary
+    from .finished.variables import Variable
+    from .launch.kernel import Kernel
 
     __version__: str
 
@@ -91,7 +91,7 @@ def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "K
     OSError
         If it cannot be opened.
     """
-    from .library import KernelLibrary
+    from .finished.library import KernelLibrary
 
     return KernelLibrary(path, emulate=emulate)
 

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arguments import view_of
-from .configuration import Configuration, refused_launch
-from .driver import Device, on_device
 from .emulator import Checks, Module, memory
-from .launching import ChoosingLaunch, Kernel, by_position
-from .packing import Buffer, writers
-from .parameters import Leaf, Parameter, end_of, item_size
-from .run_source import wrong_count
-from .variables import Variable
-from .views import contiguous_strides
+from .finished.variables import Variable
+from .launch.argument_packing import Buffer, writers
+from .launch.arrays import view_of
+from .launch.driver import Device, on_device
+from .launch.kernel import ChoosingLaunch, Kernel, by_position
+from .launch.launch_codegen import wrong_count
+from .launch.launch_config import Configuration, refused_launch
+from .launch.views import contiguous_strides
+from .types.parameters import Leaf, Parameter, end_of, item_size
 
 _MOST_SHARED = 227 << 10
 

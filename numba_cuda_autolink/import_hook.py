@@ -97,7 +97,7 @@ class MLIRActivator(Activator):
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         try:
-            from numba.cuda.autolink.frontends import numba_cuda_mlir
+            from numba.cuda.autolink.frontends.mlir import activation as numba_cuda_mlir
 
             numba_cuda_mlir.activate()
         except Exception as error:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from numba_cuda_autolink.errors import FinishedKernelError
 
-from .compilation import without_device
+from .compilation.context import without_device
 
 if TYPE_CHECKING:
     from numba_cuda_autolink.emulated_kernels import EmulatedKernel
 
-    from .ahead_of_time import LinkedKernel
+    from .builds.ahead_of_time import LinkedKernel
 
 
 class EmulatedTexts:
@@ -37,7 +37,7 @@ def emulated_kernel(linked: LinkedKernel, texts: EmulatedTexts | None) -> Emulat
     """Return *linked* with a launch on the CPU. Raise `FinishedKernelError` if that is not possible."""
     from numba_cuda_autolink.emulated_kernels import EmulatedCode, EmulatedKernel
 
-    from .finished_kernels import check_runtime, layout_of
+    from .finished_kernels.saving import check_runtime, layout_of
 
     facts, name = linked.launch_facts, linked.launch_facts.name
     if texts is None and linked.output != "ptx":

@@ -7,7 +7,7 @@ import contextlib
 from typing import Any
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from numba_cuda_autolink.emulated_driver import activation
 

@@ -11,10 +11,10 @@ from cuda.core import ObjectCode
 from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.link.errors import link_error
-from numba.cuda.cudadrv.external_code.link.plan import LinkPlan, PlannedInput
+from numba.cuda.cudadrv.external_code.plan.errors import link_error
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 
-from .code_library import LinkingCodeLibrary
+from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 
 _LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 

@@ -13,7 +13,7 @@ from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
 
-from .seams import Seams
+from ..frontend_api.seams import Seams
 
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
