@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import os
     from typing import Any
 
-    from .emulated_kernels import EmulatedKernel
+    from .launch.emulated_kernel import EmulatedKernel
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
     from .finished.library import KernelLibrary
     from .finished.variables import Variable
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
-    "emulated_kernels": ("EmulatedKernel",),
+    "launch.emulated_kernel": ("EmulatedKernel",),
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
     "launching": ("Kernel",),
     "library": ("KernelLibrary",),

@@ -24,7 +24,7 @@ from .kernel_file import Block, Image, KernelFile, Signature
 from .variables import Variable
 
 if TYPE_CHECKING:
-    from ..emulated_kernels import EmulatedCode
+    from ..launch.emulated_kernel import EmulatedCode
 
 
 class KernelLibrary:
@@ -157,13 +157,13 @@ class KernelLibrary:
     def _made(self, name: str) -> Kernel:
         if not self._is_emulated:
             return Kernel(name, lambda: self._codes(name))
-        from ..emulated_kernels import EmulatedKernel
+        from ..launch.emulated_kernel import EmulatedKernel
 
         return EmulatedKernel(name, lambda: [self._emulated(name, each) for each in self._file.signatures(name)])
 
     def _emulated(self, name: str, signature: Signature) -> EmulatedCode:
         """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
-        from ..emulated_kernels import EmulatedCode
+        from ..launch.emulated_kernel import EmulatedCode
 
         texts = [image for image in signature.images if image.runs_on.kind == "ptx"]
         if not texts:

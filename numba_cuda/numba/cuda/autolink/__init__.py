@@ -88,7 +88,7 @@ _NAMES = {
     "autolink.finished_kernels.saving": ("save",),
     "autolink.finished_kernels.c_header": ("write_header",),
     "autolink.compilation.context": ("current_target",),
-    "autolink.emulation": ("emulated",),
+    "autolink.frontends.numba_cuda.emulation": ("emulated",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.cxx_by_name.library": ("cxx",),
     "autolink.cxx_by_name.refusals": ("CxxError",),
@@ -163,7 +163,7 @@ def _start() -> None:
     except activation.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
     if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
-        importlib.import_module(f"{__name__}.frontends.emulated_driver").activate()
+        importlib.import_module(f"{__name__}.frontends.numba_cuda.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
 

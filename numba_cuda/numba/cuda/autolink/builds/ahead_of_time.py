@@ -24,7 +24,7 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..compilation.context import without_device
 from ..compilation.kernel_events import KernelEvent, announce
-from ..emulated_build import EmulatedTexts
+from .emulated_build import EmulatedTexts
 from ..finished_kernels.saving import LaunchFacts, save
 from ..frontend_api.front_end import vocabulary_of_kernel
 from ..function_code.build_record import BuildFacts, facts_of
@@ -33,7 +33,7 @@ from ..protocol.kernel_signatures import kernel_argument_types
 from ..reports import formatting
 
 if TYPE_CHECKING:
-    from numba_cuda_autolink.emulated_kernels import EmulatedKernel
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
     from ..reports.report import Report
 
@@ -110,7 +110,7 @@ class LinkedKernel:
         Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
         only its front end has.
         """
-        from ..emulated_build import emulated_kernel
+        from .emulated_build import emulated_kernel
 
         return emulated_kernel(self, self._texts)
 

@@ -255,6 +255,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         plan = dataclasses.replace(plan, inputs=optimizable)
         return bytes(self._link(self._ensure_cc(cc), plan, "ptx").code).decode()
 
+    def emulated_texts(self, cc: Any) -> list[str]:
+        """Return the kernel's PTX with that of all it links, for the emulator."""
+        from .emulated_code import emulated_texts
+
+        return emulated_texts(self, cc)
+
     def _link(self, cc: Any, plan: LinkPlan, output: str, **options: bool) -> ObjectCode:
         from numba.cuda.cudadrv.external_code.pipeline import link
 

@@ -14,7 +14,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.plan.errors import link_error
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 
-from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from .code_library import LinkingCodeLibrary
 
 _LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 

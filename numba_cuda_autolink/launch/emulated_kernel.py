@@ -11,16 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .emulator import Checks, Module, memory
-from .finished.variables import Variable
-from .launch.argument_packing import Buffer, writers
-from .launch.arrays import view_of
-from .launch.driver import Device, on_device
-from .launch.kernel import ChoosingLaunch, Kernel, by_position
-from .launch.launch_codegen import wrong_count
-from .launch.launch_config import Configuration, refused_launch
-from .launch.views import contiguous_strides
-from .types.parameters import Leaf, Parameter, end_of, item_size
+from ..emulator import Checks, Module, memory
+from .argument_packing import Buffer, writers
+from .arrays import view_of
+from .driver import Device, on_device
+from .kernel import ChoosingLaunch, Kernel, by_position
+from .launch_codegen import wrong_count
+from .launch_config import Configuration, refused_launch
+from .views import contiguous_strides
+from ..types.parameters import Leaf, Parameter, end_of, item_size
 
 _MOST_SHARED = 227 << 10
 
@@ -43,7 +42,7 @@ class EmulatedCode:
     texts: Callable[[], Sequence[str]]
     setup: Sequence[Callable[[Any], None]] = ()
     teardown: Sequence[Callable[[Any], None]] = ()
-    variables: Sequence[Variable] = ()
+    variables: Sequence[Any] = ()
 
     def load(self, kernel: str, checks: Checks) -> Module:
         """Return the code as a module, with its variables set and after its setup callbacks."""
@@ -59,7 +58,7 @@ class EmulatedCode:
 
     def _call_back(self, callbacks: Sequence[Callable[[Any], None]], module: Module) -> None:
         if callbacks:
-            from .emulated_driver.activation import as_driver_library
+            from ..emulated_driver.activation import as_driver_library
 
             with as_driver_library(module, self.compute_capability) as library:
                 for callback in callbacks:

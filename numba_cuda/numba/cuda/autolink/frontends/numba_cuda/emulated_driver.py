@@ -13,7 +13,7 @@ from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
 
-from ..frontend_api.seams import Seams
+from ...frontend_api.seams import Seams
 
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
@@ -28,7 +28,7 @@ def _get_function(original: Any, library: Any) -> Any:
     context = devices.get_context()
     found = library._cufunc_cache.get(context.device.id)
     if found is None:
-        from ..compiling.emulated_code import emulated_code
+        from .emulated_code import emulated_code
 
         code = emulated_code(library)
         callbacks = library._setup_functions, library._teardown_functions

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from numba_cuda_autolink.errors import FinishedKernelError
 
-from .compilation.context import without_device
+from ..compilation.context import without_device
 
 if TYPE_CHECKING:
-    from numba_cuda_autolink.emulated_kernels import EmulatedKernel
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
-    from .builds.ahead_of_time import LinkedKernel
+    from .ahead_of_time import LinkedKernel
 
 
 class EmulatedTexts:
@@ -24,10 +24,9 @@ class EmulatedTexts:
 
     def __call__(self) -> list[str]:
         """Return it."""
-        from .compiling.emulated_code import emulated_texts
-
         with without_device(self._cc):
-            return emulated_texts(self._library, self._cc)
+            texts: list[str] = self._library.emulated_texts(self._cc)
+            return texts
 
     def __reduce__(self) -> Any:
         return type(None), ()
@@ -35,9 +34,9 @@ class EmulatedTexts:
 
 def emulated_kernel(linked: LinkedKernel, texts: EmulatedTexts | None) -> EmulatedKernel:
     """Return *linked* with a launch on the CPU. Raise `FinishedKernelError` if that is not possible."""
-    from numba_cuda_autolink.emulated_kernels import EmulatedCode, EmulatedKernel
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
 
-    from .finished_kernels.saving import check_runtime, layout_of
+    from ..finished_kernels.saving import check_runtime, layout_of
 
     facts, name = linked.launch_facts, linked.launch_facts.name
     if texts is None and linked.output != "ptx":

@@ -43,7 +43,7 @@ class emulated(contextlib.ContextDecorator):
         """Begin. Within another one this does nothing."""
         if config.ENABLE_CUDASIM:
             raise RuntimeError("emulated() runs compiled kernels, and the simulator (NUMBA_ENABLE_CUDASIM=1) has none")
-        from .frontends import emulated_driver
+        from . import emulated_driver
 
         is_first = not emulated_driver.active()
         if is_first:
@@ -54,7 +54,7 @@ class emulated(contextlib.ContextDecorator):
     def stop(self) -> None:
         """End."""
         if self._started and self._started.pop():
-            from .frontends import emulated_driver
+            from . import emulated_driver
 
             emulated_driver.deactivate()
             activation.stop()
