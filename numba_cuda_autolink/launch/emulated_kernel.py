@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..emulator import Checks, Module, memory
+from ..types.parameters import Leaf, Parameter, end_of, item_size
 from .argument_packing import Buffer, writers
 from .arrays import view_of
 from .driver import Device, on_device
@@ -19,7 +20,6 @@ from .kernel import ChoosingLaunch, Kernel, by_position
 from .launch_codegen import wrong_count
 from .launch_config import Configuration, refused_launch
 from .views import contiguous_strides
-from ..types.parameters import Leaf, Parameter, end_of, item_size
 
 _MOST_SHARED = 227 << 10
 

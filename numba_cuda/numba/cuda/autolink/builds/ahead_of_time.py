@@ -24,13 +24,13 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..compilation.context import without_device
 from ..compilation.kernel_events import KernelEvent, announce
-from .emulated_build import EmulatedTexts
 from ..finished_kernels.saving import LaunchFacts, save
 from ..frontend_api.front_end import vocabulary_of_kernel
 from ..function_code.build_record import BuildFacts, facts_of
 from ..protocol.call_sites import CallSite
 from ..protocol.kernel_signatures import kernel_argument_types
 from ..reports import formatting
+from .emulated_build import EmulatedTexts
 
 if TYPE_CHECKING:
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
