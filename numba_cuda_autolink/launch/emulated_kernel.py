@@ -137,8 +137,8 @@ class EmulatedKernel(Kernel):
             for write, arg in zip(writers(self.name, code.parameters, code.leaves, buffer, device), args, strict=True):
                 write(arg, None)
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
-            how_many = {"shared": how.shared, "cooperative": how.cooperative or code.cooperative}
-            kernel.launch(how.grid, how.block, arguments, **how_many)
+            cooperative = how.cooperative or code.cooperative
+            kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
 
 
 @contextlib.contextmanager
