@@ -24,13 +24,13 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..compilation.context import without_device
 from ..compilation.kernel_events import KernelEvent, announce
-from ..finished_kernels.saving import LaunchFacts, save
+from ..finished_kernels.saving import LaunchFacts, check_runtime, layout_of, save
 from ..frontend_api.front_end import vocabulary_of_kernel
 from ..function_code.build_record import BuildFacts, facts_of
 from ..protocol.call_sites import CallSite
 from ..protocol.kernel_signatures import kernel_argument_types
 from ..reports import formatting
-from .emulated_build import EmulatedTexts
+from .emulated_build import EmulatedTexts, emulated_kernel
 
 if TYPE_CHECKING:
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
@@ -110,9 +110,10 @@ class LinkedKernel:
         Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
         only its front end has.
         """
-        from .emulated_build import emulated_kernel
-
-        return emulated_kernel(self, self._texts)
+        check_runtime(self.launch_facts)
+        parameters = self.launch_facts.parameters
+        _, leaves = layout_of(self, parameters)
+        return emulated_kernel(self, parameters, leaves, self._texts)
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""

@@ -12,8 +12,6 @@ from ..compilation.context import without_device
 if TYPE_CHECKING:
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
-    from .ahead_of_time import LinkedKernel
-
 
 class EmulatedTexts:
     """The PTX of a kernel that was built in this process, for the compute capability *cc*. It is made when it is first
@@ -32,11 +30,10 @@ class EmulatedTexts:
         return type(None), ()
 
 
-def emulated_kernel(linked: LinkedKernel, texts: EmulatedTexts | None) -> EmulatedKernel:
-    """Return *linked* with a launch on the CPU. Raise `FinishedKernelError` if that is not possible."""
+def emulated_kernel(linked: Any, parameters: Any, leaves: Any, texts: EmulatedTexts | None) -> EmulatedKernel:
+    """Return what `build` returned, *linked*, with a launch on the CPU, with its *parameters* and where they are. Raise
+    `FinishedKernelError` if it has neither *texts* nor PTX."""
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
-
-    from ..finished_kernels.saving import check_runtime, layout_of
 
     facts, name = linked.launch_facts, linked.launch_facts.name
     if texts is None and linked.output != "ptx":
@@ -44,12 +41,10 @@ def emulated_kernel(linked: LinkedKernel, texts: EmulatedTexts | None) -> Emulat
             f"{name} cannot be emulated: it is a cubin that was built in another process, or by numba-cuda-mlir"
             "\n  what to do: build it with output='ptx'"
         )
-    check_runtime(facts)
-    parameters = facts.parameters
     code = EmulatedCode(
         linked.signature,
         parameters,
-        layout_of(linked, parameters)[1],
+        leaves,
         linked.entry_name,
         linked.cc.base,
         facts.cooperative,

@@ -14,8 +14,6 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.plan.errors import link_error
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 
-from .code_library import LinkingCodeLibrary
-
 _LINKED = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 
 
@@ -24,7 +22,7 @@ def emulated_texts(library: Any, cc: Any) -> list[str]:
 
     Raises `LinkError` if an input is machine code, which cannot be emulated.
     """
-    if not isinstance(library, LinkingCodeLibrary) or not library._entries:
+    if not getattr(library, "_entries", ()):
         own = [library.get_lto_ptx(cc=cc)] if library._lto else library.get_asm_strs(cc=cc)
         return [text.rstrip("\0") for text in own]
     plan = library.plan(cc)
@@ -40,7 +38,7 @@ def emulated_texts(library: Any, cc: Any) -> list[str]:
 def emulated_code(library: Any) -> ObjectCode:
     """Return the same for the current device, and set the callbacks of its module."""
     cc = library._ensure_cc(None)
-    if isinstance(library, LinkingCodeLibrary):
+    if hasattr(library, "plan"):  # it is ours
         plan = library.plan(cc)
         library._setup_functions, library._teardown_functions = (
             list(plan.setup_callbacks),
@@ -51,7 +49,7 @@ def emulated_code(library: Any) -> ObjectCode:
     return code
 
 
-def _other_texts(library: LinkingCodeLibrary, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:
+def _other_texts(library: Any, plan: LinkPlan) -> Iterator[tuple[PlannedInput, str]]:
     """Yield the inputs that take no part in link-time optimisation, with their PTX."""
     callers = [planned for planned in plan.units if not planned.is_runtime]
     for planned in plan.units:
