@@ -38,7 +38,7 @@ _END, _BUFFER, _BUFFER_SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_*
 _TEXTS = re.compile(r"^(?=\.version\b)", re.MULTILINE)
 
 
-class NotEmulatedError(LaunchError):
+class _MachineCodeError(LaunchError):
     """Machine code cannot be emulated."""
 
     driver_code = NO_BINARY_FOR_GPU
@@ -78,7 +78,7 @@ def _load(code: int) -> int:
 
 def _load_text(code: bytes) -> int:
     if not code.startswith((b"/", b".", b"\n", b" ")):
-        raise NotEmulatedError(
+        raise _MachineCodeError(
             "machine code was loaded, and the emulator runs PTX alone"
             f"\n  got: code that begins with {code[:4]!r}"
             "\n  what to do: build or save it as PTX, with output='ptx'"
