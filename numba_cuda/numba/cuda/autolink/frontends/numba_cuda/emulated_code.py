@@ -29,7 +29,8 @@ def emulated_texts(library: Any, cc: Any) -> list[str]:
     others = dict(_other_texts(library, plan))
     if library._lto:
         in_link = tuple(each for each in plan.inputs if each not in others and each.input.kind in _LINKED)
-        own = [bytes(library._link(cc, dataclasses.replace(plan, inputs=in_link), "ptx").code).decode()]
+        request = library._request(dataclasses.replace(plan, inputs=in_link), "ptx")
+        own = [bytes(library._link(cc, request).code).decode()]
     else:
         own = library.get_asm_strs(cc=cc)
     return [text.rstrip("\0") for text in (*own, *others.values())]
