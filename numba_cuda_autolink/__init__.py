@@ -16,7 +16,6 @@
 ``types``             parameters of kernels and variables of device code, as plain data
 ``launch``            launches: arguments, configuration, the driver
 ``finished``          files of finished kernels, and what is in them
-``emulator``          runs PTX on the CPU
 ``emulated_driver``   the CUDA driver of programs that run without a GPU
 ``pytest_plugin``     a fixture for tests that launch kernels
 ``ptx``               PTX: its header, functions with their prototypes, and variables
