@@ -62,11 +62,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``kernel_report``      the report of a kernel
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
 ``notebook_cells``     the names of notebook cells
-``python_code``        names that Python code uses, and what identifies the code of a module
-``patched``            what programs set on the modules, classes and Numba types that versions identify
-``object_state``       the attributes and slots of objects, or what their classes pickle
-``value_encoders``     the kinds of Python values that have a fingerprint
-``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``testing``            helpers for tests of objects with linkable code
 ``conformance``        the checks of `testing.check_linkable`
 ``commands``           the command line

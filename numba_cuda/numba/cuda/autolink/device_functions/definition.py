@@ -29,7 +29,7 @@ from ..device_callable.conversions import by_value
 from ..device_callable.conversions import state as as_state
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..protocol.value_digest import UnknownValueError, value_digest
 from ..vocabulary import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from .c_signature import CSignature
 from .compiled_code import NAMELESS, NamedModules
@@ -239,7 +239,7 @@ def _known(subject: Any) -> dict[Any, DeviceFunction]:
         content: Any = None
     else:
         try:
-            content = fingerprint(subject)
+            content = value_digest(subject)
         except UnknownValueError:
             in_progress = compilation()
             notes = {} if in_progress is None else in_progress.notes
