@@ -10,8 +10,6 @@ launched too: ``python benchmarks/cxx.py --only running`` measures these alone.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import glob
 import itertools
 import json
 import os
@@ -29,27 +27,6 @@ SUM = (
     "[](auto x) { using Reduce = cub::BlockReduce<decltype(x), 128>; __shared__ typename Reduce::TempStorage storage;"
     " return Reduce(storage).Sum(x); }"
 )
-BLOCK = ["discontinuity", "exchange", "histogram", "load", "merge_sort", "radix_sort", "reduce", "scan", "store"]
-WARP = ["exchange", "load", "merge_sort", "reduce", "scan", "store"]
-LIBCUDACXX = [f"std/{name}" for name in ("bit", "chrono", "complex", "mdspan", "numeric", "ranges", "variant")]
-LIBCUDACXX += ["atomic", "barrier", "pipeline"]
-# Headers for a compile server, and a call into them.
-HEAVY = {
-    "CUB's block reduction": (CUB, SUM.replace("128", "N")),
-    "15 headers of CUB": (
-        "".join(f"#include <cub/block/block_{name}.cuh>\n" for name in BLOCK)
-        + "".join(f"#include <cub/warp/warp_{name}.cuh>\n" for name in WARP),
-        SUM.replace("128", "N"),
-    ),
-    "cooperative groups": (
-        "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>",
-        "[](auto x) { return cooperative_groups::this_thread_block().thread_rank() * N + x; }",
-    ),
-    "10 headers of libcu++": (
-        "".join(f"#include <cuda/{name}>\n" for name in LIBCUDACXX),
-        "[](auto x) { return cuda::std::complex<decltype(x)>(x, N); }",
-    ),
-}
 BY_HAND = {
     "cmath": CMATH + '\nextern "C" __device__ float f(float x, float y) { return cuda::std::hypot(x, y); }',
     "CUB": CUB
@@ -158,89 +135,6 @@ def measured_warm(repeats: int) -> dict[str, float]:
     }
 
 
-def cpu_seconds() -> float:
-    """Return the seconds of CPU time of this process, its children and what they started, of which it counts ticks."""
-    own, tick = time.process_time(), os.sysconf("SC_CLK_TCK")
-    processes = {}
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        with contextlib.suppress(OSError), open(path) as file:
-            name, numbers = file.read().rsplit(")", 1)
-            processes[int(name.split()[0])] = [int(number) for number in numbers.split()[1:]]
-    children = {pid for pid, (parent, *_) in processes.items() if parent == os.getpid()}
-    used = 0
-    for pid, (_, _, session, *fields) in processes.items():
-        if session in children:  # which they lead
-            used += sum(fields[7:11] if pid in children else fields[7:9])
-    return own + used / tick
-
-
-def measured_server(source: str, expression: str, repeats: int) -> dict[str, float]:
-    """Return medians in seconds of calls by name with a server that has precompiled the headers of *source* and without
-    one. Each call is of *expression* with another number in place of ``N``. CPU time is that of all processes."""
-    from numba.cuda import autolink, types
-    from numba.cuda.cudadrv.external_code.compile import header_server
-    from numba.cuda.cudadrv.external_code.compile.programs import COMPILE_SERVER
-
-    lib = autolink.cxx(f"{source} // {os.getpid()}")
-    numbers = itertools.count(1)
-
-    def seconds(with_server: str) -> tuple[float, float]:
-        os.environ[COMPILE_SERVER] = with_server
-        call = lib.expr(expression.replace("N", str(32 * next(numbers))))
-        start, start_cpu = time.perf_counter(), cpu_seconds()
-        call.signature(types.float32, cc=(9, 0))
-        wall = time.perf_counter() - start
-        time.sleep(0.2)  # until the server has freed the memory of that compile
-        return wall, cpu_seconds() - start_cpu
-
-    seconds("1")
-    header_server.wait_for_servers()
-    if not header_server.ready_servers():
-        return {"servers that make the same code with this NVRTC": 0}
-    times = [(*seconds("1"), *seconds("0")) for _ in range(repeats + 1)]
-    header_server.close_servers()
-    wall, cpu, plain_wall, plain_cpu = (median(each) for each in zip(*times[1:], strict=True))
-    return {
-        "with it, s": wall,
-        "without, s": plain_wall,
-        "ratio": wall / plain_wall,
-        "with it, s of CPU time": cpu,
-        "without, s of CPU time": plain_cpu,
-        "ratio of CPU time": cpu / plain_cpu,
-    }
-
-
-def nvrtc_alone(source: str, *flags: str) -> float:
-    """Return the seconds of CPU time that NVRTC alone takes to compile a source."""
-    from cuda.bindings import nvrtc
-    from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
-
-    options = ["-arch=sm_90", "-dlto", "-rdc=true", "-std=c++17", *(f"-I{path}" for path in toolkit_include_paths())]
-    encoded = [each.encode() for each in (*options, *flags)]
-    start = time.process_time()
-    _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"alone.cu", 0, [], [])
-    (result,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
-    seconds = time.process_time() - start
-    nvrtc.nvrtcDestroyProgram(program)
-    assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS
-    return seconds
-
-
-def measured_precompiled(source: str, repeats: int) -> dict[str, float]:
-    """Return medians of the CPU time that NVRTC alone takes for a unit with nothing but the headers in *source*: with
-    precompiled headers, of which it walks through all that was declared, and without."""
-    from cuda.bindings import nvrtc
-
-    nvrtc.nvrtcSetPCHHeapSize(768 << 20)
-    with tempfile.TemporaryDirectory() as folder:
-        headers = os.path.join(folder, "headers.pch")
-        text = f"{source}\n#pragma nv_hdrstop\n__device__ int number;"
-        nvrtc_alone(text, f"--create-pch={headers}")
-        times = [(nvrtc_alone(text, f"--use-pch={headers}"), nvrtc_alone(text)) for _ in range(repeats + 1)]
-    ours, theirs = (median(each) for each in zip(*times[1:], strict=True))
-    return {"with them, s": ours, "without, s": theirs, "ratio": ours / theirs}
-
-
 def measured_running(repeats: int, size: int = 1 << 26) -> dict[str, float]:
     """Return medians in milliseconds of a kernel that calls ``hypot`` of libcu++ by name, and through a binding."""
     import numpy as np
@@ -287,10 +181,10 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=["compiling", "warm", "server", "running"])
+    parser.add_argument("--only", choices=["compiling", "warm", "running"])
     arguments = parser.parse_args()
     parts, repeats = (
-        [arguments.only] if arguments.only else ["compiling", "warm", "server", "running"],
+        [arguments.only] if arguments.only else ["compiling", "warm", "running"],
         arguments.repeats,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -300,14 +194,6 @@ def main() -> None:
                 print(line(title, times))
         if "warm" in parts:
             print(line("in a fresh process, with everything in the cache", measured_warm(repeats)))
-        if "server" in parts:
-            for title, (source, expression) in HEAVY.items():
-                print(line(f"a call into {title}, with a compile server", measured_server(source, expression, repeats)))
-                print(
-                    line(
-                        "NVRTC alone, on these headers, precompiled, in CPU time", measured_precompiled(source, repeats)
-                    )
-                )
         if "running" in parts:
             has_gpu = cuda.is_available()
             print(line("a kernel", measured_running(repeats)) if has_gpu else "a kernel: there is no GPU to run it")

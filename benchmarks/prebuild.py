@@ -33,7 +33,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +42,8 @@ from numba.cuda.autolink.many_kernels.building import run_all
 from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.packs import NAME_SIZE
-from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
-from numba.cuda.cudadrv.external_code.cache.seals import sealed
-from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.remote_store import sign
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, current_store
 
 TYPES = (types.float32, types.float64, types.int32, types.int64)
@@ -295,34 +292,34 @@ def ask_forged(folder: Path, number: int) -> tuple[int, int]:
     """Fill a shared cache with so many entries that are not the site's own, and a tenth as many that are; ask for all.
     Return how many of either were used."""
     draw = random.Random(1)
-    ours = RemoteSettings(f"file://{folder}/shared", key=KEY.encode())
-    foreign = replace(ours, key=b"the key of another site")
-    store = CacheStore(CacheSettings(str(folder / "cache"), remote=replace(ours, wait=60.0)))
+    ours, foreign = (KEY.encode(),), (b"the key of another site",)
+    settings = RemoteSettings(f"file://{folder}/shared", ours, wait=60.0)
+    store = CacheStore(CacheSettings(str(folder / "cache"), remote=settings))
     used = kept = 0
     warnings.simplefilter("ignore", CacheWarning)  # it tells once that entries are not used
     for each in range(number + number // 10):
         key, other = (CacheKey("program", f"{name}{each}.cu", (("source", f"{name}{each}"),)) for name in "fg")
         entry = pack(key, draw.randbytes(draw.randint(1, 2000)))
-        blob = sealed(ours, key.digest, entry)
+        blob = sign(ours, key.digest, entry)
         position = draw.randrange(len(blob))
         flipped = bytes([blob[position] ^ 1 << draw.randrange(8)])
         kinds = {
             "truncated": blob[:position],
             "one bit changed": blob[:position] + flipped + blob[position + 1 :],
             "longer": blob + b"\0",
-            "without a seal": entry,
-            "an empty seal": bytes(32) + entry,
-            "another site's": sealed(foreign, key.digest, entry),
-            "another entry, sealed for its own key": sealed(ours, other.digest, pack(other, b"code")),
-            "another entry, sealed for this key": sealed(ours, key.digest, pack(other, b"code")),
-            "this entry, sealed for another key": sealed(ours, other.digest, entry),
+            "without a signature": entry,
+            "an empty signature": bytes(32) + entry,
+            "another site's": sign(foreign, key.digest, entry),
+            "another entry, signed for its own key": sign(ours, other.digest, pack(other, b"code")),
+            "another entry, signed for this key": sign(ours, key.digest, pack(other, b"code")),
+            "this entry, signed for another key": sign(ours, other.digest, entry),
             "random": draw.randbytes(len(blob)),
         }
         is_good = each >= number
         content = blob if is_good else list(kinds.values())[each % len(kinds)]
-        path = folder / "shared" / key.digest.hex()[:2] / key.digest.hex()[2:]
+        path = folder / "shared" / key.digest.hex()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes(NAME_SIZE) + content)
+        path.write_bytes(content)
         is_used = store.get(key) is not None
         used += is_used and not is_good
         kept += is_used and is_good

@@ -3,9 +3,8 @@
 
 Run it with ``python benchmarks/scale.py``; no GPU is needed. Beside each figure are its baselines from the same run.
 
-- Builds: a kernel that calls many objects, against numba-cuda alone with ``declare_device(..., link=)``; a loop over a
-  tuple of objects, against the same calls written out; several programs that use CUB, compiled by two processes,
-  against one. Each build runs in a fresh process with an empty cache.
+- Builds: a kernel that calls many objects, against numba-cuda alone with ``declare_device(..., link=)``; several
+  programs that use CUB, compiled by two processes, against one. Each build runs in a fresh process with an empty cache.
 - Reports: the build of the kernel, and as a part of it the link that the report describes; nothing of them is cached.
   Reports read the symbols of every input and make no use of earlier reports: each round has kernels of its own.
 """
@@ -38,12 +37,11 @@ def build_seconds(what, how, number, jobs=None):
     return float(done.stdout.splitlines()[-1])
 
 
-def builds(rounds, objects, elements, programs):
+def builds(rounds, objects, programs):
     """Print the table of builds: medians of *rounds*, in turns."""
     by_two, by_one = (("programs", "calls", programs, jobs) for jobs in ("2", "1"))
     cases: list[tuple] = [
         (f"{objects} objects (alone)", "<= 1.1 x", ("objects", "calls", objects), ("objects", "alone", objects)),
-        (f"a loop over {elements} (calls)", "<= 1.5 x", ("tuple", "loop", elements), ("tuple", "calls", elements)),
         (f"{programs} programs by two (by one)", "<= 0.62 x", by_two, by_one),
     ]
     print(f"{'seconds, medians (baseline)':34}{'build':>9}{'baseline':>10}{'ratio':>9}  goal")
@@ -118,11 +116,10 @@ def main():
         "--calls", type=int, default=CALL_SITES, help="call sites of the second kernel; 0 leaves it out"
     )
     parser.add_argument("--objects", type=int, default=1000, help="objects of one kernel; 0 leaves the builds out")
-    parser.add_argument("--elements", type=int, default=100, help="objects of the tuple")
     parser.add_argument("--programs", type=int, default=6, help="programs with CUB")
     options = parser.parse_args()
     if options.objects:
-        builds(options.rounds, options.objects, options.elements, options.programs)
+        builds(options.rounds, options.objects, options.programs)
     cases = {f"{options.inputs} LTO-IR inputs": lambda name: ltoir_functions(name, options.inputs)}
     if options.calls:
         cases[f"{options.calls} call sites"] = lambda name: source_functions(name, options.calls)

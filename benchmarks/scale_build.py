@@ -7,7 +7,7 @@ import time
 import types as pytypes
 
 from numba import cuda
-from numba.cuda import codegen, dispatcher, literal_unroll, types
+from numba.cuda import codegen, dispatcher, types
 
 CC = (9, 0)
 SMALL = 'extern "C" __device__ int f%d(%sint x) { %s }'
@@ -54,19 +54,6 @@ def kernel_of(functions):
     return names["kernel"]
 
 
-def looping(functions):
-    """Return a kernel that does so in a loop."""
-    elements = tuple(functions)
-
-    def kernel(x):
-        y = x[0]
-        for element in literal_unroll(elements):
-            y = element(y)
-        x[0] = y
-
-    return kernel
-
-
 def build(kernel):
     from numba.cuda import autolink
 
@@ -86,7 +73,7 @@ def main(what, how, number):
         kernel, run = kernel_of(declared(number)), build_alone
     else:
         functions = objects(number, None if what == "programs" else "unit")
-        kernel, run = (looping if how == "loop" else kernel_of)(functions), build
+        kernel, run = kernel_of(functions), build
         build(kernel_of(objects(1, "first")))  # what a process does once
     start = time.perf_counter()
     run(kernel)

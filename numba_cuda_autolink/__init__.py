@@ -29,8 +29,8 @@
 ``driver``            the CUDA driver: its errors, and the device of the current context
 ``errors``            the errors of finished kernels
 ``whole_file``        files that are either the old one or the complete new one
-``shared_files``      the files of the shared cache, opened while Python imports Numba
 ``package_versions``  the versions of the packages that matter
+``emulator``          linked PTX on the CPU
 ====================  ==============================================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.

@@ -3,7 +3,6 @@
 
 - It finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) where they are in
   another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
-- It begins to open the files of the shared cache before ``numba.cuda`` is imported, if there is one.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
 - It activates the project in numba-cuda-mlir after that imports its compiler, which it does when it first compiles a
@@ -76,13 +75,8 @@ class Activator:
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
-        is_on = os.environ.get("NUMBA_CUDA_AUTOLINK") != "0"
-        if is_on and (address := os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", "").strip()):
-            from . import shared_files
-
-            shared_files.begin(address)
         self._loader.exec_module(module)
-        if not is_on:
+        if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
             return
         try:
             import numba.cuda.autolink  # noqa: F401

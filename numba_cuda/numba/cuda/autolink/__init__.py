@@ -34,7 +34,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``mlir``               what numba-cuda-mlir needs besides its seams
 ``vocabulary``         the Numba types and the IR of each front end
 ``compilation``        the compilation in progress and its target
-``garbage_collection`` Python's, paused while a front end compiles
 ``deferred_calls``     calls that are resolved together, with one run of a compiler
 ``type_inference``     type inference, again where functions of C++ write to arguments
 ``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
@@ -55,8 +54,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``c_header``           a finished kernel as a header for C and C++ programs
 ``c_names``            the names of its parameters in C
 ``kernel_events``      which kernels an application compiles, for whoever listens
-``kernel_launches``    ``kernel[grid, block](*args)``, faster for kernels that are launched often
-``packed_launches``    launches of such kernels with packed arguments
 ``kernel_parameters``  the parameters of a kernel as plain data
 ``kernel_signatures``  signatures of kernels, and what is wrong with them
 ``kernel_report``      the report of a kernel
@@ -104,7 +101,7 @@ _NAMES = {
     "autolink.many_kernels.building": ("build_many",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
     "autolink.many_kernels.ray_executor": ("RayExecutor",),
-    "autolink.reports.report_class": ("Report",),
+    "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),
     "cudadrv.external_code.compile.nvrtc": ("CompileError",),
@@ -151,8 +148,6 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
-    if os.environ.get("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"):  # which takes a moment to connect
-        importlib.import_module("numba.cuda.cudadrv.external_code.cache.store").current_store()
     from .frontends import numba_cuda
 
     try:

@@ -32,7 +32,7 @@ from .reports.facts import BuildFacts, facts_of
 from .vocabulary import vocabulary_of_kernel
 
 if TYPE_CHECKING:
-    from .reports.report_class import Report
+    from .reports.report import Report
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")

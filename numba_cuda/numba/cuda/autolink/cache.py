@@ -28,14 +28,13 @@ from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.cache import entry_files, statistics
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
-from numba.cuda.cudadrv.external_code.cache.remote_settings import REMOTE_KEY, key_in
-from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
+from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
 
 from .reports import formatting
 
 __all__ = ["CacheInfo", "CacheMismatchError", "CacheWarning", "History", "KindInfo", "KindUsage", "StoredEntry"]
-__all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why", "write_lock"]
+__all__ += ["clear", "export_file", "flush", "import_file", "info", "prune", "why"]
 
 _WITHIN_PROGRAMS = "headers"  # found before each program, whose hits count the time saved
 _LEVELS = ("memory", "disk", "image", "remote")
@@ -146,7 +145,7 @@ def info() -> CacheInfo:
     settings = cache.settings
     levels = [("image", folder) for folder in settings.read_only]
     if settings.remote is not None:
-        levels.append(("remote", f"{settings.remote.address} ({'rw' if settings.remote.writes else 'ro'})"))
+        levels.append(("remote", str(settings.remote)))
     state = settings.directory, settings.on_disk, settings.verify, settings.max_bytes
     return CacheInfo(*state, count, size, kinds, tuple(levels), _usage(cache))
 
@@ -170,40 +169,34 @@ def _usage(store: CacheStore) -> tuple[KindUsage, ...]:
 def export_file(path: str | os.PathLike[str]) -> int:
     """Write all entries that other machines can use to a file, for `import_file`. Return how many.
 
-    They are sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
+    They are signed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
     cannot be written.
     """
-    return entry_files.write_entries(given.path("export_file()", path), current_store().disk, key_in(os.environ))
+    return entry_files.write_entries(given.path("export_file()", path), current_store().disk, read_keys(os.environ))
 
 
 def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     """Put all entries of a file that `export_file` wrote into the cache. Return how many.
 
-    They must be sealed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``; with *trust*, anybody may have made
+    They must be signed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``; with *trust*, anybody may have made
     the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
     not trusted, or not all entries can be written to the cache, and `OSError` if the file cannot be read.
     """
     path = given.path("import_file()", path)
     os.stat(path)  # a missing file is not one without a key
-    if not trust and not key_in(os.environ):
+    keys = None if trust else read_keys(os.environ)
+    if keys == ():
         raise ValueError(
             f"{path} is not used: there is no key to tell who made it\n"
             f"  what to do: set {REMOTE_KEY} where it is written and here; or pass trust=True, if you would run code of"
             " whoever made it"
         )
-    return entry_files.read_entries(path, current_store(), None if trust else key_in(os.environ))
-
-
-def write_lock(path: str | os.PathLike[str]) -> int:
-    """Write a lock file of the entries in the cache that other machines can use: those of a public mirror that are
-    trusted without a key, where ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_LOCK`` names the file. Return how many. Raises
-    `OSError`."""
-    return entry_files.write_lock(given.path("write_lock()", path), current_store().disk)
+    return entry_files.read_entries(path, current_store(), keys)
 
 
 def flush(timeout: float = 600.0) -> int:
     """Wait until all that was built is in the shared cache, at most *timeout* seconds, and 5 for each entry. Return how
-    many entries are not. A process that ends does not wait for a slow store."""
+    many entries this process built and could not write there. A process that ends does not wait for a slow store."""
     remote = current_store().remote
     return 0 if remote is None else remote.flush(timeout)
 

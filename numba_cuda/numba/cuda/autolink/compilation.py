@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.cudadrv.external_code.target import Target
 from numba.cuda.cudadrv.external_code.timeline import Timeline, recording
 
-from . import garbage_collection
-
 if TYPE_CHECKING:
     from numba.cuda import types
     from numba.cuda.cudadrv.external_code.compile.c_prototypes import CPrototype
@@ -72,18 +70,18 @@ def compilation() -> Compilation | None:
 @contextlib.contextmanager
 def _inside(**state: Any) -> Iterator[None]:
     outer = {name: getattr(_state, name, None) for name in state}
-    vars(_state).update(state)
     try:
+        _state.__dict__.update(state)
         yield
     finally:
-        vars(_state).update(outer)
+        _state.__dict__.update(outer)  # in one call, which an interrupt does not part
 
 
 @contextlib.contextmanager
 def compiling(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
     in_progress = _state.compilation or Compilation(target)
-    with _inside(compilation=in_progress), recording(in_progress.timeline), garbage_collection.paused():
+    with _inside(compilation=in_progress), recording(in_progress.timeline):
         yield
 
 
@@ -95,7 +93,7 @@ def is_asking() -> bool:
 @contextlib.contextmanager
 def asking(target: Target) -> Iterator[None]:
     """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
-    with _inside(compilation=None, hook_target=target), garbage_collection.paused(False):
+    with _inside(compilation=None, hook_target=target):
         yield
 
 

@@ -19,7 +19,7 @@ from .compilation import without_device
 from .kernel_signatures import normalized
 from .reports.collect import of_facts
 from .reports.facts import facts_of
-from .reports.report_class import Report
+from .reports.report import Report
 from .vocabulary import vocabulary_of_kernel
 
 
@@ -44,8 +44,8 @@ def report(
         The compute capability, ``(9, 0)``, or a list of several. Default: that of the current GPU, or those that the
         kernel is compiled for already.
     listings:
-        Whether the report shows what the code became: source, PTX and, if ``nvdisasm`` is installed, machine code of
-        the kernel and of each object. Compile with ``lineinfo=True`` to see inlined machine code by object.
+        Whether the report shows what the code became: PTX and, if ``nvdisasm`` is installed, machine code. Compile with
+        ``lineinfo=True`` to see it beside the lines of Python and C++ that it comes from.
 
     Raises `TypeError` if *kernel* is not a kernel, or is a device function that does not return what the *signature*
     says; without a *signature* `ValueError`, if it is not compiled yet, or is compiled for several signatures.

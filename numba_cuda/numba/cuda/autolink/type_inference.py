@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Type inference, which runs again where functions of C++ write to their arguments."""
+"""Type inference, which runs again where a registered function has rewritten calls that it refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from typing import Any
 from .compilation import compilation
 from .vocabulary import NUMBA_CUDA, Vocabulary
 
+Rewrite = Callable[[Any, Vocabulary], bool]
+_rewrites: list[Rewrite] = []
+
+
+def register_rewrite(rewrite: Rewrite) -> Rewrite:
+    """Decorate a function that rewrites the IR in a compiler's state after type inference has failed, and returns
+    whether it changed any call."""
+    _rewrites.append(rewrite)
+    return rewrite
+
 
 def inferred(
     infer: Callable[[Any, Any], Any],
@@ -17,15 +27,11 @@ def inferred(
     refused: type[Exception],
     vocabulary: Vocabulary = NUMBA_CUDA,
 ) -> Any:
-    """Return what *infer*, with the pass *inference*, makes of the compiler's *state*, in the IR of *vocabulary*. Calls
-    of C++ that write to variables or elements are *refused* first, and then rewritten."""
+    """Return what *infer*, with the pass *inference*, makes of the compiler's *state*, in the IR of *vocabulary*. It
+    runs again as long as it is *refused* and a rewrite changes calls of the function."""
     while True:
         try:
             return infer(inference, state)
         except refused:
-            if compilation() is None:
-                raise
-            from .cxx_by_name.written_arguments import rewrite_written
-
-            if not rewrite_written(state, vocabulary):
+            if compilation() is None or not any([rewrite(state, vocabulary) for rewrite in _rewrites]):
                 raise

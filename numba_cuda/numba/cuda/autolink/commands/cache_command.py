@@ -19,7 +19,6 @@ from .output import check_folder
 _TRANSFERS: dict[str, Callable[[argparse.Namespace], int]] = {
     "export": lambda options: cache.export_file(options.file),
     "import": lambda options: cache.import_file(options.file, trust=options.trust),
-    "lock": lambda options: cache.write_lock(options.file),
 }
 
 INFO_FORMAT = 1
@@ -43,8 +42,6 @@ def add_to(commands: Any) -> None:
     )
     export = actions.add_parser("export", help="write entries to a file, for another machine")
     export.add_argument("file", metavar="FILE", type=pathlib.Path, help="the file to write")
-    lock = actions.add_parser("lock", help="write a lock file: the entries of a public mirror that are trusted")
-    lock.add_argument("file", metavar="FILE", type=pathlib.Path, help="the file to write")
     imported = actions.add_parser("import", help="read a file of entries")
     imported.add_argument("file", metavar="FILE", type=pathlib.Path, help="a file that cache export wrote")
     imported.add_argument("--trust", action="store_true", help="trust whoever made the file: no key is needed")
@@ -68,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
         history = cache.why(options.name, options.kind)
         print(history)
         return 0 if history.entries else 1
-    elif options.action in ("export", "import", "lock"):
+    elif options.action in ("export", "import"):
         if options.action != "import":
             check_folder(options.file)
         try:

@@ -15,7 +15,7 @@ from .kernel_files import NamedKernel, kernels_in, load_file, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 if TYPE_CHECKING:
-    from ..reports.report_class import Report
+    from ..reports.report import Report
 
 _EXAMPLES = """examples:
   numba-cuda-autolink explain mykernels.py
@@ -24,6 +24,7 @@ _EXAMPLES = """examples:
 """
 _FORMS = {"json": "JSON, for tools", "html": "an HTML page", "dot": "a graph for Graphviz", "svg": "the graph as SVG"}
 _SUFFIXES = {".txt": "text", **{f".{form}": form for form in _FORMS}, ".htm": "html", ".gv": "dot"}
+_FORMS_OF_CHANGES = ("text", "json", "html")
 _TRACE_SUFFIX = ".trace.json"
 LIST_FORMAT = 1
 
@@ -55,7 +56,10 @@ def add_to(commands: Any) -> None:
     form.add_argument("--trace", dest="form", action="store_const", const="trace", help=timeline)
     parser.add_argument("--listings", action="store_true", help="show source, PTX and machine code in HTML and JSON")
     parser.add_argument(
-        "--against", metavar="OLD", type=pathlib.Path, help="write what changed since the report in this JSON file"
+        "--against",
+        metavar="OLD",
+        type=pathlib.Path,
+        help="write what changed since the report in this JSON file, as text, JSON or HTML",
     )
     parser.set_defaults(run=_run)
 
@@ -69,6 +73,12 @@ def _run(options: argparse.Namespace) -> int:
             f"{options.kernel} alone lists its kernels, as text or JSON\n  what to do: name one for {form}",
             2,
         )
+    if options.against is not None and (lists or form not in _FORMS_OF_CHANGES):
+        raise CommandError(
+            f"--against compares the reports of a kernel as text, JSON or HTML, got {'a file' if lists else form}\n"
+            "  what to do: name a kernel, and pass --json, --html or none of them",
+            2,
+        )
     check_folder(options.out)
     with prints_to_stderr(), explained_errors():
         if lists:
@@ -80,9 +90,10 @@ def _run(options: argparse.Namespace) -> int:
             if options.cc is None:
                 _check_gpu()
             report = autolink.report(kernel.obj, signature, options.cc, listings=options.listings)
-            text = str(report) if form == "text" else getattr(report, f"to_{form}")()
             if options.against is not None:
-                text = report.changes_since(_earlier(options.against))
+                text = report.changes_since(_earlier(options.against), form)
+            else:
+                text = str(report) if form == "text" else getattr(report, f"to_{form}")()
     if not lists and form == "text" and options.out == STANDARD_OUTPUT and options.against is None:
         report.show()  # in colour on a terminal
     else:

@@ -5,10 +5,6 @@
 ``passes``              ask called objects once types are final; attach their code, and align arrays, while lowering
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``passed_state``        the check that calls pass the arrays that Python functions in C++ expect
-``unrolled_loops``      compile with loops over tuples of called objects unrolled, or else as Numba does
-``tuple_loops``         these loops in a function's IR
-``carried_values``      the variables whose values a loop carries from one round to the next
-``loop_copies``         copies of a loop's body in its place, one for each element
 ``symbol_sites``        the calls that reference symbols, and that they agree on prototypes
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled

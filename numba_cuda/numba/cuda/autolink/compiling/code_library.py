@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
+from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
@@ -60,6 +61,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
         self.calls = Calls()
+        self._with_shared_memory: set[Any] = (
+            set()
+        )  # loaded kernels that may use all dynamic shared memory of the device
         self._linking_libraries = OrderedSet()
         self._linking_files = LinkingFiles(self._own_target)
 
@@ -224,8 +228,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def get_cufunc(self) -> Any:
         """Return the kernel, loaded on the current device. numba-cuda runs setup callbacks for that device alone on
-        which a kernel was compiled."""
+        which a kernel was compiled, and allows 48 KB of dynamic shared memory."""
         cufunc = super().get_cufunc()
+        if cufunc not in self._with_shared_memory:
+            if self._entries:
+                _allow_shared_memory(cufunc)
+            self._with_shared_memory.add(cufunc)
         if self._setup_functions and not cufunc.module.initialized:
             self._set_up(cufunc.module)
         return cufunc
@@ -325,6 +333,13 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
         return any(self.plan(cc).fingerprints() != before for cc, before in self._linked.items())
+
+
+def _allow_shared_memory(cufunc: Any) -> None:
+    """Allow the loaded kernel *cufunc* all shared memory that a block of its device may have."""
+    attribute = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    size = cufunc.device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN - cufunc.attrs.shared
+    driver.cuKernelSetAttribute(attribute, size, cufunc.handle, cufunc.device.id)
 
 
 def _called_last_first(library: CUDACodeLibrary) -> Iterable[CUDACodeLibrary]:

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
-from .calls import Call
-from .parameters import Parameter, mode_of
-from .placeholders import CALLEE, with_arguments
+from .calls import CALLEE, Call, Parameter, insert_arguments, name_mode
 from .prelude import VIEWS
 from .structs import Struct
 
@@ -19,7 +17,7 @@ _PREFIX = "nca_call"
 _ANY_MODE, _CHOSEN_MODE = "nca_mode", f"{_PREFIX}_mode"
 
 
-def call_text(call: Call) -> str:
+def write_call(call: Call) -> str:
     """Return the text of *call*, which follows that of its head in a translation unit."""
     namespace, parameters = call.head.namespace, call.parameters
     lines = [
@@ -53,14 +51,14 @@ def _path(namespace: str) -> str:
     return f"::{namespace}::" if namespace else "::"
 
 
-def _filled(text: str, parameter: Parameter, call: Call, mode: str = _CHOSEN_MODE) -> str:
+def _fill(text: str, parameter: Parameter, call: Call, mode: str = _CHOSEN_MODE) -> str:
     """Return a *text* of a parameter with the way its array is passed, and the path to what is declared for it."""
-    mode = mode_of(parameter.way) if parameter.way else mode
+    mode = name_mode(parameter.way) if parameter.way else mode
     return text.replace("{mode}", mode).replace("{inside}", _path(call.head.namespace))
 
 
 def _called(call: Call, arguments: Sequence[str]) -> str:
-    return with_arguments(call.pattern.text, arguments).replace(CALLEE, f"{_PREFIX}_made()")
+    return insert_arguments(call.pattern.text, arguments).replace(CALLEE, f"{_PREFIX}_made()")
 
 
 def _record(number: int, struct: Struct, namespace: str) -> str:
@@ -109,7 +107,7 @@ def _mode(call: Call) -> str:
     """Return a constant: how C++ takes arrays that may be passed in several ways."""
     if not any(each.as_array and not each.way for each in call.parameters):
         return f"enum {{ {_CHOSEN_MODE} = 0 }};"
-    trial = _trial(call, [_filled(each.cxx, each, call, _ANY_MODE) for each in call.parameters])
+    trial = _trial(call, [_fill(each.cxx, each, call, _ANY_MODE) for each in call.parameters])
     possible = f"sizeof({_PREFIX}_with<nca::{{}}>) == sizeof(nca::nca_yes)"
     return "\n".join(
         [
@@ -124,7 +122,7 @@ def _mode(call: Call) -> str:
 
 def _written(call: Call) -> str:
     """Return a constant: the numbers that C++ can only take as variables, to write to them, as bits."""
-    variables = [_filled(each.cxx, each, call) for each in call.parameters]
+    variables = [_fill(each.cxx, each, call) for each in call.parameters]
     bits = []
     for number, each in enumerate(call.parameters):
         if each.is_number:
@@ -139,7 +137,7 @@ def _written(call: Call) -> str:
 def _expression(call: Call) -> str:
     """Return the function in whose body names resolve as in the library."""
     names = [f"nca_a{number}" for number in range(len(call.parameters))]
-    types = [_filled(each.cxx, each, call) for each in call.parameters]
+    types = [_fill(each.cxx, each, call) for each in call.parameters]
     declared = ", ".join(f"{cxx} {name}" for cxx, name in zip(types, names, strict=True))
     body = f"{{ return {_called(call, names)}; }}"
     return f"{line_marker(call.label)}inline __device__ decltype(auto) {_PREFIX}_expr({declared}) {body}"
@@ -166,10 +164,10 @@ def _result(call: Call) -> Iterator[str]:
 
 def _c_function(call: Call) -> Iterator[str]:
     parameters = list(enumerate(call.parameters))
-    declared = ", ".join(f"{_filled(each.passed, each, call)} nca_p{i}" for i, each in parameters if each.is_passed)
+    declared = ", ".join(f"{_fill(each.passed, each, call)} nca_p{i}" for i, each in parameters if each.is_passed)
     yield f'extern "C" __device__ {_PREFIX}_out {_PREFIX}({declared}) {{'
     for i, each in parameters:
-        yield f"    decltype(auto) nca_a{i} = {_filled(each.value, each, call).replace('{p}', f'nca_p{i}')};"
+        yield f"    decltype(auto) nca_a{i} = {_fill(each.value, each, call).replace('{p}', f'nca_p{i}')};"
     names = ", ".join(f"nca_a{i}" for i, _ in parameters)
     called = f"[&]() -> decltype(auto) {{ return {_path(call.head.namespace)}{_PREFIX}_expr({names}); }}"
     forms = _new_values(call)

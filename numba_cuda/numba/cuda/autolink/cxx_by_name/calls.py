@@ -1,21 +1,262 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls of C++ functions, as records."""
+"""Calls of C++ functions, as records: what is called, and a C++ variable for each argument, made from what C passes."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from numba.cuda.cudadrv.external_code.compile.header_prefix import with_room
+from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..device_callable.array_views import mdspan
-from .kernels import MARKED_KERNELS
-from .parameters import Parameter, mode_of
+from ..device_callable.c_abi import HEADERS, CABIError, cxx_type, memory_layout
+from ..device_callable.c_structs import field_names, field_types
+from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
+from .refusals import MARKED_KERNELS
 from .structs import Struct
+
+# All arguments, or the first and the others; and the function object that is called. No C++ text has these characters.
+ALL, FIRST, REST, CALLEE = "\u27e8all\u27e9", "\u27e8first\u27e9", "\u27e8rest\u27e9", "\u27e8callee\u27e9"
+_NAMED = re.compile(r"@(\w+?)@")
+
+
+def insert_arguments(text: str, arguments: Sequence[str]) -> str:
+    """Return *text* with *arguments* in place of `ALL`, `FIRST` and `REST`."""
+    text = text.replace(ALL, ", ".join(arguments)).replace(REST, ", ".join(arguments[1:]))
+    return text.replace(FIRST, arguments[0]) if arguments else text
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return *template* with ``@name@`` replaced by the value of that name. What is filled in is not read again."""
+    return _NAMED.sub(lambda found: values[found[1]], template)
+
+
+VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE = "value", "pointer", "element", "span", "mdspan", "state"
+WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE)
+_MODES = {POINTER: "by_pointer", ELEMENT: "by_element", SPAN: "by_span", MDSPAN: "by_mdspan"}
+# A class of its own: a pointer to the data of an array is not one.
+_STATE = "#ifndef NCA_STATE\n#define NCA_STATE\nnamespace nca { struct nca_state { const void* nca_at; }; }\n#endif"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of a call.
+
+    Attributes
+    ----------
+    cxx:
+        The type of the variable that the C++ call gets, as a parameter declares it: ``float&``.
+    passed:
+        The type of the C function's parameter, empty if nothing is passed.
+    value:
+        The C++ expression that makes the variable of the C function's parameter ``{p}``.
+    is_number:
+        Whether the variable is a copy of a number, to which C++ can write.
+    as_array:
+        For arrays, the arguments of ``nca::nca_array_form`` after the mode.
+    way:
+        How an array is passed; None lets the function decide.
+    is_state:
+        Whether it is passed as state of a Python function.
+    headers, declarations, inside:
+        What C++ needs before the call; *inside* is declared in the namespace in which names resolve.
+    """
+
+    cxx: str
+    passed: str
+    value: str
+    is_number: bool = False
+    as_array: str = ""
+    way: str | None = None
+    is_state: bool = False
+    headers: tuple[str, ...] = ()
+    declarations: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the C function has a parameter for it."""
+        return bool(self.passed)
+
+
+Records = Mapping[Any, Struct]  # by their Numba types
+
+
+def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parameter:
+    """Return the parameter for an argument of *numba_type*. Raise `CABIError` if C++ has no value for it."""
+    callee = getattr(numba_type, "numba_cuda_link_object", None)
+    if callee is not None:
+        if isinstance(callee, DeviceFunction):
+            return _python_function(callee)
+        if not hasattr(type(callee), "cxx_text"):
+            raise CABIError(f"an object that is not a function of C++ cannot be passed to one\n  got: {callee!r}")
+        return _functor(callee)
+    numba_type = types.unliteral(numba_type)
+    if isinstance(numba_type, types.Dispatcher):
+        raise CABIError(
+            "C++ cannot call a Python function that is compiled for no types yet\n"
+            "  what to do: let an object's __numba_cuda_call__ return a function that passes"
+            " autolink.device_function(f, *argtypes)"
+        )
+    if way == STATE:
+        return Parameter("nca::nca_state", "const void*", "nca::nca_state{{p}}", is_state=True, declarations=(_STATE,))
+    if isinstance(numba_type, types.Array):
+        return _array(numba_type, way, records)
+    if way not in (None, VALUE):
+        raise CABIError(f"{numba_type} cannot be passed as {way!r}: it is not an array")
+    if isinstance(numba_type, (types.Record, types.BaseTuple)):
+        return _struct(numba_type, records)
+    if numba_type == types.none:
+        return Parameter("decltype(nullptr)", "", "nullptr")
+    if isinstance(numba_type, types.Complex):
+        part = cxx_type(numba_type.underlying_float)
+        name = f"cuda::std::complex<{part}>"
+        value = f"{name}({{p}}.x, {{p}}.y)"
+        return Parameter(f"{name}&", cxx_type(numba_type), value, True, headers=("cuda/std/complex",))
+    found, headers, _ = _element(numba_type, records)
+    is_number = isinstance(numba_type, (types.Number, types.Boolean))
+    if isinstance(numba_type, types.EnumMember):
+        enumerator = f"nca::nca_enumerator<{found}>"
+        return Parameter(f"const {enumerator}&", found, f"{enumerator}{{{{p}}}}")
+    return Parameter(f"{found}&", found, "{p}", is_number, headers=headers)
+
+
+def _functor(callee: Any) -> Parameter:
+    text = callee.cxx_text
+    name = f"nca_functor_{_digest(text)}"
+    given = [*(["static_cast<nca_A0&&>(nca_a0)"] if FIRST in text else []), "static_cast<nca_A&&>(nca_a)..."]
+    first = ("class nca_A0, ", "nca_A0&& nca_a0, ") if FIRST in text else ("", "")
+    call = insert_arguments(text, given)
+    declared = (
+        f"#ifndef {name.upper()}\n#define {name.upper()}\n{line_marker(callee.__name__)}"
+        f"struct {name} {{ template <{first[0]}class... nca_A>"
+        f" __device__ decltype(auto) operator()({first[1]}nca_A&&... nca_a) const {{ return {call}; }} }};\n#endif"
+    )
+    return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
+
+
+def _python_function(function: DeviceFunction) -> Parameter:
+    """Return the parameter for a Python function: its functor, or what makes one of the addresses of its state."""
+    declared, functor = (function.declaration,), function.functor
+    if not function.states:
+        return Parameter(f"const {functor}&", "", f"{functor}{{}}", declarations=declared)
+    name = f"nca_with_state_{function.symbol}"
+    given = [f"nca::nca_state nca_s{number}" for number in range(function.states)]
+    passed = ", ".join(f"nca_s{number}.nca_at" for number in range(function.states))
+    maker = (
+        f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ __device__ {functor} operator()("
+        f"{', '.join(given)}) const {{ return {functor}({passed}); }} }};\n#endif"
+    )
+    return Parameter(f"const {name}&", "", f"{name}{{}}", declarations=(_STATE, *declared, maker))
+
+
+def _array(array: Any, way: str | None, records: Records) -> Parameter:
+    element, headers, declarations = _element(array.dtype, records)
+    element = element if array.mutable else f"const {element}"
+    strided = array.layout not in "CF"
+    way = way or (MDSPAN if strided else POINTER if array.ndim == 0 else None)
+    if way == VALUE:
+        raise CABIError(f"{array} cannot be passed as 'value': ways for arrays are {', '.join(map(repr, WAYS[1:]))}")
+    if strided and way != MDSPAN:
+        raise CABIError(
+            f"{array} may be strided, but C++ reads contiguous memory through a {way}\n"
+            f"  what to do: pass it as 'mdspan', or pass a contiguous array, of type {array.copy(layout='C')}"
+        )
+    if way in (SPAN, MDSPAN):
+        headers = (*headers, f"cuda/std/{way}")
+        if way == MDSPAN and strided:
+            headers = (*headers, "cuda/std/array")
+        mdspan.ctype(array)  # which raises for what has no view
+    form = f"{element}, {array.ndim}, '{array.layout}'"
+    chosen = f"nca::nca_array_form<{{mode}}, {form}>"
+    return Parameter(
+        f"typename {chosen}::nca_type", f"typename {chosen}::nca_passed", f"{chosen}::nca_of({{p}})", as_array=form,
+        way=way, headers=headers, declarations=declarations,
+    )  # fmt: skip
+
+
+def name_mode(way: str) -> str:
+    """Return the C++ name of a way to pass arrays."""
+    return f"nca::nca_{_MODES[way]}"
+
+
+def _struct(numba_type: Any, records: Records) -> Parameter:
+    is_record = isinstance(numba_type, types.Record)
+    record = numba_type if is_record else getattr(numba_type, "of_record", None)
+    if record is not None:
+        name, headers, declarations = _element(record, records)
+        const = "" if is_record else "const "
+        return Parameter(
+            f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))", headers=headers,
+            declarations=declarations,
+        )  # fmt: skip
+    name, headers, declarations = _element(numba_type, records)
+    parts, elements = _parts(numba_type, records, "{p}->")
+    return Parameter(
+        f"{elements}&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
+    )
+
+
+def _parts(numba_type: Any, records: Records, path: str) -> tuple[str, str]:
+    """Return a tuple's value and type in C++; *path* leads to its struct."""
+    values, names = [], []
+    for number, element in enumerate(numba_type.types):
+        place = f"{path}_{number}"
+        if isinstance(element, types.BaseTuple) and len(element) and not hasattr(element, "of_record"):
+            value, name = _parts(element, records, f"{place}.")
+        else:
+            value, name = place, _element(element, records).cxx
+        values.append(value)
+        names.append(name)
+    whole = f"cuda::std::tuple<{', '.join(names)}>"
+    return f"{whole}({', '.join(values)})", whole
+
+
+class _Element(NamedTuple):
+    """The C++ type of a value in memory, and the headers and declarations that it needs."""
+
+    cxx: str
+    headers: tuple[str, ...] = ()
+    declarations: tuple[str, ...] = ()
+
+
+def _element(numba_type: Any, records: Records) -> _Element:
+    """Return what a value of *numba_type* is in C++. A record that no C++ struct is known for becomes a struct with its
+    fields."""
+    numba_type = getattr(numba_type, "of_record", numba_type)
+    if isinstance(numba_type, types.Complex):
+        return _Element(f"cuda::std::complex<{cxx_type(numba_type.underlying_float)}>", ("cuda/std/complex",))
+    if isinstance(numba_type, types.Record) and numba_type in records:
+        struct = records[numba_type]
+        return _Element(struct.alias, declarations=(struct.assertion(struct.alias),))
+    if not isinstance(numba_type, (types.Record, types.BaseTuple)):
+        found = cxx_type(numba_type)
+        return _Element(found, (HEADERS[found],) if found in HEADERS else ())
+    layout = memory_layout(numba_type)
+    headers: tuple[str, ...] = ()
+    declarations: tuple[str, ...] = ()
+    members = []
+    for name, part in zip(field_names(numba_type), field_types(numba_type), strict=True):
+        is_array = isinstance(part, types.NestedArray)
+        shape = "".join(f"[{size}]" for size in part.shape) if is_array else ""
+        member = _element(part.dtype if is_array else part, records)
+        headers, declarations = (*headers, *member.headers), (*declarations, *member.declarations)
+        members.append(f"{member.cxx} {name}{shape};")
+    body = " ".join(members)
+    name = f"nca_struct_{_digest(body)}"
+    asserted = f'static_assert(sizeof({name}) == {layout.size} && alignof({name}) == {layout.align}, "");'
+    guard = f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ {body} }};\n{asserted}\n#endif"
+    return _Element(name, headers, (*declarations, guard))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
 
 _LONGEST_READABLE = 40
 # Stands for the text that is ours in the symbols of calls.
@@ -48,7 +289,7 @@ class Head:
     def text(self) -> str:
         """The text before all calls of a translation unit."""
         check = f"namespace nca_check {{ using namespace {self.namespace}; }}\n" if self.namespace else ""
-        source = with_room(self.source, "source of autolink.cxx", MARKED_KERNELS)  # room for a compile server
+        source = f"{MARKED_KERNELS}{line_marker('source of autolink.cxx')}{self.source}"
         return f"{source}\n{check}{line_marker('prelude')}{PRELUDE}"
 
 
@@ -105,11 +346,11 @@ class Call:
         passed = f"nca::nca_told<{self.symbol}_mode, {self.symbol}_written>"
         return f"&nca::nca_tell<nca::nca_all_t<{passed}, {self.symbol}_code>>"
 
-    def array_views(self, mode: int) -> list[Any]:
+    def choose_views(self, mode: int) -> list[Any]:
         """Return for each parameter the view that an `Extern` passes it as, or None, where C++ chose *mode* for arrays
         that may be passed in several ways."""
         chosen = ("nca::nca_by_pointer", *_VIEW_MODES)[mode]
         return [
-            mdspan if each.as_array and (mode_of(each.way) if each.way else chosen) in _VIEW_MODES else None
+            mdspan if each.as_array and (name_mode(each.way) if each.way else chosen) in _VIEW_MODES else None
             for each in self.parameters
         ]

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
-from .calls import CallPattern
-from .functions import CxxFunction, function_of
-from .placeholders import FIRST, REST
-from .questions import Question, asked
-from .results import numbers_in
+from .calls import FIRST, REST, CallPattern
+from .functions import CxxFunction, get_function
+from .library_source import LibrarySource
+from .questions import Question, ask
+from .results import read_numbers
 from .structs import Struct, register
-
-if TYPE_CHECKING:
-    from .library import CxxLibrary
 
 _TEXT = """
 @open@
@@ -50,8 +48,8 @@ class CxxType(CxxFunction):
         The NumPy dtype of memory for one object.
     """
 
-    def __init__(self, library: CxxLibrary, name: str, cc: Any, size: int, align: int):
-        super().__init__(library, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
+    def __init__(self, source: LibrarySource, name: str, cc: ComputeCapability | None, size: int, align: int):
+        super().__init__(source, CallPattern(name, f"(void)(new (nca::nca_here{{&{FIRST}}}) {name}({REST}))"))
         self.size, self.align = size, align
         self._name = name
         self._cc = cc
@@ -65,10 +63,10 @@ class CxxType(CxxFunction):
         from numba.cuda.np import numpy_support
 
         struct = Struct.of_size(self._name, self.size, self.align)
-        register(self._library.cxx_records, numpy_support.from_dtype(self.dtype), struct)
+        register(self._source.records, numpy_support.from_dtype(self.dtype), struct)
 
     def __reduce__(self) -> Any:
-        return _type_of, (self._library, self._name, self._cc)
+        return get_class, (self._source, self._name, self._cc)
 
     def __getstate__(self) -> Any:
         """Return what distinguishes it from other classes. Its size is one of the numbers that the library tells."""
@@ -76,11 +74,11 @@ class CxxType(CxxFunction):
 
     def method(self, name: str) -> CxxFunction:
         """Return the member function *name* as a device callable, whose first argument is the object."""
-        return function_of(self._library, CallPattern(f"{self._name}::{name}", f"{FIRST}.{name}({REST})"))
+        return get_function(self._source, CallPattern(f"{self._name}::{name}", f"{FIRST}.{name}({REST})"))
 
     def nested(self, name: str) -> CxxType:
         """Return the class *name* inside this one, such as ``"TempStorage"``."""
-        return self._library.type(f"{self._name}::{name}", self._cc)
+        return get_class(self._source, f"{self._name}::{name}", self._cc)
 
     @functools.cached_property
     def alignment(self) -> int:
@@ -88,12 +86,11 @@ class CxxType(CxxFunction):
         return max(8, self.align)
 
 
-def layout_of(library: CxxLibrary, name: str, cc: Any) -> tuple[int, int]:
-    """Return size and alignment of the class *name*, in bytes."""
-    (answer,) = asked(library, Question(name, _TEXT, [_QUESTION]), cc)
-    size, align = numbers_in(answer)
-    return size, align
-
-
-def _type_of(library: CxxLibrary, name: str, cc: Any) -> CxxType:
-    return library.type(name, cc)
+def get_class(source: LibrarySource, name: str, cc: ComputeCapability | None) -> CxxType:
+    """Return the class *name* of a library, the same object as long as it has the same size. Raise `CxxError` if that
+    is not a complete object type."""
+    (answer,) = ask(source, Question(name, _TEXT, [_QUESTION]), cc)
+    size, align = read_numbers(answer)
+    found = source.get_object(("type", name, cc, size, align), lambda: CxxType(source, name, cc, size, align))
+    found.register()
+    return found

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
 
 from numba.cuda import types
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
-from .questions import Question, asked
+from .library_source import LibrarySource
+from .questions import Question, ask
 from .refusals import CxxError
-from .results import CxxObject, coded_type, numbers_in
-
-if TYPE_CHECKING:
-    from .library import CxxLibrary
+from .results import CxxObject, read_numbers, read_type
 
 _TEXT = """#line 1 "prelude"
 namespace nca {
@@ -39,11 +37,11 @@ _QUESTION = (
 )
 
 
-def evaluated(library: CxxLibrary, text: str, cc: Any) -> bool | int | float:
+def evaluate(source: LibrarySource, text: str, cc: ComputeCapability | None) -> bool | int | float:
     """Return the value of the constant expression *text*. Raise `CxxError` if that is not a number."""
-    (answer,) = asked(library, Question(text, _TEXT, [_QUESTION]), cc)
-    bits, *code = numbers_in(answer)
-    numba_type = coded_type(iter(code), ())
+    (answer,) = ask(source, Question(text, _TEXT, [_QUESTION]), cc)
+    bits, *code = read_numbers(answer)
+    numba_type = read_type(iter(code), ())
     if isinstance(numba_type, types.Float):
         return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
     if numba_type == types.boolean:

@@ -17,16 +17,15 @@ from ..device_callable.c_abi import CABIError, numba_type_of
 from ..device_callable.extern import Extern
 from ..device_callable.objects import DeviceCallable, simulated
 from ..device_functions.definition import DeviceFunction
-from .calls import Call, CallPattern
-from .parameters import WAYS, Parameter, parameter_of
-from .placeholders import CALLEE
+from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
+from .library_source import LibrarySource
+from .questions import resolve_for
 from .refusals import CxxError
 from .structs import Struct
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
-
-    from .library import CxxLibrary
+    from numba.cuda.typing.templates import Signature
 
 _LONGEST_NAME = 50
 
@@ -37,21 +36,21 @@ class CxxFunction(DeviceCallable):
     cxx_reads_files = "calls"  # headers, which may change between two kernels
     __numba_cuda_link_types__ = "numba-cuda"
 
-    def __init__(self, library: CxxLibrary, pattern: CallPattern):
-        self._library = library
+    def __init__(self, source: LibrarySource, pattern: CallPattern):
+        self._source = source
         self._pattern = pattern
         self._python: Callable[..., Any] | None = None
         self._calls: dict[Any, Call] = {}
 
     def __repr__(self) -> str:
-        return f"{self._library!r}[{self.__name__!r}]"
+        return f"{self._source!r}[{self.__name__!r}]"
 
     def __reduce__(self) -> Any:
-        return function_of, (self._library, self._pattern)
+        return get_function, (self._source, self._pattern)
 
     def __getstate__(self) -> Any:
         """Return what distinguishes it from other functions, without what was asked of it: for fingerprints."""
-        return self._library.__getstate__(), self._pattern
+        return self._source.__getstate__(), self._pattern
 
     def __getattr__(self, name: str) -> NoReturn:
         inside = f": for a name in it, write lib[{f'{self.__name__}::{name}'!r}]" if not name.startswith("_") else ""
@@ -68,9 +67,9 @@ class CxxFunction(DeviceCallable):
         return self._pattern.text.replace(CALLEE, f"({self._pattern.callee})")
 
     @property
-    def cxx_library(self) -> CxxLibrary:
-        """The library that it is a function of."""
-        return self._library
+    def library_source(self) -> LibrarySource:
+        """The source of the library that it is a function of."""
+        return self._source
 
     def passing(self, *ways: str | None) -> CxxFunction:
         """Return the function with its arguments passed in certain ways, in their order.
@@ -89,9 +88,9 @@ class CxxFunction(DeviceCallable):
         for way in ways:
             if way is not None and not (isinstance(way, str) and way in WAYS):
                 raise ValueError(f"passing() takes {', '.join(map(repr, WAYS))} or None, got {safe_repr(way, 30)}")
-        return function_of(self._library, dataclasses.replace(self._pattern, passing=ways))
+        return get_function(self._source, dataclasses.replace(self._pattern, passing=ways))
 
-    def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Any:
+    def signature(self, *argtypes: Any, cc: ComputeCapabilityLike | None = None) -> Signature:
         """Return the Numba signature of a call with arguments of these types, as C++ resolves it.
 
         *argtypes* are Numba types, their names, or NumPy dtypes. It is resolved for the compute capability *cc*: by
@@ -104,10 +103,8 @@ class CxxFunction(DeviceCallable):
         """
         from numba.cuda.typing.templates import signature
 
-        from .targets import targeting
-
         given = tuple(numba_type_of(each) for each in argtypes)
-        with targeting(cc):
+        with resolve_for(cc):
             return signature(self.__numba_cuda_call__(*given).returns, *given)
 
     def python(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,72 +123,72 @@ class CxxFunction(DeviceCallable):
             )
         return self._python(*args)
 
-    def writing(self, written: tuple[int, ...]) -> CxxFunction:
+    def return_written(self, written: tuple[int, ...]) -> CxxFunction:
         """Return the function that returns a tuple: its result, and the new values of the arguments *written*."""
-        return function_of(self._library, dataclasses.replace(self._pattern, written=written))
+        return get_function(self._source, dataclasses.replace(self._pattern, written=written))
 
-    def why_refused(self, argtypes: Sequence[Any]) -> CxxError | None:
+    def get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
         try:
             call = self.call([types.unliteral(each) for each in argtypes])
         except CABIError:
             return None
-        return self._library.cxx_resolver.why_refused(call)
+        return self._source.resolver.get_refusal(call)
 
     @staticmethod
-    def ask_together(calls: Iterable[tuple[CxxFunction, Sequence[Any]]]) -> None:
+    def ask_together(calls: Iterable[tuple[CxxFunction, Sequence[types.Type]]]) -> None:
         """Find out the C functions of all calls of a kernel, in the order in which it links them: apart, each would
         cost a run of the compiler."""
-        of_libraries: dict[CxxLibrary, list[Call]] = {}
+        of_libraries: dict[LibrarySource, list[Call]] = {}
         for function, argtypes in calls:
-            of_libraries.setdefault(function.cxx_library, []).append(function.call(argtypes))
-        for library, each in of_libraries.items():
-            library.cxx_resolver.resolve_linked(each)
+            of_libraries.setdefault(function.library_source, []).append(function.call(argtypes))
+        for source, each in of_libraries.items():
+            source.resolver.resolve_linked(each)
 
-    def call(self, argtypes: Sequence[Any]) -> Call:
+    def call(self, argtypes: Sequence[types.Type]) -> Call:
         """Return the call with arguments of these types. Raise `CABIError` if one cannot be passed to C++."""
-        records = self._library.cxx_records
+        records = self._source.records
         key = tuple(argtypes), tuple(records.items())
         if key not in self._calls:
             parameters = tuple(self._parameters(argtypes))
-            label = f"{self._pattern.name}({', '.join(_shown(each, records) for each in argtypes)})"
-            self._calls[key] = Call(self._library.cxx_head(), self._pattern, parameters, label, tuple(argtypes))
+            label = f"{self._pattern.name}({', '.join(_show(each, records) for each in argtypes)})"
+            self._calls[key] = Call(self._source.head, self._pattern, parameters, label, tuple(argtypes))
         return self._calls[key]
 
-    def _parameters(self, argtypes: Sequence[Any]) -> Iterator[Parameter]:
+    def _parameters(self, argtypes: Sequence[types.Type]) -> Iterator[Parameter]:
         ways = self._pattern.passing
         if len(ways) > len(argtypes):
             raise CABIError(f"passing() names {len(ways)} arguments, but the call has {len(argtypes)}")
-        records = self._library.cxx_records
+        records = self._source.records
         for number, (numba_type, way) in enumerate(itertools.zip_longest(argtypes, ways), 1):
             callee = getattr(numba_type, "numba_cuda_link_object", None)
-            if isinstance(callee, CxxFunction) and callee.cxx_library is not self._library:
+            if isinstance(callee, CxxFunction) and callee.library_source is not self._source:
                 raise CABIError(f"argument {number}: {callee!r} is a function of another library")
             try:
-                yield parameter_of(numba_type, way, records)
+                yield make_parameter(numba_type, way, records)
             except CABIError as error:
                 raise CABIError(f"argument {number}: {error}") from None
 
-    def __numba_cuda_call__(self, *args: Any) -> Extern:
+    def __numba_cuda_call__(self, *args: types.Type) -> Extern:
         """Return the C function for arguments of these types. Raise `CxxError` if C++ refuses the call."""
-        return self._library.cxx_resolver.resolve(self.call(args), current_target())
+        return self._source.resolver.resolve(self.call(args), current_target())
 
-    def __numba_cuda_link__(self, *args: Any) -> list[CUDASource | DeviceFunction]:
+    def __numba_cuda_link__(self, *args: types.Type) -> list[CUDASource | DeviceFunction]:
         """Return the source of the call, with those of the calls that were declared together with it; and the code of
         the Python functions that C++ gets."""
         called = (getattr(each, "numba_cuda_link_object", None) for each in args)
         python = [each for each in called if isinstance(each, DeviceFunction)]
-        return [*self._library.cxx_resolver.sources(self.call(args), current_target()), *python]
+        return [*self._source.resolver.sources(self.call(args), current_target()), *python]
 
-    def __numba_cuda_link_key__(self, *args: Any) -> Any:
+    def __numba_cuda_link_key__(self, *args: types.Type) -> list[str]:
         """Return what distinguishes the function from others."""
-        return self._library.cxx_resolver.symbols(self.call(args), current_target())
+        return self._source.resolver.symbols(self.call(args), current_target())
 
 
-def _shown(numba_type: Any, structs: Mapping[Any, Struct]) -> str:
+def _show(numba_type: types.Type, structs: Mapping[types.Type, Struct]) -> str:
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Array):
-        return f"array({_shown(numba_type.dtype, structs)}, {numba_type.ndim}d, {numba_type.layout})"
+        return f"array({_show(numba_type.dtype, structs)}, {numba_type.ndim}d, {numba_type.layout})"
     if isinstance(numba_type, types.Record):
         struct = structs.get(numba_type)
         return struct.name if struct else f"record of {', '.join(numba_type.fields)}"
@@ -199,6 +196,6 @@ def _shown(numba_type: Any, structs: Mapping[Any, Struct]) -> str:
     return str(numba_type) if callee is None else getattr(callee, "__name__", str(numba_type))
 
 
-def function_of(library: CxxLibrary, pattern: CallPattern) -> CxxFunction:
-    """Return the function of *library* that is called so, always the same object."""
-    return library.cxx_object(pattern, lambda: CxxFunction(library, pattern))
+def get_function(source: LibrarySource, pattern: CallPattern) -> CxxFunction:
+    """Return the function of a library that is called by *pattern*, always the same object."""
+    return source.get_object(pattern, lambda: CxxFunction(source, pattern))

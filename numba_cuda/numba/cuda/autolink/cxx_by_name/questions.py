@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
+from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike, Target
 
+from ..compilation import asking
 from ..lowered_names import compiled
-from .placeholders import filled
-from .refusals import CxxError, refusal
-from .targets import targeting
+from .calls import fill
+from .library_source import LibrarySource
+from .refusals import CxxError, explain_refusal
 
-if TYPE_CHECKING:
-    from .library import CxxLibrary
+# Where no compute capability is given and there is no GPU.
+DEFAULT = ComputeCapability(9, 0)
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,14 @@ class Question:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def asked(library: CxxLibrary, question: Question, cc: Any) -> list[str]:
+def ask(source: LibrarySource, question: Question, cc: ComputeCapabilityLike | None) -> list[str]:
     """Return the lowered names that answer *question*. Raise `CxxError` if its text does not compile."""
     if config.ENABLE_CUDASIM:
         raise CxxError(
-            f"{question.label}: only the compiler knows it, which the simulator cannot ask\n  library: {library!r}\n"
+            f"{question.label}: only the compiler knows it, which the simulator cannot ask\n  library: {source!r}\n"
             "  what to do: in the simulator, use a NumPy dtype or a number in its place"
         )
-    namespace = library.cxx_head().namespace
+    namespace = source.namespace
     values = {
         "open": f"namespace {namespace} {{" if namespace else "",
         "close": "}" if namespace else "",
@@ -61,13 +64,31 @@ def asked(library: CxxLibrary, question: Question, cc: Any) -> list[str]:
         "line": line_marker(question.label),
         "subject": question.subject or question.label,
     }
-    names = [filled(name, values) for name in question.names]
-    source = library.cxx_unit(filled(question.text, values), question.label, **question.options)
-    with targeting(cc) as target:
+    names = [fill(name, values) for name in question.names]
+    unit = source.write_unit(fill(question.text, values), question.label, **question.options)
+    with resolve_for(cc) as target:
         try:
-            found = compiled(source, names).names
+            found = compiled(unit, names).names
         except CompileError as error:
-            refused = refusal(question.label, error, source, target)
+            refused = explain_refusal(question.label, error, unit, target)
         else:
             return [found[name] for name in names]
     raise refused  # outside of the handler: the frames of the other error hold NVRTC's program
+
+
+@contextlib.contextmanager
+def resolve_for(cc: ComputeCapabilityLike | None) -> Iterator[Target]:
+    """Resolve for *cc* inside the ``with`` block: by default for the current GPU, as a launch would, or for `DEFAULT`
+    without one."""
+    target = Target(_default() if cc is None else ComputeCapability.parse(cc), lto=True)
+    with asking(target):
+        yield target
+
+
+def _default() -> ComputeCapability:
+    from numba import cuda
+
+    try:
+        return ComputeCapability.parse(cuda.get_current_device().compute_capability).as_launched
+    except Exception:
+        return DEFAULT

@@ -8,23 +8,23 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.given import shown
 from numba.cuda.cudadrv.external_code.safe_repr import safe_text
+from numba.cuda.cudadrv.external_code.target import ComputeCapability
 
 from ..device_callable.c_abi import CABIError, Layout, memory_layout
+from .library_source import LibrarySource
 from .prelude import ARRAY, MOST_MEMBERS, TUPLE
-from .questions import Question, asked
+from .questions import Question, ask
 from .refusals import CxxError
-from .results import coded_type, numbers_in
-from .structs import Struct, register
-
-if TYPE_CHECKING:
-    from .library import CxxLibrary
+from .results import read_numbers, read_type
+from .structs import Struct
+from .structs import register as register_struct
 
 # Pointers to members of an object are template arguments from C++20 on. Their lowered names have the members' names.
 _TEXT = """#line 1 "prelude"
@@ -57,7 +57,7 @@ class CxxRecord:
     name: str
     dtype: np.dtype[Any]
 
-    def registered(self, library: CxxLibrary, dtype: Any, cc: Any) -> np.dtype[Any]:
+    def register(self, source: LibrarySource, dtype: Any, cc: ComputeCapability | None) -> np.dtype[Any]:
         """Let the library take records of *dtype*, by default its own, as this struct. Raise `CxxError` if the fields
         differ, or if records of another struct have this dtype."""
         from numba.cuda.np import numpy_support
@@ -70,14 +70,14 @@ class CxxRecord:
                 f"  what to do: use the dtype that lib.record({self.name!r}) returns"
             )
         numba_type = numpy_support.from_dtype(given)
-        known = library.cxx_records[numba_type].name if numba_type in library.cxx_records else self.name
-        if known != self.name and not _same_type(library, known, self.name, cc):
+        known = source.records[numba_type].name if numba_type in source.records else self.name
+        if known != self.name and not _same_type(source, known, self.name, cc):
             raise CxxError(
                 f"{self.name} and {known} have the same dtype, so that records of one would be taken for the other\n"
                 f"  dtype: {_listed(given)}\n"
                 "  what to do: rename a member in C++, or use one of the structs in another autolink.cxx(...)"
             )
-        register(library.cxx_records, numba_type, Struct.of_dtype(known, self.dtype))
+        register_struct(source.records, numba_type, Struct.of_dtype(known, self.dtype))
         return given
 
 
@@ -88,7 +88,7 @@ def _dtype_given(dtype: Any) -> np.dtype[Any]:
         raise TypeError(f"record() takes a NumPy dtype, got {shown(dtype)}\n  reason: {safe_text(error)}") from None
 
 
-def _same_type(library: CxxLibrary, name: str, other: str, cc: Any) -> bool:
+def _same_type(source: LibrarySource, name: str, other: str, cc: ComputeCapability | None) -> bool:
     text = (
         '#line 1 "prelude"\nnamespace nca {\n'
         "template <class nca_T, class nca_U> struct nca_pair_of { enum { nca_is_one = 0 }; };\n"
@@ -96,8 +96,8 @@ def _same_type(library: CxxLibrary, name: str, other: str, cc: Any) -> bool:
         f"using nca_both = nca::nca_pair_of<nca::nca_plain<{name}>, nca::nca_plain<{other}>>;\n"
         "enum { nca_same = nca_both::nca_is_one };\n@close@\n"
     )
-    (answer,) = asked(library, Question(other, text, ["&nca::nca_tell<nca::nca_told<@inside@nca_same>>"]), cc)
-    return numbers_in(answer) == [1]
+    (answer,) = ask(source, Question(other, text, ["&nca::nca_tell<nca::nca_told<@inside@nca_same>>"]), cc)
+    return read_numbers(answer) == [1]
 
 
 def _listed(dtype: np.dtype[Any]) -> str:
@@ -106,27 +106,27 @@ def _listed(dtype: np.dtype[Any]) -> str:
     return f"{dtype.itemsize} bytes, {', '.join(shown)}"
 
 
-def record_dtype(library: CxxLibrary, name: str, cc: Any) -> CxxRecord:
+def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
-    dtype = _dtype(library, name, name, cc)
+    dtype = _dtype(source, name, name, cc)
     assertion = f"@open@\n@line@{Struct.of_dtype(name, dtype).assertion(name)}\n@close@\n"
-    asked(library, Question(name, assertion, ["&nca::nca_tell<int>"]), cc)
+    ask(source, Question(name, assertion, ["&nca::nca_tell<int>"]), cc)
     return CxxRecord(name, dtype)
 
 
-def _dtype(library: CxxLibrary, label: str, name: str, cc: Any) -> np.dtype[Any]:
+def _dtype(source: LibrarySource, label: str, name: str, cc: ComputeCapability | None) -> np.dtype[Any]:
     question = Question(label, _TEXT, [_CODE], subject=name, options={"std": "c++20"})
-    (answer,) = asked(library, question, cc)
-    size, *code = numbers_in(answer)
+    (answer,) = ask(source, question, cc)
+    size, *code = read_numbers(answer)
     members = _members(iter(code))
     if not isinstance(members, list):
         raise CxxError(
             f"{label} is not a struct of numbers, pointers, arrays and such structs\n"
             f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
         )
-    names = _names(library, question, len(members), cc)
+    names = _names(source, question, len(members), cc)
     formats = [
-        _format(library, label, f"nca::nca_member_t<{name}, {number}>", member, cc)
+        _format(source, label, f"nca::nca_member_t<{name}, {number}>", member, cc)
         for number, member in enumerate(members)
     ]
     layouts = [_layout(member) for member in members]
@@ -146,7 +146,7 @@ def _members(code: Iterator[int]) -> Any:
     if first == ARRAY:
         extent = next(code)
         return extent, _members(code)
-    return coded_type(itertools.chain([first], code), ())
+    return read_type(itertools.chain([first], code), ())
 
 
 def _layout(member: Any) -> Layout:
@@ -162,13 +162,13 @@ def _layout(member: Any) -> Layout:
     return memory_layout(member)
 
 
-def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) -> Any:
+def _format(source: LibrarySource, label: str, name: str, member: Any, cc: ComputeCapability | None) -> Any:
     from numba.cuda.np import numpy_support
 
     if isinstance(member, list):
-        return _dtype(library, label, name, cc)
+        return _dtype(source, label, name, cc)
     if isinstance(member, tuple):
-        return _format(library, label, f"nca::nca_element_t<{name}>", member[1], cc), (member[0],)
+        return _format(source, label, f"nca::nca_element_t<{name}>", member[1], cc), (member[0],)
     if isinstance(member, (types.RawPointer, types.CPointer)):
         return np.uint64
     try:
@@ -177,7 +177,7 @@ def _format(library: CxxLibrary, label: str, name: str, member: Any, cc: Any) ->
         raise CABIError(f"a member of {label} is a {member}, which has no NumPy dtype") from None
 
 
-def _names(library: CxxLibrary, question: Question, count: int, cc: Any) -> list[str]:
+def _names(source: LibrarySource, question: Question, count: int, cc: ComputeCapability | None) -> list[str]:
     """Return the names of the members of the struct that *question* is about."""
     bound = ", ".join(f"nca_m{i}" for i in range(count))
     functions = (
@@ -187,7 +187,7 @@ def _names(library: CxxLibrary, question: Question, count: int, cc: Any) -> list
     )
     names = [f"&nca::nca_tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(count)]
     question = dataclasses.replace(question, text="".join([question.text, *functions]), names=names)
-    found = [_NAME.search(answer) for answer in asked(library, question, cc)]
+    found = [_NAME.search(answer) for answer in ask(source, question, cc)]
     members = [each.string[each.end() : each.end() + int(each[1])] for each in found if each is not None]
     if len(members) != count:
         shown = ", ".join(members) or "none"

@@ -9,12 +9,13 @@ import re
 
 from numba.cuda.cudadrv.external_code.compile import diagnostics
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..device_callable.c_abi import CABIError
 from ..lowered_names import unit_of_sources
-from .structs import changed_in
+from .structs import find_changed
 
 _MOST_LINES = 14
 _LONGEST = 118
@@ -34,6 +35,16 @@ _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in the compilati
 # Headers with operators of their own types, which NVRTC lists as candidates for all other types.
 _OTHER_OPERATORS = re.compile(r"cuda_(?:fp16|bf16)\.hp?p?$")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
+# Kernels of C++ are not device functions, but NVRTC lets device code call them. So each library's kernels are marked
+# as deprecated, and NVRTC warns where overload resolution chooses one. This stands before each library's source;
+# NVRTC's own definition is the same without the attribute.
+MARKED_KERNELS = f"""#undef __global__
+#define __global__ __location__(global) __attribute__((deprecated("{KERNEL_MARK}")))
+"""
+_USED = re.compile(
+    rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
+)
+_LAUNCHED = re.compile(r"[\w:]+\s*(?:<[^<>]*>\s*)?<<<")
 
 
 class CxxError(CABIError):
@@ -44,9 +55,9 @@ class CxxError(CABIError):
         super().__init__(message)
 
 
-def refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
+def explain_refusal(label: str, error: CompileError, source: CUDASource, target: Target) -> CxxError:
     """Return the error for what messages call *label*, whose *source* does not compile for *target*."""
-    for name in changed_in(error.log):
+    for name in find_changed(error.log):
         return CxxError(
             f"the layout of {name} has changed in C++ since Python was told\n  call: {label}\n"
             f"  what to do: call lib.record({name!r}) or lib.type({name!r}) again, and use the new dtype",
@@ -91,6 +102,20 @@ def is_named_in(log: str, label: str) -> bool:
     """Whether an error in NVRTC's *log* is in the text that *label* names, or in a template that this instantiates."""
     log = _SUMMARY.sub("", log)  # which has the name of the whole unit: that of its first call
     return re.search(rf'(?:^|(?<=["\s])){re.escape(label)}(?=\(\d+\): |"|$)', log, re.MULTILINE) is not None
+
+
+def find_called_kernel(label: str, log: str) -> CxxError | None:
+    """Return the error for what messages call *label*, if NVRTC's *log* of it says that it calls a kernel."""
+    for block in log.split("\n\n") if KERNEL_MARK in log else ():
+        used = _USED.match(block.lstrip("\n"))
+        if used and is_named_in(block, label) and not _LAUNCHED.match(used["line"], len(used["caret"])):
+            name = used["name"].partition("(")[0]
+            return CxxError(
+                f"{name} is a kernel (__global__), which device code cannot call\n  call: {label}\n"
+                "  what to do: move its body into a __device__ function, which the kernel and this call share",
+                log,
+            )
+    return None
 
 
 def _error(first: str, details: list[str], remedy: str, log: str) -> CxxError:

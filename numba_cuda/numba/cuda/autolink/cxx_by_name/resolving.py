@@ -22,9 +22,8 @@ from ..deferred_calls import put_off
 from ..device_callable.extern import Extern, prototype
 from ..lowered_names import CompiledSource, compiled, unit_of_sources
 from .calls import Call
-from .externs import extern_of
-from .kernels import kernel_refusal
-from .refusals import CxxError, is_named_in, refusal
+from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
+from .results import make_extern
 
 Unit = tuple[Call, ...]
 
@@ -95,7 +94,7 @@ class Resolver:
         """Return the names of the C functions of the `sources`, which stand for all of their text."""
         return [each.symbol for each in self._linked_with(call, target)]
 
-    def why_refused(self, call: Call) -> CxxError | None:
+    def get_refusal(self, call: Call) -> CxxError | None:
         """Return why a call was refused in this compilation; None if it was not."""
         found = self._notes().externs.get(call.symbol)
         return found if isinstance(found, CxxError) else None
@@ -136,7 +135,7 @@ class Resolver:
         """Resolve *calls* whose *unit* does not compile: those that are not at fault together, or each alone."""
         at_fault = [call for call in calls if is_named_in(error.log, call.label)] or (calls if len(unit) == 1 else [])
         for call in at_fault:
-            notes.externs[call.symbol] = refusal(call.label, error, self._source_of(call), target)
+            notes.externs[call.symbol] = explain_refusal(call.label, error, self._source_of(call), target)
         others = [call for call in calls if call not in at_fault]
         if at_fault and others:
             self._resolve(others, target, notes)
@@ -146,10 +145,10 @@ class Resolver:
                 self._resolve([call], target, notes)
 
     def _extern(self, call: Call, unit: CompiledSource) -> Extern | CxxError:
-        if refused := kernel_refusal(call.label, unit.log):
+        if refused := find_called_kernel(call.label, unit.log):
             return refused
         try:
-            return extern_of(call, unit.names[call.question], self._records())
+            return make_extern(call, unit.names[call.question], self._records())
         except CxxError as error:
             return error
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Numba types from the numbers with which a lowered name describes C++ types."""
+"""The C function of a call, with its result type, from the numbers in the lowered name that describes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 
 from numba.cuda import types
 
+from ..device_callable.conversions import state
+from ..device_callable.extern import Extern
+from .calls import Call
 from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, TUPLE
+from .refusals import CxxError
 
 _TYPES = {
     "void": types.none,
@@ -41,12 +45,12 @@ class CxxObject:
     align: int
 
 
-def numbers_in(lowered: str) -> list[int]:
+def read_numbers(lowered: str) -> list[int]:
     """Return the numbers that a lowered name spells."""
     return [int(number) for number in _NUMBER.findall(lowered)]
 
 
-def coded_type(code: Iterator[int], records: Sequence[Any]) -> Any:
+def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
     """Return the Numba type that the next numbers of *code* describe, or a `CxxObject`; *records* are the types of
     known structs."""
     first = next(code)
@@ -61,8 +65,45 @@ def coded_type(code: Iterator[int], records: Sequence[Any]) -> Any:
         return records[next(code)]
     if first == ARRAY:
         count = next(code)
-        return types.UniTuple(coded_type(code, records), count)
+        return types.UniTuple(read_type(code, records), count)
     if first == TUPLE:
-        elements = [coded_type(code, records) for _ in range(next(code))]
+        elements = [read_type(code, records) for _ in range(next(code))]
         return types.BaseTuple.from_types(elements)
     return _PLAIN[first]
+
+
+class WrittenArgumentError(CxxError):
+    """A call writes to arguments: those at the positions ``written``. ``is_void``: it returns nothing."""
+
+    def __init__(self, message: str, written: tuple[int, ...], is_void: bool):
+        super().__init__(message)
+        self.written = written
+        self.is_void = is_void
+
+
+def make_extern(call: Call, answer: str, records: Sequence[Any]) -> Extern:
+    """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
+    call it. *records* are the Numba types of known structs."""
+    mode, bits, *code = read_numbers(answer)
+    written = tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
+    returns = read_type(iter(code), records)
+    if isinstance(returns, CxxObject):
+        raise CxxError(
+            f"{call.label} returns an object that only C++ knows ({returns.size} bytes)\n"
+            "  what to do: let a lambda, lib.expr(...), use the object and return numbers; or keep it in memory of a"
+            " lib.type(...)"
+        )
+    if written and not call.pattern.written:
+        positions = ", ".join(str(number + 1) for number in written)
+        raise WrittenArgumentError(
+            f"{call.label} writes to argument {positions}, which is not a variable or an element of an array\n"
+            "  what to do: pass a variable of the type that C++ declares; or an array, with .passing(..., 'element')",
+            written,
+            returns == types.none,
+        )
+    passed = {
+        f"args_{number}": state if parameter.is_state else view
+        for number, (view, parameter) in enumerate(zip(call.choose_views(mode), call.parameters, strict=True))
+        if parameter.is_passed
+    }
+    return Extern(call.symbol, returns=returns, args=passed)

@@ -39,7 +39,7 @@ class Struct:
     @property
     def alias(self) -> str:
         """What it is called outside of all namespaces."""
-        return record_alias(self.name)
+        return name_record(self.name)
 
     def assertion(self, name: str) -> str:
         """Return C++ that compiles if the struct that is called *name* has the layout."""
@@ -49,23 +49,23 @@ class Struct:
 
 
 @functools.cache
-def record_alias(name: str) -> str:
+def name_record(name: str) -> str:
     """Return what the C++ struct *name*, which a Numba type stands for, is called outside of all namespaces."""
     return f"nca_record_{hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
-def newest(structs: Mapping[Any, Struct]) -> dict[str, Any]:
+def select_newest(structs: Mapping[Any, Struct]) -> dict[str, Any]:
     """Return the Numba type of each struct by its name: the one that was registered last, if its header changed."""
     return {struct.name: numba_type for numba_type, struct in structs.items()}
 
 
 def register(structs: dict[Any, Struct], numba_type: Any, struct: Struct) -> None:
     """Note that records of *numba_type* are *struct*."""
-    if newest(structs).get(struct.name) != numba_type:
+    if select_newest(structs).get(struct.name) != numba_type:
         structs.pop(numba_type, None)  # to be the last one
     structs[numba_type] = struct
 
 
-def changed_in(log: str) -> Sequence[str]:
+def find_changed(log: str) -> Sequence[str]:
     """Return the name of a struct whose layout has changed, as NVRTC's *log* says."""
     return _FOUND.findall(log)[:1]

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..protocol.call_sites import constant_of
-from ..vocabulary import NUMBA_CUDA, Vocabulary
-from .externs import WrittenArgumentError
+from ..type_inference import register_rewrite
+from ..vocabulary import Vocabulary
 from .functions import CxxFunction
+from .results import WrittenArgumentError
 
 
-def rewrite_written(state: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> bool:
+@register_rewrite
+def rewrite_written(state: Any, vocabulary: Vocabulary) -> bool:
     """Rewrite the calls in the function of a compiler's *state* that write to their arguments, in the IR of
-    *vocabulary*; return whether there are any. Type inference has failed for them."""
+    *vocabulary*. Return whether there are any."""
     ir = vocabulary.ir
     calls = [
         (block, statement, callee)
@@ -37,13 +39,13 @@ def rewrite_written(state: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> bool:
     rewritten = False
     for block, statement, callee in calls:
         argtypes = [found.typemap.get(arg.name) for arg in statement.value.args]
-        refused = None if None in argtypes else callee.why_refused([vocabulary.to_core(each) for each in argtypes])
+        refused = None if None in argtypes else callee.get_refusal([vocabulary.to_core(each) for each in argtypes])
         if isinstance(refused, WrittenArgumentError):
-            stores = [_store(ir, state.func_ir, statement.value.args[number]) for number in refused.written]
+            stores = [_make_store(ir, state.func_ir, statement.value.args[number]) for number in refused.written]
             if None not in stores:
                 place = block.body.index(statement)
-                call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.writing(refused.written))
-                block.body[place : place + 1] = call.statements(stores, refused.is_void)
+                call = _WritingCall(ir, state.func_ir, block.scope, statement, callee.return_written(refused.written))
+                block.body[place : place + 1] = call.build_statements(stores, refused.is_void)
                 rewritten = True
     return rewritten
 
@@ -56,7 +58,7 @@ _TEMPORARY = re.compile(r"\$|.*__v(?:const)?\d\w*_\d+(?:\.\d+)*\Z")
 _Store = Callable[[Any, Any], Any]
 
 
-def _store(ir: Any, func_ir: Any, arg: Any) -> _Store | None:
+def _make_store(ir: Any, func_ir: Any, arg: Any) -> _Store | None:
     """Return how to store a value where an argument came from, a variable or an element of an array; None for a
     temporary value."""
     while True:
@@ -88,25 +90,25 @@ class _WritingCall:
     statement: Any
     function: CxxFunction
 
-    def statements(self, stores: Sequence[_Store | None], is_void: bool) -> Iterator[Any]:
+    def build_statements(self, stores: Sequence[_Store | None], is_void: bool) -> Iterator[Any]:
         """Yield the statements: the call, and assignments of what it returns."""
         loc, call = self.statement.loc, self.statement.value
-        yield (callee := self._assigned(self.ir.Global(self.function.__name__, self.function, loc)))
-        yield (values := self._assigned(self.ir.Expr.call(callee.target, call.args, (), loc)))
+        yield (callee := self._assign(self.ir.Global(self.function.__name__, self.function, loc)))
+        yield (values := self._assign(self.ir.Expr.call(callee.target, call.args, (), loc)))
         self.func_ir._definitions[self.statement.target.name].remove(call)
         if is_void:
-            yield self._assigned(self.ir.Const(None, loc), self.statement.target)
+            yield self._assign(self.ir.Const(None, loc), self.statement.target)
         for position, store in enumerate(stores if is_void else [None, *stores]):  # None: the result comes first
-            yield (index := self._assigned(self.ir.Const(position, loc)))
+            yield (index := self._assign(self.ir.Const(position, loc)))
             element = self.ir.Expr.static_getitem(values.target, position, index.target, loc)
-            yield (value := self._assigned(element, self.statement.target if store is None else None))
+            yield (value := self._assign(element, self.statement.target if store is None else None))
             if store is not None:
                 stored = store(value.target, loc)
                 if isinstance(stored, self.ir.Assign):
                     self.func_ir._definitions[stored.target.name].append(stored.value)
                 yield stored
 
-    def _assigned(self, value: Any, target: Any = None) -> Any:
+    def _assign(self, value: Any, target: Any = None) -> Any:
         target = target or self.scope.redefine("$of_cxx", self.statement.loc)
         self.func_ir._definitions[target.name].append(value)
         return self.ir.Assign(value, target, self.statement.loc)

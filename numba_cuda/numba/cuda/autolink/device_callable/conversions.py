@@ -13,7 +13,7 @@ from numba.cuda.np import numpy_support
 from .c_abi import CABIError, CType, ctype, element_ctype, numba_type_of, pointer_to
 
 _NUMBERS = (types.Number, types.Boolean)
-_POINTERS = (types.CPointer, types.RawPointer)
+_ADDRESSES = (types.int64, types.uint64)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,14 @@ def reference(name: str, given: Any, target: ByReference) -> tuple[Any, CType]:
 
 def check_pointee(name: str, given: Any, target: Any) -> None:
     """Raise `CABIError` if *given*, a type with an address or that of a number, is not what a *target* pointer points
-    to. A ``voidptr`` may point to anything, and a record or a tuple of several types is what C++ declares it to be."""
+    to. A ``voidptr`` may point to anything, and a record or a tuple of several types is what C++ declares it to be; an
+    integer of 64 bits may be the address itself."""
+    if isinstance(target, types.RawPointer) and isinstance(given, _NUMBERS) and given not in _ADDRESSES:
+        raise CABIError(
+            f"argument {name!r}: {given} is not an address\n"
+            f"  what to do: pass an array, a pointer or an int64; or, if C reads a number through the pointer,"
+            f" args={{{name!r}: autolink.by_reference(types.{given})}}"
+        )
     if not isinstance(target, types.CPointer):
         return
     if isinstance(given, _NUMBERS):

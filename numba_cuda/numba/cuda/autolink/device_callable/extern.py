@@ -39,10 +39,11 @@ class Extern:
     args : iterable of str, or mapping of str to Numba types, optional
         The names of the parameters whose arguments are passed, in order. The values of a mapping are the Numba types,
         or their names, that the arguments are converted to first, or ``None``: ``args={"n": "int32", "x": None}``.
-        Converted to ``types.voidptr``, an array, record or tuple is passed as its address, whatever its layout, and so
-        it is for ``types.CPointer(T)`` if its elements are ``T``. `exact` and `by_reference` convert numbers in other
-        ways, `by_value` passes a record or tuple as a struct, `span` and `mdspan` pass an array as such a view, and
-        `state` passes any value to a `device_function` that C++ calls.
+        Converted to ``types.voidptr``, an array, record or tuple is passed as its address, whatever its layout, an
+        ``int64`` or ``uint64`` as the address that it is; converted to ``types.CPointer(T)``, an array or tuple of
+        ``T``. `exact` and `by_reference` convert numbers in other ways, `by_value` passes a record or tuple as a
+        struct, `span` and `mdspan` pass an array as such a view, and `state` passes any value to a `device_function`
+        that C++ calls.
         Without ``args``, all arguments that C has types for are passed in order: numbers by value; contiguous arrays (C
         or Fortran order), records and tuples as a pointer to their data; ``None`` as a null pointer. Dtypes, functions,
         strings and other objects are not passed.

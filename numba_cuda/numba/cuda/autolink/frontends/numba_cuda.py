@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code import progress, timeline
+from numba.cuda.cudadrv.external_code.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
 
 from ..compilation import cc_without_device, compilation, compiling, isolate
@@ -82,11 +83,9 @@ def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.compiler:compile_cuda")
 def _compile(original: Any, *args: Any, **options: Any) -> Any:
     """Compile for the target that ``cuda.compile`` and the like are given."""
-    from ..compiling.unrolled_loops import with_unrolled_loops
-
     front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
     with compiling(_target(options, for_device=False)), front_end, _diagnosing(args[0]):
-        return with_unrolled_loops(args[0], lambda: original(*args, **options))
+        return original(*args, **options)
 
 
 @_in_place_of("numba.cuda.compiler:ExternFunction.__reduce__")
@@ -97,22 +96,28 @@ def _reduce_extern_function(original: Any, function: Any) -> Any:
     return reduce_function(function)
 
 
+@_in_place_of("numba.cuda.core.base:BaseContext.refresh")
+def _refresh_target_context(original: Any, context: Any) -> None:
+    """Load new registrations whole: numba-cuda's generators of them end for good when they are interrupted."""
+    with handlers_held_back():
+        original(context)
+
+
+@_in_place_of("numba.cuda.typing.context:BaseContext.refresh")
+def _refresh_typing_context(original: Any, context: Any) -> None:
+    """Load new registrations whole, as those of target contexts."""
+    with handlers_held_back():
+        original(context)
+
+
 @_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")
 def _infer_types(original: Any, inference: Any, state: Any) -> Any:
-    """Let functions of C++ write to variables and to elements of arrays, and give variables of unrolled loops the types
-    that they have in loops."""
+    """Let functions of C++ write to variables and to elements of arrays."""
     from numba.cuda.core.errors import TypingError
 
-    from ..compiling.unrolled_loops import types_to_infer_again
     from ..type_inference import inferred
 
-    def infer(inference: Any, state: Any) -> Any:
-        while True:
-            mutated = original(inference, state)
-            if not inference._raise_errors or not types_to_infer_again(state):
-                return mutated
-
-    return inferred(infer, inference, state, TypingError)
+    return inferred(original, inference, state, TypingError)
 
 
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
@@ -121,14 +126,6 @@ def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     from ..deferred_calls import propagated
 
     return propagated(original, inferer, raise_errors)
-
-
-@_in_place_of("numba.cuda.core.untyped_passes:LiteralUnroll.run_pass")
-def _unroll(original: Any, literal_unroll: Any, state: Any) -> Any:
-    """Unroll loops over tuples of called objects."""
-    from ..compiling.unrolled_loops import unroll_loops
-
-    return unroll_loops(state) or original(literal_unroll, state)
 
 
 @_in_place_of("numba.cuda.decorators:declare_device_function")
@@ -147,12 +144,11 @@ def _declare_device_function(
 def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
     """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
     from ..compiling.code_library import LinkingCodeLibrary
-    from ..compiling.unrolled_loops import with_unrolled_loops
 
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
     with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
-        compiled = with_unrolled_loops(args[0], lambda: original(*args, **options))
+        compiled = original(*args, **options)
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
     return compiled
@@ -208,21 +204,6 @@ def _bind(original: Any, kernel: Any) -> None:
         kernel._codelibrary.get_cubin(cc)
 
 
-@_in_place_of("numba.cuda.dispatcher:_Kernel.launch")
-def _launch(
-    original: Any, kernel: Any, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: Any = 0
-) -> Any:
-    """Launch kernels that are launched often faster, and with as much dynamic shared memory as the device has."""
-    launches = vars(kernel).get("_autolink_launches")
-    if launches is None:
-        from ..kernel_launches import KernelLaunches
-
-        launches = vars(kernel)["_autolink_launches"] = KernelLaunches()
-    if launches.launch(kernel, args, (griddim, blockdim, stream, sharedmem)):
-        return None
-    return original(kernel, args, griddim, blockdim, stream, sharedmem)
-
-
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
@@ -262,7 +243,7 @@ def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
 
 @_in_place_of("numba.cuda.target:CUDATargetContext.get_function")
 def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
-    """Attach the code of objects that only an intrinsic requests, and unroll loops over them quickly."""
+    """Attach the code of objects that only an intrinsic requests, and choose elements of tuples quickly."""
     if compilation() is None:
         return original(context, func_type, signature, *args, **kwargs)
     from ..compiling.passes import attach_requested, element_without_data, note_implementation
@@ -283,11 +264,11 @@ _ALSO_NEEDED = (
     "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
     "numba.cuda.compiler:CUDANativeLowering.lowering_class",
     "numba.cuda.compiler:run_frontend",
-    "numba.cuda.core.typed_passes:BaseTypeInference._raise_errors",
     "numba.cuda.cudadrv.linkable_code:LinkableCode",
-    "numba.cuda.cudadrv.devicearray:DeviceNDArray",
     "numba.cuda.cudadrv.driver:_have_nvjitlink",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.attrs",
     "numba.cuda.cudadrv.driver:CudaPythonFunction.device",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.handle",
     "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
     "numba.cuda.cuda_paths:_get_include_dir",
     "numba.cuda.dispatcher:_Kernel",

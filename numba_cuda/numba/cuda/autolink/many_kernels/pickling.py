@@ -44,17 +44,25 @@ def _pickled_job(number: int, job: Job) -> bytes:
 @contextlib.contextmanager
 def _run_time_modules_by_value() -> Iterator[None]:
     """Pickle the content of modules made at run time, as that of ``__main__``: no worker could import them."""
-    made = [
-        module
-        for name, module in sys.modules.items()
-        if isinstance(module, ModuleType) and module.__spec__ is None and name != "__main__"
-    ]
     with _registering, contextlib.ExitStack() as registered:
         already = cloudpickle.list_registry_pickle_by_value()
-        for module in (each for each in made if each.__name__ not in already):
-            cloudpickle.register_pickle_by_value(module)
-            registered.callback(cloudpickle.unregister_pickle_by_value, module)
+        for module in _run_time_modules():
+            if module.__name__ not in already:
+                cloudpickle.register_pickle_by_value(module)
+                registered.callback(cloudpickle.unregister_pickle_by_value, module)
         yield
+
+
+def _run_time_modules() -> list[ModuleType]:
+    """Return the modules that were made at run time and stand in ``sys.modules`` under their own names. cloudpickle
+    knows modules by their names; those that stand there under another name only, it pickles by value anyway."""
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if isinstance(module, ModuleType)
+        and getattr(module, "__name__", None) == name != "__main__"
+        and getattr(module, "__spec__", None) is None
+    ]
 
 
 def pickled(given: Any) -> bytes:

@@ -22,7 +22,7 @@ from numba.cuda.cudadrv.external_code.cache.store import abandon, current_store
 from numba.cuda.cudadrv.external_code.child_process import kill_all
 from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
 
-_LONGEST_WRITE = 5.0  # seconds to wait for each entry that is written to a shared cache
+_LONGEST_END = 300.0  # seconds to wait for what is written to a shared cache
 _WATCH_INTERVAL = 1.0  # seconds between two looks of a worker at its parent
 _replacing = fork_lock()
 
@@ -109,7 +109,7 @@ def _start() -> None:
 
 
 def _finish() -> None:
-    current_store().end(_LONGEST_WRITE)
+    current_store().end(_LONGEST_END)
 
 
 def _end_with(parent: Any) -> None:

@@ -102,19 +102,25 @@ def items_of(returned: Any) -> tuple[Any, ...]:
 class AnswerMemory(dict[Identity, tuple[dict[Question, Answer], list[Any]]]):
     """Answers by callee and question, for as long as all objects live that identify the callee.
 
-    When one of them dies the answers go, before another object can get its identity. An object that cannot be referred
-    to weakly is kept alive instead.
+    When one of them dies the answers go, before another object can get its identity; if that is interrupted, the other
+    object does not get them. An object that cannot be referred to weakly is kept alive instead.
     """
 
     def of(self, callee: Callee) -> dict[Question, Answer]:
         """Return the answers of *callee*, to be read and added to."""
-        if callee.identity not in self:
+        found = self.get(callee.identity)
+        if found is None or not all(map(_refers_to, found[1], callee.identified_by)):
             # The weak references live here, and so run their callback only while there is something to forget.
-            self[callee.identity] = {}, [self._reference(each, callee.identity) for each in callee.identified_by]
-        return self[callee.identity][0]
+            found = {}, [self._reference(each, callee.identity) for each in callee.identified_by]
+            self[callee.identity] = found
+        return found[0]
 
     def _reference(self, obj: Any, identity: Identity) -> Any:
         try:
             return weakref.ref(obj, lambda _: self.pop(identity, None))
         except TypeError:
             return obj
+
+
+def _refers_to(reference: Any, obj: Any) -> bool:
+    return obj is (reference() if isinstance(reference, weakref.ref) else reference)

@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.safe_repr import safe_repr, safe_text
+from numba.cuda.cudadrv.external_code.signal_handlers import raised_by_signal_handler
 from numba.cuda.cudadrv.external_code.target import Target
 
 from ..calling_code import CallingCode
@@ -180,6 +181,8 @@ def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> 
     except LinkInputError as error:
         raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}") from error
     except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
         if isinstance(error, CallError) and isinstance(error.hook_error, AskedAgainError):
             message = (
                 "compiles a call to itself with the same types, and so can never answer\n"

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import importlib.metadata
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda.cudadrv.external_code import toolkit
@@ -23,10 +24,12 @@ from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.target import Target
 
 from .facts import BuildFacts
+from .function_content import content_of, read_contents
 from .listings import function_reports, listings_of, with_inlining
-from .records import BuildReport, CodeReport, LinkReport, ListingReport, ResultReport
-from .report_class import Report
+from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
+from .report import Report
 
+_WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
@@ -44,12 +47,13 @@ def of_facts(
     cubin became."""
     linked = facts.link.inputs if facts.link is not None else ()
     items = tuple(map(LinkedInput.of, planned())) if output == "ltoir" else linked
-    sources = [each.input for each in batched(planned())] if items else []
+    units = batched(planned()) if items else ()
+    sources = [each.input for unit in units for each in (unit, *unit.members)]
     known = {(source.kind.name, sha256(source.code)): source for source in sources}
     codes = _codes(facts, items, known)
     parts = [part for code in codes for part in code.parts or (code,)]
     returned = (tuple(part for part in parts if call.site in part.brought_by) for call in facts.calls)
-    calls = tuple(dataclasses.replace(call, returned=each) for call, each in zip(facts.calls, returned, strict=True))
+    calls = tuple(CallReport(**vars(call), returned=each) for call, each in zip(facts.calls, returned, strict=True))
     used: dict[str, Any] = {}
     shown: tuple[ListingReport, ...] = ()
     if output == "cubin":
@@ -119,7 +123,10 @@ def _codes(
     of_ltoir = symbols_of_ltoir(list(modules.values()), candidates, facts.target.arch)
     for index, symbols in zip(modules, of_ltoir, strict=True):
         found[index] = symbols
-    return tuple(_code(item, symbols) for item, symbols in zip(items, found, strict=True))
+    defined = {name for symbols in of_ltoir if symbols is not None for name in symbols.defined}
+    names = frozenset(own.undefined)
+    called = _Called(names, read_contents(modules.values(), names & defined, facts.target.arch), known)
+    return tuple(_code(item, symbols, called) for item, symbols in zip(items, found, strict=True))
 
 
 def _linked_code(
@@ -135,14 +142,32 @@ def _linked_code(
     return (item.compiled.kind, code) if sha256(code) == item.compiled.sha256 else None
 
 
-def _code(item: LinkedInput, symbols: Symbols | None = None, unit: LinkedInput | None = None) -> CodeReport:
-    """Return the record of *item*, which may be a part of a translation *unit*."""
+@dataclass(frozen=True)
+class _Called:
+    """The functions that the kernel calls, the contents of those that can be read, and all sources."""
+
+    names: frozenset[str]
+    contents: Mapping[str, str]
+    known: Mapping[tuple[str, str], LinkInput]
+
+    def named_in(self, item: LinkedInput, names: Collection[str]) -> tuple[str, ...]:
+        """Return those of *names* that the kernel calls and the source of *item* names."""
+        source = self.known.get((item.kind, item.sha256))
+        words = set(_WORD.findall(source.code)) if source is not None else set()
+        return tuple(name for name in names if name in self.names and name.encode() in words)
+
+
+def _code(item: LinkedInput, symbols: Symbols | None, called: _Called, unit: LinkedInput | None = None) -> CodeReport:
+    """Return the record of *item*, which may be a part of a translation *unit* that defines *symbols*."""
     what = item.kind, item.name, item.size, item.sha256, item.origins
-    if unit is not None:
-        return CodeReport(*what, unit.compiled, unit=unit.name)
     defines, undefined = (symbols.defined, symbols.undefined) if symbols is not None else (None, None)
-    parts = tuple(_code(part, unit=item) for part in item.parts)
-    return CodeReport(*what, item.compiled, defines, undefined, parts=parts)
+    if unit is not None:
+        own = called.named_in(item, defines or ())
+        content = content_of(called.contents, own)
+        return CodeReport(*what, unit.compiled, own or None, content=content, unit=unit.name)
+    content = content_of(called.contents, called.names & set(defines or ()))
+    parts = tuple(_code(part, symbols, called, item) for part in item.parts)
+    return CodeReport(*what, item.compiled, defines, undefined, content, parts=parts)
 
 
 @functools.cache

@@ -20,21 +20,54 @@ from ..protocol.call_sites import origins_of
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .object_names import short_names
-from .records import CallReport
 
 _LONGEST_REPR = 4000
 
 
 @dataclass(frozen=True)
+class CallRecord:
+    """One call of an object that provides code: the call site as text; the object's repr, a short name that no other
+    object of the kernel has, its class, and the argument types that it was asked about; the place of the call, and the
+    text of that line.
+
+    Attributes
+    ----------
+    chain, function:
+        The functions from the kernel to the call, each with the line at which it calls the next, or that of the call
+        itself; and the index of the last one among the functions of the call graph.
+    seconds, stored:
+        How long the answer took, and whether it had been stored under its link key, so that the object was not asked.
+    """
+
+    site: str
+    object: str
+    name: str
+    type_name: str
+    argtypes: tuple[str, ...]
+    filename: str
+    line: int
+    text: str
+    chain: tuple[Frame, ...]
+    function: int
+    seconds: float | None
+    stored: bool
+
+    @property
+    def call(self) -> str:
+        """The call as text."""
+        return f"{self.object}({', '.join(self.argtypes)})"
+
+
+@dataclass(frozen=True)
 class BuildFacts:
-    """A kernel built for one target: its name in the code, its calls without the code that they returned, its link
+    """A kernel built for one target: its name in the code, its calls, its link
     (``None`` where numba-cuda linked it alone), what the linker printed, the symbols of its own code before the link,
     whether the finished kernel came from the disk cache of ``cuda.jit(cache=True)``, and the timeline of the build."""
 
     entry_name: str
     target: Target
     graph: CallGraph
-    calls: tuple[CallReport, ...]
+    calls: tuple[CallRecord, ...]
     link: LinkRecord | None
     log: str
     own_symbols: Symbols
@@ -61,7 +94,7 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         obj = site.callee.obj
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
-        calls.append(CallReport(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
+        calls.append(CallRecord(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
     log = library.linker_log(cc) if output == "cubin" else ""
     spans = tuple(library.timeline.spans)
     link = library.link_records.get((cc, output))

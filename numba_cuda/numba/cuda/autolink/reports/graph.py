@@ -1,129 +1,228 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The graph of a report: kernel, functions, objects, code and result in columns, and edges; also for Graphviz."""
+"""The graph of a report in four columns: kernel, calls, inputs of the link, result. Also for Graphviz."""
 
 from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
 
 from ..notebook_cells import shown_file
 from . import formatting
-from .records import BuildReport, CodeReport, KernelReport
+from .object_names import only_different
+from .records import BuildReport, CallReport, CodeReport, KernelReport
 
-# The columns, and their shapes in Graphviz.
-_COLUMNS = {"kernel": "box", "device functions": "box", "objects": "ellipse", "code": "note", "result": "box3d"}
+# The columns, each with its shape in Graphviz and the most characters of a title.
+COLUMNS = {"kernel": ("box", 12), "calls": ("ellipse", 20), "inputs": ("note", 18), "result": ("box3d", 14)}
+MOST_BOXES = 12  # in a column; of more, those of one family are drawn as one
+_MOST_PLACES = 20  # in the hint of an arrow
+_CHARACTER, _DETAIL_CHARACTER = 7.7, 6.1  # mean widths in a wide font
+_BOX_HEIGHT, _ROW, _GAP, _PADDING, _MARGIN, _HEADING = 36.0, 46.0, 26.0, 9.0, 5.0, 18.0
 _quoted = functools.partial(json.dumps, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
-class Node:
-    """A node: the name and the number of its column, its text (``brief`` replaces ``detail`` where there is little
-    room), and everything about it, for a tooltip. Nodes of one ``family``, a plural, may be drawn as one."""
+class Box:
+    """A box: its column, its text, and all about it as a hint. Boxes of one *family*, a plural, may be drawn as one."""
 
-    role: str
-    layer: int
+    column: str
     title: str
     detail: str
-    brief: str
     hint: str
     family: str = ""
 
 
 @dataclass
 class Graph:
-    """Nodes by key, in order of first use, and the labels of each edge."""
+    """Boxes by key, in order, and for each arrow between two of them the places that it stands for."""
 
-    nodes: dict[str, Node] = field(default_factory=dict)
-    edges: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    boxes: dict[str, Box] = field(default_factory=dict)
+    arrows: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
-    def connect(self, tail: str, head: str, label: str = "") -> None:
-        """Draw an edge; an edge that is drawn twice gets both labels."""
-        labels = self.edges.setdefault((tail, head), [])
-        if label and label not in labels:
-            labels.append(label)
+    def connect(self, tail: str, head: str, *places: str) -> None:
+        """Add an arrow, or more places to one that is there."""
+        known = self.arrows.setdefault((tail, head), [])
+        known += [place for place in places if place not in known]
+
+
+@dataclass(frozen=True)
+class PlacedBox:
+    """A box in a drawing: its upper left corner and size, and its title as far as there is room."""
+
+    box: Box
+    title: str
+    detail: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow in a drawing, from one point to another."""
+
+    hint: str
+    x: float
+    y: float
+    to_x: float
+    to_y: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Where the boxes and arrows of a graph are drawn, and its columns' names with their left sides."""
+
+    width: float
+    height: float
+    headings: tuple[tuple[str, float], ...]
+    boxes: tuple[PlacedBox, ...]
+    arrows: tuple[Arrow, ...]
 
 
 def graph(report: KernelReport) -> Graph:
-    """Return the graph of *report*; its architectures share all nodes but the result."""
+    """Return the graph of *report*; its architectures share all boxes but the result."""
     drawn = Graph()
-    depths = [0] * len(report.graph.functions)  # the longest paths from the kernel; the functions are in no such order
-    for _ in depths:
-        for call in report.graph.calls:
-            depths[call.callee] = max(depths[call.callee], depths[call.caller] + 1)
-    for index, function in enumerate(report.graph.functions):
-        role, family = ("device functions", "functions") if index else ("kernel", "")
-        title = formatting.function(function.name)
-        place = f"{formatting.file(function.filename)}:{function.line}" if function.filename else ""
-        name = function.name if index else title + report.signature
-        hint = f"{name}\n{shown_file(function.filename or '?')}:{function.line}"
-        drawn.nodes[f"function {index}"] = Node(role, depths[index], title, place, "", hint, family)
-    for call in report.graph.calls:
-        drawn.connect(f"function {call.caller}", f"function {call.callee}", f"line {call.line}" if call.line else "")
+    place = f"{formatting.file(report.filename)}:{report.line}" if report.filename else ""
+    title = formatting.function(report.kernel)
+    hint = f"{title}{report.signature}\n{shown_file(report.filename or '?')}:{report.line}"
+    drawn.boxes["kernel"] = Box("kernel", title, place, hint)
     for build in report.builds:
-        _add_build(drawn, build, max(depths, default=0) + 1)
+        _add_build(drawn, build)
     return drawn
 
 
-def _add_build(drawn: Graph, build: BuildReport, layer: int) -> None:
-    """Add the objects, the code and the result of *build*, in three columns from *layer* on."""
+def _add_build(drawn: Graph, build: BuildReport) -> None:
+    callers: dict[str, str] = {}  # by call site, the key of the call's box
     for call in build.calls:
-        key = f"object {call.name} {call.call}"
+        callers[call.site] = key = f"call {call.name} {call.call}"
         arguments = f"({', '.join(call.argtypes)})"
-        family = f"{call.type_name} objects"
-        drawn.nodes.setdefault(key, Node("objects", layer, call.name, arguments, arguments, call.call, family))
-        drawn.connect(f"function {call.function}", key, f"{formatting.file(call.filename)}:{call.line}")
-        for code in call.returned:
-            drawn.connect(key, _add_code(drawn, code, layer + 1))
-    sites = {call.site for call in build.calls}
+        drawn.boxes.setdefault(key, Box("calls", call.name, arguments, call.call, f"{call.type_name} objects"))
+        drawn.connect("kernel", key, _place(call))
     result = f"result {build.arch}"
-    for code in (part for item in build.link.inputs if not item.own for part in item.parts or (item,)):
-        key = _add_code(drawn, code, layer + 1)
+    inputs = [code for code in build.link.inputs if not code.own]
+    for code in inputs:
+        key = _add_input(drawn, code)
         for origin in code.brought_by:
-            if origin not in sites:
-                drawn.nodes.setdefault(f"by {origin}", Node("objects", layer, origin, "", "", origin))
-                drawn.connect("function 0", f"by {origin}")
-                drawn.connect(f"by {origin}", key)
-        drawn.connect(key, result, f"compiled in {code.unit}" if code.unit else "")
+            if origin not in callers:
+                drawn.boxes.setdefault(f"call {origin}", Box("calls", origin, "", origin))
+                drawn.connect("kernel", f"call {origin}")
+            drawn.connect(callers.get(origin, f"call {origin}"), key)
+        drawn.connect(key, result)
     made = build.result
-    detail = formatting.size(made.size) + (f", {made.registers} registers" if made.registers is not None else "")
     hint = f"{made.kind} of {readable(build.entry_name)}, sha256 {made.sha256[:12]}"
-    drawn.nodes[result] = Node("result", layer + 2, f"{made.kind} for {build.arch}", detail, "", hint)
-    if not any(head == result for _, head in drawn.edges):
-        drawn.connect("function 0", result)
+    drawn.boxes[result] = Box("result", made.kind, f"{build.arch}, {formatting.size(made.size)}", hint)
+    if not inputs:
+        drawn.connect("kernel", result)
 
 
-def _add_code(drawn: Graph, code: CodeReport, layer: int) -> str:
-    """Add the node of *code*, unless it is there, and return its key."""
-    key = f"code {code.kind} {code.sha256} {code.name}"
-    detail = f"{code.kind}, {formatting.size(code.size)}"
-    hint = [code.name, detail, f"sha256 {code.sha256}"]
+def _place(call: CallReport) -> str:
+    chain = formatting.chain(call.chain)
+    return f"{formatting.file(call.filename)}:{call.line}" + (f" by way of {chain}" if len(call.chain) > 1 else "")
+
+
+def _add_input(drawn: Graph, code: CodeReport) -> str:
+    """Add the box of a linked input, unless it is there, and return its key."""
+    key = f"input {code.kind} {code.sha256} {code.name}"
+    kind = code.kind.removesuffix(" source")
+    detail = f"{formatting.count(len(code.parts), 'source') if code.parts else kind}, {formatting.size(code.size)}"
+    hint = [code.name, *(part.name for part in code.parts), formatting.code(code)]
     if code.compiled is not None:
         hint.append(f"compiled to {formatting.compiled(code.compiled)}")
     for what, names in ("defines ", code.defines), ("undefined: ", code.undefined):
         hint += [what + ", ".join(map(readable, names))] if names else []
-    brief = detail.replace(" source", "", 1)
-    title, family = formatting.file(code.name), f"{code.kind} inputs"
-    drawn.nodes.setdefault(key, Node("code", layer, title, detail, brief, "\n".join(hint), family))
+    title = formatting.file(code.name)
+    drawn.boxes.setdefault(key, Box("inputs", title, detail, "\n".join(hint), f"{kind} inputs"))
     return key
 
 
+def fold(whole: Graph) -> Graph:
+    """Return the graph with the families of its long columns as one box each. Every arrow is kept, with all places,
+    between the boxes that its ends are in."""
+    numbers = Counter(box.column for box in whole.boxes.values())
+    homes = {
+        key: f"family {box.column} {box.family}" if box.family and numbers[box.column] > MOST_BOXES else key
+        for key, box in whole.boxes.items()
+    }
+    members: dict[str, list[Box]] = {}
+    for key, box in whole.boxes.items():
+        members.setdefault(homes[key], []).append(box)
+    folded = Graph({key: _family(boxes) for key, boxes in members.items()})
+    for (tail, head), places in whole.arrows.items():
+        folded.connect(homes[tail], homes[head], *places)
+    return folded
+
+
+def _family(boxes: Sequence[Box]) -> Box:
+    """Return the box that stands for *boxes*."""
+    first = boxes[0]
+    if len(boxes) == 1:
+        return first
+    names = only_different(box.title for box in boxes)
+    hint = "\n".join(box.title for box in boxes)
+    return Box(first.column, f"{len(boxes)} {first.family}", f"{names[0]} … {names[-1]}", hint)
+
+
+def draw(report: KernelReport) -> Drawing:
+    """Return the drawing of a report's graph: columns as wide as their texts, and each in the middle of the height."""
+    drawn = fold(graph(report))
+    columns = {name: [key for key, box in drawn.boxes.items() if box.column == name] for name in COLUMNS}
+    height = max(map(len, columns.values())) * _ROW
+    x, placed, headings = _MARGIN, dict[str, PlacedBox](), []
+    for name, keys in columns.items():
+        if not keys:
+            continue
+        headings.append((name, x))
+        boxes = [drawn.boxes[key] for key in keys]
+        details = (formatting.shortened(box.detail, COLUMNS[name][1] * 5 // 4) for box in boxes)
+        texts = list(zip(_titles(boxes, COLUMNS[name][1]), details, strict=True))
+        width = max(max(len(t) * _CHARACTER, len(d) * _DETAIL_CHARACTER) for t, d in texts) + 2 * _PADDING
+        top = _MARGIN + _HEADING + (height - len(keys) * _ROW + _ROW - _BOX_HEIGHT) / 2
+        for number, (key, text) in enumerate(zip(keys, texts, strict=True)):
+            placed[key] = PlacedBox(drawn.boxes[key], *text, x, top + number * _ROW, width, _BOX_HEIGHT)
+        x += width + _GAP
+    arrows = tuple(_arrow(placed[tail], placed[head], places) for (tail, head), places in drawn.arrows.items())
+    size = x - _GAP + _MARGIN, height + _HEADING + 2 * _MARGIN
+    return Drawing(*size, tuple(headings), tuple(placed.values()), arrows)
+
+
+def _titles(boxes: Sequence[Box], most: int) -> list[str]:
+    """Return the titles of a column, with no more than *most* characters unless that makes different titles equal. Of
+    long ones, the arguments that all objects of a class share are left out first."""
+    titles = [box.title for box in boxes]
+    if max(map(len, titles)) > most:
+        families = {box.family: [other.title for other in boxes if other.family == box.family] for box in boxes}
+        brief = {family: iter(only_different(names)) for family, names in families.items()}
+        titles = [next(brief[box.family]) for box in boxes]
+    shortened = [formatting.shortened(title, most) for title in titles]
+    return shortened if len(set(shortened)) == len(set(titles)) else titles
+
+
+def _arrow(tail: PlacedBox, head: PlacedBox, places: Sequence[str]) -> Arrow:
+    shown = f": {', '.join(places[:_MOST_PLACES])}" if places else ""
+    more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    hint = f"{tail.box.title} → {head.box.title}{shown}{more}"
+    return Arrow(hint, tail.x + tail.width, tail.y + tail.height / 2, head.x, head.y + head.height / 2)
+
+
 def to_dot(report: KernelReport) -> str:
-    """Return the call graph for Graphviz: kernel, functions, objects, code and result."""
+    """Return the graph for Graphviz."""
     drawn = graph(report)
-    names = {key: f"n{number}" for number, key in enumerate(drawn.nodes)}
+    names = {key: f"n{number}" for number, key in enumerate(drawn.boxes)}
     lines = [
         f"digraph {_quoted(report.kernel)} {{",
         "  rankdir=LR;",
         '  node [fontname="Helvetica", fontsize=11];',
         '  edge [fontname="Helvetica", fontsize=9];',
     ]
-    for key, node in drawn.nodes.items():
-        label = _quoted("\n".join(filter(None, (node.title, node.detail))))
-        lines.append(f"  {names[key]} [shape={_COLUMNS[node.role]}, label={label}, tooltip={_quoted(node.hint)}];")
-    for (tail, head), labels in drawn.edges.items():
-        label = f" [label={_quoted(', '.join(labels))}]" if labels else ""
+    for key, box in drawn.boxes.items():
+        label = _quoted("\n".join(filter(None, (box.title, box.detail))))
+        lines.append(f"  {names[key]} [shape={COLUMNS[box.column][0]}, label={label}, tooltip={_quoted(box.hint)}];")
+    for (tail, head), places in drawn.arrows.items():
+        label = f" [label={_quoted(', '.join(places))}]" if places else ""
         lines.append(f"  {names[tail]} -> {names[head]}{label};")
     return "\n".join([*lines, "}"]) + "\n"

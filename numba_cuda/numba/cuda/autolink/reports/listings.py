@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What code became: which calls were inlined, and source, PTX and machine code of each piece."""
+"""What code became: which calls were inlined, and the lines of sources with the machine code that comes from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import inspect
 import linecache
 import os
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
@@ -17,9 +18,11 @@ from numba.cuda.cudadrv.external_code.link.probes import PROBE_SYMBOLS, ptx_of_l
 
 from .disassembly import Instruction, as_text, disassembled
 from .facts import BuildFacts
-from .records import CallReport, CodeReport, FunctionReport, ListingReport
+from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
 
 _PADDING = "NOP"
+_LONG = 200  # lines, from which on a file is shown in parts
+_NEAR = 2  # lines around one with machine code
 # What the link that makes PTX of LTO-IR adds to it: a kernel with a table of the functions.
 _PROBE = re.compile(
     rf"^//.*\n|^\s*// \.globl\s+{PROBE_SYMBOLS[0]}\n|^\.global [^;]*\b{PROBE_SYMBOLS[1]}\b[^;]*;\n"
@@ -34,7 +37,8 @@ def with_inlining(
     """Return *calls* with whether they were inlined: whether what they call, of the linked *codes*, is still one of the
     *functions* of the result."""
     called = {name for code in codes if code.own for name in code.undefined or ()}
-    by_site = {site: code for code in codes for site in (*code.brought_by, *_sites_of_parts(code))}
+    pieces = [piece for code in codes for piece in (code, *code.parts)]
+    by_site = {site: code for code in pieces if code.defines is not None for site in code.brought_by}
     found = []
     for call in calls:
         code = by_site.get(call.site)
@@ -43,10 +47,6 @@ def with_inlining(
         known = bool(names) and len(left) in (0, len(names))
         found.append(dataclasses.replace(call, inlined=not left if known else None))
     return tuple(found)
-
-
-def _sites_of_parts(code: CodeReport) -> list[str]:
-    return [site for part in code.parts for site in part.brought_by]
 
 
 def function_reports(sizes: Mapping[str, int], entry_name: str) -> tuple[FunctionReport, ...]:
@@ -60,38 +60,81 @@ def listings_of(
     codes: Sequence[tuple[CodeReport, LinkInput | None, tuple[str, bytes] | None]],
     cubin: bytes,
 ) -> tuple[ListingReport, ...]:
-    """Return the listings of the kernel and of each of the linked *codes*, which come with what the object returned and
-    with kind and bytes of what the linker was given."""
-    instructions = disassembled(cubin, facts.entry_name)
-    files = {os.path.basename(each.name) for code, _, _ in codes for each in (code, *code.parts)}
-    external = {name for code, _, _ in codes for name in code.defines or () if not code.own}
-    kernel = facts.graph.functions[0]
-    own = None
-    if instructions is not None:
-        own = [each for each in instructions if each.function not in external and _file(each) not in files]
-    found = [ListingReport(kernel.name, _python_source(kernel.filename, kernel.line), None, _sass(own))]
+    """Return the listings of the functions in Python that lead to calls, of each of the linked *codes*, which come with
+    what the object returned and with kind and bytes of what the linker was given, and of the other files that machine
+    code comes from."""
+    placed, unplaced = _by_place(disassembled(cubin, facts.entry_name))
+    found = []
+    for function in facts.graph.functions:
+        lines = _python_lines(function.filename, function.line, placed.get(function.filename or "", {}))
+        found.append(ListingReport(function.name, lines))
     for code, source, linked in codes:
-        if code.own:
-            continue
-        text = source.code.decode("utf-8", "replace") if source is not None and source.kind is kinds.CUDA else None
-        names = {os.path.basename(each.name) for each in (code, *code.parts)}
-        mine = None
-        if instructions is not None:
-            mine = [each for each in instructions if each.function in (code.defines or ()) or _file(each) in names]
-        found.append(ListingReport(code.name, text, _ptx(code, linked, facts.target.arch), _sass(mine)))
-    return tuple(found)
+        if not code.own:
+            names = {os.path.basename(each.name) for each in (code, *code.parts)}
+            path = next((path for path in placed if os.path.basename(path) in names), "")
+            text = _text(source)
+            lines = _numbered(text, placed.pop(path, {})) if text else ()
+            rest = [each for name in code.defines or () for each in unplaced.pop(name, ())]
+            found.append(ListingReport(code.name, lines, _ptx(code, linked, facts.target.arch), _sass(rest)))
+    found[0] = dataclasses.replace(found[0], sass=_sass([each for some in unplaced.values() for each in some]))
+    for path, machine_code in placed.items():
+        if machine_code:
+            found.append(ListingReport(path, _numbered(linecache.getlines(path), machine_code)))
+    return tuple(listing for listing in found if listing.lines or listing.ptx or listing.sass)
 
 
-def _file(instruction: Instruction) -> str | None:
-    return None if instruction.filename is None else os.path.basename(instruction.filename)
+def _by_place(
+    instructions: Sequence[Instruction] | None,
+) -> tuple[dict[str, dict[int, list[str]]], dict[str, list[Instruction]]]:
+    """Return the text of instructions by file and line, and those without a line by function."""
+    placed = defaultdict[str, dict[int, list[str]]](dict)
+    unplaced = defaultdict[str, list[Instruction]](list)
+    for each in instructions or ():
+        if each.filename is not None and each.line is not None:
+            placed[each.filename].setdefault(each.line, []).append(each.text.strip())
+        else:
+            unplaced[each.function].append(each)
+    return dict(placed), dict(unplaced)
 
 
-def _sass(instructions: list[Instruction] | None) -> str | None:
-    if instructions is None:
-        return None
+def _python_lines(
+    filename: str | None, first: int | None, machine_code: dict[int, list[str]]
+) -> tuple[LineReport, ...]:
+    """Return the lines of the function that begins at line *first*, with their part of *machine_code*, which is taken
+    out; none if the file was edited since the build."""
+    lines = linecache.getlines(filename)[first - 1 :] if filename and first else []
+    try:
+        block = inspect.getblock(lines) if lines else []
+    except (SyntaxError, IndentationError, IndexError):
+        return ()
+    return tuple(
+        LineReport(number, text.rstrip(), tuple(machine_code.pop(number, ())))
+        for number, text in enumerate(block, first or 1)
+    )
+
+
+def _text(source: LinkInput | None) -> list[str]:
+    """Return the lines of a source; none of one that only wraps what its prologue declares."""
+    if source is None or source.kind is not kinds.CUDA or source.options.prologue:
+        return []
+    return source.code.decode("utf-8", "replace").splitlines()
+
+
+def _numbered(lines: Sequence[str], machine_code: Mapping[int, Sequence[str]]) -> tuple[LineReport, ...]:
+    """Return *lines* with their machine code; of many lines those with machine code, and some around them."""
+    shown = list(range(1, len(lines) + 1))
+    if len(lines) >= _LONG and machine_code:
+        near = {line + distance for line in machine_code for distance in range(-_NEAR, _NEAR + 1)}
+        shown = [number for number in shown if number in near]
+    numbers = [*shown, *(number for number in sorted(machine_code) if number > len(lines))]
+    text = dict(enumerate(lines, 1))
+    return tuple(LineReport(n, text.get(n, "").rstrip(), tuple(machine_code.get(n, ()))) for n in numbers)
+
+
+def _sass(instructions: list[Instruction]) -> str | None:
     while instructions and _PADDING in instructions[-1].text:
         instructions = instructions[:-1]
-    return as_text(instructions)
+    return as_text(instructions) or None
 
 
 def _ptx(code: CodeReport, linked: tuple[str, bytes] | None, arch: str) -> str | None:
@@ -102,12 +145,3 @@ def _ptx(code: CodeReport, linked: tuple[str, bytes] | None, arch: str) -> str |
         return None
     ptx = ptx_of_ltoir([content], code.defines, arch)
     return None if ptx is None else _PROBE.sub("", ptx.decode("utf-8", "replace").rstrip("\0")).strip()
-
-
-def _python_source(filename: str | None, line: int | None) -> str | None:
-    """Return the source of the function that begins at *line*."""
-    lines = linecache.getlines(filename)[line - 1 :] if filename and line else []
-    try:
-        return "".join(inspect.getblock(lines)) if lines else None
-    except (SyntaxError, IndentationError, IndexError):  # the file was edited since the build
-        return None

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from .records import BuildReport
+
 _WARP, _REGISTERS = 32, 65536
 _MOST_THREADS = 1024
 _REGISTER_UNIT, _PARTITIONS = 256, 4  # registers are given to a warp by this number; warps to one of four schedulers
@@ -62,3 +64,12 @@ def occupancy(arch: str, threads: int, registers: int, shared: int) -> Occupancy
         key=lambda pair: pair[0],
     )
     return Occupancy(threads, blocks, blocks * warps / most_warps, limit) if blocks else None
+
+
+def occupancies(build: BuildReport) -> list[Occupancy]:
+    """Return the occupancy for blocks of several sizes, of those that can be launched."""
+    registers, shared = build.result.registers, build.result.shared
+    if registers is None or shared is None:
+        return []
+    sizes = (occupancy(build.arch, threads, registers, shared) for threads in (128, 256, 512, 1024))
+    return [found for found in sizes if found]

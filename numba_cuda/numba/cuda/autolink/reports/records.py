@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from numba.cuda.cudadrv.external_code.link.record import CompiledCode
 from numba.cuda.cudadrv.external_code.timeline import Span
 
-from ..compiling.call_graph import CallGraph, Frame
+from ..compiling.call_graph import CallGraph
+from .facts import CallRecord
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,12 @@ class CodeReport:
     defines, undefined:
         The symbols that it defines for others, and those that it references without defining them; ``None`` where the
         format does not show them. LTO-IR shows only the definitions that other code in the link references.
+    content:
+        The digest of the functions that the kernel calls in it, whatever else the code contains; ``None`` where the
+        format does not show them.
     unit, parts:
         Several sources may be compiled as one translation unit. The unit has ``parts``; each part names its ``unit``,
-        has the unit's ``compiled``, and no symbols of its own.
+        has the unit's ``compiled``, and of its symbols only the functions that the kernel calls.
     """
 
     kind: str
@@ -36,6 +40,7 @@ class CodeReport:
     compiled: CompiledCode | None = None
     defines: tuple[str, ...] | None = None
     undefined: tuple[str, ...] | None = None
+    content: str | None = None
     unit: str | None = None
     parts: tuple[CodeReport, ...] = ()
 
@@ -51,43 +56,13 @@ class CodeReport:
 
 
 @dataclass(frozen=True)
-class CallReport:
-    """One call of an object that provides code: the call site as text, as in `CodeReport.brought_by`; the object's
-    repr, a short name that no other object of the report has, its class, and the argument types that it was asked
-    about; the place of the call, and the text of that line.
+class CallReport(CallRecord):
+    """A call with the code that the object *returned*, in order, and whether the function that is called was *inlined*
+    into all of its callers: ``False`` if a call of it is left somewhere in the result, ``None`` where that is not
+    known."""
 
-    Attributes
-    ----------
-    chain, function:
-        The functions from the kernel to the call, each with the line at which it calls the next, or that of the call
-        itself; and the index of the last one among the report's functions.
-    seconds, stored, returned:
-        How long the answer took; whether it had been stored under its link key, so that the object was not asked; and
-        the code that the object returned, in order.
-    inlined:
-        Whether the function that is called is part of its callers; ``False`` if a call of it is left somewhere in the
-        result, and ``None`` where that is not known.
-    """
-
-    site: str
-    object: str
-    name: str
-    type_name: str
-    argtypes: tuple[str, ...]
-    filename: str
-    line: int
-    text: str
-    chain: tuple[Frame, ...]
-    function: int
-    seconds: float | None
-    stored: bool
     returned: tuple[CodeReport, ...] = ()
     inlined: bool | None = None
-
-    @property
-    def call(self) -> str:
-        """The call as text."""
-        return f"{self.object}({', '.join(self.argtypes)})"
 
 
 @dataclass(frozen=True)
@@ -115,15 +90,36 @@ class FunctionReport:
 
 
 @dataclass(frozen=True)
+class LineReport:
+    """A line of a source: its number, its text, and the instructions of the result that come from it."""
+
+    number: int
+    text: str
+    sass: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ListingReport:
-    """What one piece of code became: its *name*; its *source*, CUDA C++ or Python; its *ptx*, as the linker's compiler
-    makes it of that code alone; and its *sass*, the machine code in the result that comes from it. With ``lineinfo``
-    that includes what was inlined. ``None`` stands for what cannot be shown."""
+    """What a source or a piece of code became. *name* is a file, a Python function or the name of the code; *lines* are
+    those of the source, for a long file only those with machine code and their neighbours; *ptx* is what the linker's
+    compiler makes of the code alone; *sass* is machine code in the result that no line is known for. Line information
+    (``lineinfo=True``) says which line an instruction comes from, inlined ones included. ``None`` stands for what
+    cannot be shown."""
 
     name: str
-    source: str | None
-    ptx: str | None
-    sass: str | None
+    lines: tuple[LineReport, ...] = ()
+    ptx: str | None = None
+    sass: str | None = None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether machine code is known to come from one of its lines."""
+        return any(line.sass for line in self.lines)
+
+    @property
+    def has_machine_code(self) -> bool:
+        """Whether it has any machine code."""
+        return self.sass is not None or self.has_lines
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,7 @@ def _nested(spans: Sequence[Span]) -> tuple[Placed, ...]:
 
 def _lies_within(span: Span, other: Span) -> bool:
     """Whether *span*, which began later, lies within *other*; their two clocks may differ by some microseconds."""
-    end = other.start + other.seconds
-    return span.start + span.seconds / 2 < end and span.start + span.seconds < end + 1e-4
+    return span.start + span.seconds / 2 < other.end and span.end < other.end + 1e-4
 
 
 def totals(spans: Iterable[Span]) -> list[Total]:

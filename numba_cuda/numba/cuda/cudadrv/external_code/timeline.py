@@ -34,6 +34,11 @@ class Span:
     thread: int
     origin: str = "built"
 
+    @property
+    def end(self) -> float:
+        """When it ended, in seconds since the epoch."""
+        return self.start + self.seconds
+
 
 @dataclass
 class OpenSpan:

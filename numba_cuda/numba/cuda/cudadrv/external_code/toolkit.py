@@ -12,6 +12,8 @@ import struct
 
 from cuda import pathfinder
 
+from .signal_handlers import raised_by_signal_handler
+
 Version = tuple[int, int]
 
 # The module of cuda.bindings, its function that returns the version, and what the library does.
@@ -53,6 +55,8 @@ def _loaded(library: str) -> tuple[Version | None, Exception | None]:
     try:
         *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
     except Exception as error:  # each platform and version reports a missing library in its own way
+        if raised_by_signal_handler(error):
+            raise
         return None, error
     return (major, minor), None
 
@@ -109,7 +113,9 @@ def nvvm_build() -> str:
     try:
         with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
             return f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
-    except Exception:
+    except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
         return _shown(nvvm_version())
 
 
@@ -128,7 +134,9 @@ def _library(name: str) -> str:
     try:
         path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
         status = os.stat(path)
-    except Exception:
+    except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
         return "not found"
     try:
         return f"build {_build_id(path).hex()}, {status.st_size} bytes"

@@ -25,7 +25,7 @@ FAULTS = "external_code/cache/test_cache_faults.py"
 STORE = "external_code/cache/test_cache_store.py"
 KERNELS = "kernel_cache/test_kernel_cache.py"
 INSTALL = "packaging/test_install.py"
-REMOTE = "external_code/cache/test_remote.py"
+REMOTE = "external_code/cache/test_remote_store.py"
 HERE = "test_security.py"
 ADVICE: tuple[str, ...] = ()  # to the reader: nothing to test
 
@@ -110,10 +110,9 @@ SENTENCES = {
         f"{REMOTE}::test_pickles_in_it_are_not_read",
         f"{REMOTE}::test_a_damaged_entry_of_it_is_built",
     ),
-    "Of the shared cache (`NUMBA_CUDA_AUTOLINK_CACHE_REMOTE`), an entry is used only if it is sealed with the site's"
-    " key or a lock file lists its SHA-256, and it was written under the key that is looked for.": (
+    "Of the shared cache (`NUMBA_CUDA_AUTOLINK_CACHE_REMOTE`), an entry is used only if it is signed with the site's"
+    " key, and was written under the key that is looked for.": (
         f"{REMOTE}::test_forged_truncated_swapped_and_foreign_entries_are_not_used",
-        f"{REMOTE}::test_a_lock_file_says_what_is_trusted_whoever_sealed_it",
         f"{REMOTE}::test_an_own_entry_under_another_key_is_not_used",
     ),
     "Whoever has the site's key can run code on each machine that has it.": (
@@ -122,12 +121,22 @@ SENTENCES = {
     "No pickle is written there or read from there.": (
         f"{REMOTE}::test_what_is_a_pickle_or_true_on_one_machine_alone_is_neither_written_nor_read",
     ),
-    "Without a key and a lock file, the shared cache is not used.": (
-        f"{REMOTE}::test_doubtful_settings_use_no_shared_cache_and_warn",
+    "Without a key, the shared cache is not used.": (f"{REMOTE}::test_doubtful_settings_use_no_shared_cache_and_warn",),
+    "A key that looks like a path, or is in a file that other users may read or write, is refused.": (
+        f"{REMOTE}::test_a_key_that_looks_like_a_path_is_refused",
+        f"{REMOTE}::test_a_key_file_that_others_may_read_or_write_is_refused",
     ),
-    "A file of entries is imported only if each is sealed with the site's key, or with `--trust`.": (
+    "Links in a shared folder are not followed.": (f"{REMOTE}::test_links_in_it_are_not_followed",),
+    "Names and passwords in the address of the shared cache are not shown.": (
+        f"{REMOTE}::test_users_and_passwords_in_addresses_are_not_shown",
+        f"{REMOTE}::test_a_server_s_text_is_one_printable_line_without_the_password",
+    ),
+    "A file of entries is imported only if each is signed with the site's key, or with `--trust`.": (
         "external_code/cache/test_entry_files.py::test_a_file_of_another_site_is_refused_unless_it_is_trusted",
         "external_code/cache/test_entry_files.py::test_nothing_of_a_damaged_file_is_kept",
+    ),
+    "A file that `cache export` does not write is refused before anything of it is used.": (
+        "external_code/cache/test_entry_files.py::test_a_file_that_export_does_not_write_is_one_error",
     ),
     "Do not copy a cache directory from someone whom you would not let run code, and do not share one between users who"
     " do not trust each other.": ADVICE,

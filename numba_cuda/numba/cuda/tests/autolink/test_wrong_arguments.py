@@ -56,7 +56,6 @@ WRONG = [
     (lambda: autolink.save(None, []), TypeError, "save() takes a path, got None"),
     (lambda: autolink.cache.export_file(None), TypeError, "export_file() takes a path, got None"),
     (lambda: autolink.cache.import_file(3, trust=True), TypeError, "import_file() takes a path, got int 3"),
-    (lambda: autolink.cache.write_lock([]), TypeError, "write_lock() takes a path, got list []"),
     (
         lambda: numba_cuda_autolink.load(None),
         TypeError,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache directory: `cuda.core`'s file cache, for undamaged entries that only this user could have written.
+"""The cache directory: `cuda.core`'s file cache, for undamaged entries that only this user could have written; and
+directories that are read as they are, such as those of a container image or a wheel.
 
 If something is wrong with the directory, reads find nothing and writes keep nothing, with one warning for each kind of
 fault.
@@ -8,6 +9,8 @@ fault.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import shutil
 import stat
@@ -15,11 +18,11 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .build_locks import FileLock
 from .entry import DamagedEntryError, StoredEntry, data_of, describe, open_entry, pack, unpack
-from .guard import FileLock
 from .key import CacheKey
 from .settings import DIRECTORY, CacheSettings, CacheWarning
 from .statistics import FILE_NAME as STATISTICS
@@ -32,11 +35,15 @@ if TYPE_CHECKING:
 _CAP_CHECKS = 256
 
 _ENTRIES, _TEMPORARY, LOCKS = "entries", "tmp", "locks"
+_NAMES = "names"  # which entries there are of a kind and name, so that a miss is explained without looking at all
+_MOST_OF_A_NAME = 8
+_LARGEST_NAMES = 1 << 16  # bytes of such a file
 # What verify mode found to differ, and sources that did not compile.
 MISMATCHES, FAILED_SOURCES, SOURCES = "mismatches", "failed-sources", "sources"
 
 _MOST_SAVED = 100  # files in one of these; one of more than so many bytes counts several times
 _MOST_SAVED_BYTES = 1 << 20
+_LARGEST_READ_ONLY = 1 << 30  # bytes of one entry
 _LONGEST_WRITE = 3600.0  # seconds; a temporary file that is older was left by a killed process
 
 
@@ -102,6 +109,7 @@ class DiskEntries:
         """Write *data* under *key*, replacing what is there. An entry larger than the whole cache may be is dropped."""
         if self._open() is not None:
             self.write_entry(key.digest, pack(key, data))
+            self._note_name(key)
 
     def write_entry(self, digest: bytes, entry: bytes) -> bool:
         """Write an *entry*, as `pack` makes it, as `write` does. Return whether it was written."""
@@ -137,6 +145,13 @@ class DiskEntries:
             with contextlib.suppress(OSError, DamagedEntryError):
                 yield describe(path)
 
+    def latest_of_name(self, key: CacheKey) -> Iterator[StoredEntry]:
+        """Yield the latest entries of the kind and name of *key*, the last one first."""
+        for digest in reversed(self._digests_of_name(key)):
+            with contextlib.suppress(OSError, DamagedEntryError):
+                if (path := self.path(digest)) is not None:
+                    yield describe(path)
+
     def clear(self) -> int:
         """Remove all entries, the files of `save`, the sources for debuggers, and the lock files that killed processes
         left. Return how many entries were removed; raise `OSError` if one cannot be."""
@@ -151,7 +166,8 @@ class DiskEntries:
         for folder in MISMATCHES, FAILED_SOURCES:
             for file in self._files_in(folder):
                 os.unlink(file.path)
-        shutil.rmtree(os.path.join(self._root, SOURCES), ignore_errors=True)
+        for folder in SOURCES, _NAMES:
+            shutil.rmtree(os.path.join(self._root, folder), ignore_errors=True)
         removed = self._evict(-1)
         files.clear()  # the folders
         return removed
@@ -216,6 +232,29 @@ class DiskEntries:
                 # cuda.core would also wait until it is on the disk. What a crash of the system truncates is damaged.
                 _write_file(path, entry, os.path.join(self._root, _TEMPORARY))
 
+    def _note_name(self, key: CacheKey) -> None:
+        """Note that there is an entry of the kind and name of *key*."""
+        if self.private_folder(_NAMES) is None:
+            return
+        noted = self._digests_of_name(key)
+        digests = [*(each for each in noted if each != key.digest), key.digest][-_MOST_OF_A_NAME:]
+        if digests == noted:
+            return
+        content = json.dumps([each.hex() for each in digests])
+        with contextlib.suppress(OSError):
+            _write_file(self._names_file(key), content.encode(), os.path.join(self._root, _TEMPORARY))
+
+    def _digests_of_name(self, key: CacheKey) -> list[bytes]:
+        try:
+            with open_entry(self._names_file(key)) as file:
+                return [bytes.fromhex(each) for each in json.loads(file.read(_LARGEST_NAMES))]
+        except (OSError, ValueError, TypeError, RecursionError):  # there is none, or it is damaged
+            return []
+
+    def _names_file(self, key: CacheKey) -> str:
+        named = hashlib.sha256(f"{key.kind}\0{key.name}".encode("utf-8", "surrogatepass")).hexdigest()
+        return os.path.join(self._root, _NAMES, named)
+
     def _evict(self, max_bytes: int) -> int:
         """Remove entries, the least recently used first, until the rest takes at most *max_bytes*: before these, any
         that alone takes more. Return how many were removed."""
@@ -223,21 +262,25 @@ class DiskEntries:
         for path in self._paths():
             with contextlib.suppress(OSError):
                 found.append((path, os.lstat(path)))
-        total = sum(status.st_size for _, status in found)
-        removed = 0
-        for path, status in sorted(found, key=lambda each: (each[1].st_size <= max_bytes, each[1].st_atime_ns)):
-            if total <= max_bytes:
-                break
+        # The last ones go first.
+        found.sort(key=lambda each: (each[1].st_size <= max_bytes, each[1].st_atime_ns), reverse=True)
+        total, removed = sum(status.st_size for _, status in found), 0
+        while found and total > max_bytes:
+            path, status = found.pop()
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.lstat(path), status):  # else it was replaced meanwhile
                     os.unlink(path)
                     removed += 1
             total -= status.st_size
-        for file in self._files_in(_TEMPORARY):
-            with contextlib.suppress(OSError):
-                if _modified(file) < time.time() - _LONGEST_WRITE:
-                    os.unlink(file.path)
+        self._remove_older(_TEMPORARY, time.time() - _LONGEST_WRITE)
+        self._remove_older(_NAMES, min((status.st_mtime for _, status in found), default=0.0))
         return removed
+
+    def _remove_older(self, folder: str, age: float) -> None:
+        for file in self._files_in(folder):
+            with contextlib.suppress(OSError):
+                if _modified(file) < age:
+                    os.unlink(file.path)
 
     def _files_in(self, folder: str) -> list[os.DirEntry[str]]:
         """The files, pipes, links and so on in a folder of this directory."""
@@ -280,6 +323,28 @@ class DiskEntries:
     def _warn(self, fault: str, message: str) -> None:
         if self._warned.setdefault(fault, message) is message:
             warnings.warn(f"numba-cuda-autolink {message}", CacheWarning, stacklevel=2)
+
+
+class ReadOnlyEntries:
+    """The entries in *directories*, each of which was the cache directory of some process. The first one counts.
+
+    The user names them, and so trusts them: neither owners nor modes nor times are looked at. Entries are checked for
+    damage.
+    """
+
+    def __init__(self, directories: Sequence[str]):
+        self._directories = tuple(directories)
+
+    def read(self, digest: bytes) -> bytes | None:
+        """Return the data under the key with *digest*, or ``None``. What is damaged or cannot be read is not there."""
+        name = hashlib.sha256(digest).hexdigest()  # as in cuda.core's file cache
+        for directory in self._directories:
+            try:
+                with open_entry(os.path.join(directory, _ENTRIES, name[:2], name[2:])) as file:
+                    return unpack(file.read(_LARGEST_READ_ONLY), digest)
+            except (OSError, DamagedEntryError):
+                continue
+        return None
 
 
 def _write_file(path: str, data: bytes, folder: str) -> str:

@@ -1,85 +1,55 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of cache entries, for machines without a network: a tar file of sealed entries, each named by its key's digest.
+"""Files of cache entries, for machines without a network: a tar file of signed entries, each named by its key's digest.
 
-Without a key the seals mean nothing, and whoever made the file decides what runs where it is imported.
+A file is checked from its first to its last byte before anything of it is kept. Without a key the signatures mean
+nothing, and whoever made the file decides what runs where it is imported.
 """
 
 from __future__ import annotations
 
-import io
 import os
-import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
-from numba_cuda_autolink.shared_files import LARGEST
 from numba_cuda_autolink.whole_file import written_whole
 
+from ..regular_file import open_regular
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
-from .remote_settings import REMOTE_KEY, RemoteSettings, lock_line
-from .seals import UntrustedEntryError, opened, sealed, without_seal
+from .remote_store import LARGEST, UntrustedEntryError, authenticate, entry_of, sign
+from .settings import REMOTE_KEY
 from .shared_work import PORTABLE_KINDS
 from .store import CacheStore
 
-_NAME = re.compile(r"[0-9a-f]{64}")
-_END = bytes(2 * tarfile.BLOCKSIZE)
+_BLOCK = tarfile.BLOCKSIZE
+_END = bytes(2 * _BLOCK)
 
 
 class EntryFileError(ValueError):
     """A file is not one of cache entries, or has entries that are not trusted."""
 
 
-def portable_entries(disk: DiskEntries) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the digests and the entries on *disk* that other machines can use, in a fixed order."""
+def write_entries(path: str | os.PathLike[str], disk: DiskEntries, keys: Sequence[bytes]) -> int:
+    """Write the entries on *disk* that other machines can use to a file, in a fixed order, signed with the first of
+    *keys*, if there is one. Return how many. Raises `OSError` if it cannot be written."""
     found = {each.digest for each in disk.entries() if each.kind in PORTABLE_KINDS and each.kind != "headers"}
-    for digest in sorted(found):
-        if (entry := disk.read_entry(digest)) is not None:
-            yield digest, entry
-
-
-def write_entries(path: str | os.PathLike[str], disk: DiskEntries, key: bytes) -> int:
-    """Write the portable entries on *disk* to a file, sealed with *key*, which may be empty. Return how many. Raises
-    `OSError` if it cannot be written."""
-    settings = RemoteSettings("", True, key)
     count = 0
-    with written_whole(path) as whole, tarfile.open(fileobj=whole, mode="w") as file:
-        for digest, entry in portable_entries(disk):
-            member = tarfile.TarInfo(digest.hex())
-            blob = sealed(settings, digest, entry)
-            member.size = len(blob)
-            file.addfile(member, io.BytesIO(blob))
-            count += 1
+    with written_whole(path) as whole:
+        for digest in sorted(found):
+            if (entry := disk.read_entry(digest)) is not None:
+                blob = sign(keys, digest, entry)
+                whole.write(_header(digest, len(blob)) + blob + _padding(len(blob)))
+                count += 1
+        whole.write(_END)
     return count
 
 
-def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | None) -> int:
-    """Keep all entries of a file in *store*, if each is sealed with *key*, or for ``None`` whoever made it. Return how
-    many. Raises `OSError` if it cannot be read, and `EntryFileError` before anything is kept."""
-    lost = 0
-    for is_checked in False, True:
-        count = 0
-        try:
-            with tarfile.open(path, "r:") as file:
-                for member in file:
-                    if not (member.isreg() and _NAME.fullmatch(member.name) and member.size <= LARGEST):
-                        raise EntryFileError(f"{os.fspath(path)} holds {member.name!r}, which is not a cache entry")
-                    content = file.extractfile(member)
-                    assert content is not None
-                    digest = bytes.fromhex(member.name)
-                    entry = _opened(digest, content.read(), key)
-                    if is_checked:
-                        lost += not store.adopt(digest, entry, memory=False)
-                    count += 1
-                _check_end(path)
-        except tarfile.TarError as error:
-            raise EntryFileError(f"{os.fspath(path)} is not a file of cache entries: {error}") from error
-        except (UntrustedEntryError, DamagedEntryError) as error:
-            raise EntryFileError(
-                f"{os.fspath(path)} is not used: {error}\n"
-                f"  entry:      {member.name}\n"
-                f"  what to do: export the file again, with the key that {REMOTE_KEY} has here"
-            ) from error
+def read_entries(path: str | os.PathLike[str], store: CacheStore, keys: Sequence[bytes] | None) -> int:
+    """Keep all entries of a file in *store*, if each is signed with one of *keys*, or for ``None`` whoever made it.
+    Return how many. Raises `OSError` if it cannot be read, and `EntryFileError` before anything is kept."""
+    count = sum(1 for _ in _trusted_entries(path, keys))
+    lost = sum(not store.adopt(digest, entry, memory=False) for digest, entry in _trusted_entries(path, keys))
     if lost:
         raise EntryFileError(
             f"{lost} of {count} entries of {os.fspath(path)} could not be written to the cache\n"
@@ -89,29 +59,54 @@ def read_entries(path: str | os.PathLike[str], store: CacheStore, key: bytes | N
     return count
 
 
-def _check_end(path: str | os.PathLike[str]) -> None:
-    """Raise `tarfile.TarError` unless the file has the end of a tar file, which tells it from one that was cut off
-    between two entries."""
-    with open(path, "rb") as file:
-        file.seek(max(os.stat(path).st_size - len(_END), 0))
-        if file.read() != _END:
-            raise tarfile.ReadError("it is cut off")
+def _trusted_entries(path: str | os.PathLike[str], keys: Sequence[bytes] | None) -> Iterator[tuple[bytes, bytes]]:
+    with open(path, "rb", opener=open_regular) as file:
+        for digest, blob in _blobs(file, os.fspath(path)):
+            entry = entry_of(blob)
+            try:
+                if keys is None:
+                    unpack(entry, digest)
+                else:
+                    authenticate(keys, digest, blob)
+            except (UntrustedEntryError, DamagedEntryError) as error:
+                raise EntryFileError(
+                    f"{os.fspath(path)} is not used: {error}\n"
+                    f"  entry:      {digest.hex()}\n"
+                    f"  what to do: export the file again, with the key that {REMOTE_KEY} has here"
+                ) from error
+            yield digest, entry
 
 
-def _opened(digest: bytes, blob: bytes, key: bytes | None) -> bytes:
-    if key is not None:
-        return opened(RemoteSettings("", False, key), digest, blob)
-    entry = without_seal(blob)
-    unpack(entry, digest)
-    return entry
+def _blobs(file: BinaryIO, path: str) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the digests and signed entries of a *file*. Raise `EntryFileError` unless each header, and the end of the
+    file, are what `write_entries` writes: nothing else that a tar file may say is looked at."""
+    while True:
+        start, header = file.tell(), file.read(_BLOCK)
+        if header == _END[:_BLOCK]:
+            if header + file.read(len(_END)) != _END:
+                raise EntryFileError(
+                    f"{path} is not a file of cache entries: it is cut off, or continues after its end"
+                )
+            return
+        try:
+            digest, size = bytes.fromhex(header[:64].decode("ascii")), int(header[124:135], 8)
+            is_ours = len(digest) == 32 and size <= LARGEST and header == _header(digest, size)
+        except ValueError:
+            is_ours = False
+        if not is_ours:
+            what = "it is cut off" if not header else f"there is none at byte {start}"
+            raise EntryFileError(f"{path} is not a file of cache entries: {what}")
+        blob, padding = file.read(size), _padding(size)
+        if len(blob) != size or file.read(len(padding)) != padding:
+            raise EntryFileError(f"{path} is not a file of cache entries: it is cut off, or damaged")
+        yield digest, blob
 
 
-def write_lock(path: str | os.PathLike[str], disk: DiskEntries) -> int:
-    """Write a lock file of the portable entries on *disk*. Return how many. Raises `OSError`."""
-    count = 0
-    with written_whole(path) as file:
-        file.write(b"# numba-cuda-autolink: the digests of keys, and the SHA-256 of what is trusted under them\n")
-        for digest, entry in portable_entries(disk):
-            file.write(lock_line(digest, entry).encode())
-            count += 1
-    return count
+def _header(digest: bytes, size: int) -> bytes:
+    member = tarfile.TarInfo(digest.hex())
+    member.size = size
+    return member.tobuf(tarfile.USTAR_FORMAT)
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % _BLOCK)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import stat
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-
-from .remote_settings import RemoteSettings, RemoteSettingsError
+from dataclasses import dataclass, field
 
 FOLDER_NAME = "numba-cuda-autolink"
 DEFAULT_MAX_BYTES = 1 << 30
@@ -19,11 +19,65 @@ DIRECTORY = "NUMBA_CUDA_AUTOLINK_CACHE_DIR"
 MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
 MAX_BYTES = "NUMBA_CUDA_AUTOLINK_CACHE_SIZE"
 READ_ONLY = "NUMBA_CUDA_AUTOLINK_CACHE_READONLY"
+REMOTE = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE"
+REMOTE_MODE = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE"
+REMOTE_KEY = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY"
+REMOTE_WAIT = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_WAIT"
 LOG = "NUMBA_CUDA_AUTOLINK_LOG"
+
+
+_SHORTEST_KEY = 16  # characters
+_MOST_KEYS = 2
+_LARGEST_KEY_FILE = 1 << 16
+_PATH = re.compile(r"[/~.\\]|[A-Za-z]:[/\\]|file:")
 
 
 class CacheWarning(RuntimeWarning):
     """The cache cannot be used. Results are right nevertheless, and take longer."""
+
+
+class RemoteSettingsError(ValueError):
+    """The settings of the shared cache contradict each other, or leave open which entries to trust."""
+
+
+@dataclass(frozen=True)
+class RemoteSettings:
+    """A cache that machines share.
+
+    Attributes
+    ----------
+    address:
+        A folder for fsspec: ``"s3://bucket/folder"``, ``"file:///net/cache"``, ``"https://host/folder"``, ...
+    keys:
+        The secrets that entries are signed with: the first one signs, and each is accepted.
+    writes:
+        Whether what is built here is written there.
+    wait:
+        How many seconds one answer may take. After one that takes longer nothing is asked anymore.
+    """
+
+    address: str = field(repr=False)
+    keys: tuple[bytes, ...] = field(repr=False)
+    writes: bool = False
+    wait: float = 2.0
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> RemoteSettings | None:
+        """Return the settings that *environ* describes; ``None`` if it names no address. Raises `RemoteSettingsError`,
+        or `OSError` if the file of a key cannot be read."""
+        if not (address := environ.get(REMOTE, "").strip()):
+            return None
+        if "://" not in address and not os.path.isabs(address):  # a folder below whatever the working directory is
+            raise RemoteSettingsError(f"{REMOTE}={redact(address)!r}: expected an address, such as s3://bucket/folder")
+        mode = environ.get(REMOTE_MODE, "").strip().lower() or "ro"
+        if mode not in ("ro", "rw"):
+            raise RemoteSettingsError(f"{REMOTE_MODE}={mode!r}: expected ro or rw")
+        if not (keys := read_keys(environ)):
+            raise RemoteSettingsError(f"set {REMOTE_KEY}, which tells your own entries from others'")
+        return cls(address, keys, mode == "rw", _read_wait(environ))
+
+    def __str__(self) -> str:
+        return f"{redact(self.address)} ({'rw' if self.writes else 'ro'})"
 
 
 @dataclass(frozen=True)
@@ -59,6 +113,53 @@ class CacheSettings:
             read_only=_folders(environ.get(READ_ONLY, "")),
             remote=None if mode == "0" else _remote(environ),
         )
+
+
+def redact(text: str) -> str:
+    """Return *text* without the names and passwords of users in the addresses that it contains."""
+    return re.sub(r"://\S*@", "://***@", text)
+
+
+def read_keys(environ: Mapping[str, str]) -> tuple[bytes, ...]:
+    """Return the keys of the site, none if there is none: the lines of the variable's text, or of the file at a path
+    after ``@``. Raises `RemoteSettingsError` if they are not safe to use, or `OSError`."""
+    text = environ.get(REMOTE_KEY, "").strip()
+    if text.startswith("@"):
+        text = _read_key_file(os.path.expanduser(text[1:]))
+    elif _PATH.match(text) or os.path.lexists(text):
+        raise RemoteSettingsError(f"the key in {REMOTE_KEY} looks like a path: put @ before the path of a file")
+    keys = tuple(line.strip().encode() for line in text.splitlines() if line.strip())
+    if any(len(key) < _SHORTEST_KEY for key in keys):
+        raise RemoteSettingsError(f"the key in {REMOTE_KEY} is shorter than {_SHORTEST_KEY} bytes")
+    if len(keys) > _MOST_KEYS:
+        raise RemoteSettingsError(
+            f"{REMOTE_KEY} has {len(keys)} keys, one in each line: expected one, or the new and the old one"
+        )
+    return keys
+
+
+def _read_key_file(path: str) -> str:
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if sys.platform != "win32" and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise RemoteSettingsError(f"other users may read or write the key file {path}: chmod 600 it")
+        content = file.read(_LARGEST_KEY_FILE)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise RemoteSettingsError(f"the key file {path} is not text: make one by openssl rand -hex 32") from error
+
+
+def _read_wait(environ: Mapping[str, str]) -> float:
+    if not (text := environ.get(REMOTE_WAIT, "").strip()):
+        return RemoteSettings.wait
+    try:
+        milliseconds = float(text)
+    except ValueError:
+        milliseconds = 0.0
+    if not 0 < milliseconds < math.inf:
+        raise RemoteSettingsError(f"{REMOTE_WAIT}={text!r}: expected a number of milliseconds above 0")
+    return milliseconds / 1e3
 
 
 def _folders(text: str) -> tuple[str, ...]:

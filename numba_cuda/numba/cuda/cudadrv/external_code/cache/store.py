@@ -9,6 +9,7 @@ trusted: they are code that will run, so whoever can write to the directory deci
 from __future__ import annotations
 
 import atexit
+import collections
 import logging
 import os
 import re
@@ -18,27 +19,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from .disk import LOCKS, MISMATCHES, DiskEntries
+from .build_locks import BuildGuard
+from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
 from .entry import data_of, pack, unpack
-from .guard import BuildGuard
 from .key import CacheKey, differences
 from .log import logger, print_log
-from .read_only import ReadOnlyEntries
 from .settings import CacheSettings
 from .shared_work import PORTABLE_KINDS, check_assigned, note_built
 from .statistics import Statistics, leave
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from .remote import RemoteEntries
+    from .remote_store import RemoteStore
 
 _MEMORY_BYTES = 256 << 20
 _LONGEST_SETTLING = 0.2  # seconds
 
 Origin = Literal["memory", "disk", "image", "remote", "built"]
-# What is built unless an entry comes first: it gets the entry to come, which may turn out not to be there.
-BuildUnless = Callable[["Future[bytes | None]"], "bytes | None"]
+# What a later miss of the same kind and name is compared with, while misses are logged.
+_MOST_SEEN = 8
 
 # Taken where memory is used, and while a process forks: the child's memory is whole, and no thread holds its lock.
 _lock = threading.Lock()
@@ -93,12 +91,11 @@ class CacheStore:
         self.disk = DiskEntries(settings)
         self.image = ReadOnlyEntries(settings.read_only)
         self.remote = self._remote()
-        if self.remote is not None:
-            self.remote.connect()
         self.statistics = Statistics()
         self._memory = InMemoryProgramCache(max_size_bytes=_MEMORY_BYTES)
         self._guard: BuildGuard[tuple[bytes, Origin]] = BuildGuard()
-        self._seen: dict[bytes, CacheKey] = {}  # that a later miss is compared with, while misses are logged
+        self._seen: collections.defaultdict[tuple[str, str], collections.deque[CacheKey]]
+        self._seen = collections.defaultdict(lambda: collections.deque(maxlen=_MOST_SEEN))
 
     def fetch(
         self,
@@ -106,7 +103,6 @@ class CacheStore:
         build: Callable[[], bytes],
         *,
         is_portable: Callable[[bytes], bool] = _always,
-        build_unless: BuildUnless | None = None,
     ) -> Fetched:
         """Return what is cached under *key*, or call *build* and cache what it returns.
 
@@ -114,9 +110,6 @@ class CacheStore:
         may fetch under other keys; it must not wait for another thread or process that fetches under this one. In
         verify mode it is always called; raises `CacheMismatchError` if what is cached is not what it returns. What is
         not *is_portable* stays on this machine.
-
-        *build_unless* is for what may take longer to build than a slow shared cache to answer. While an answer may
-        still come, it is called in place of *build*, and returns ``None`` if the answer is an entry and comes first.
         """
         start = time.perf_counter()
         data = b""
@@ -129,15 +122,8 @@ class CacheStore:
                     found = self._look_behind(key)
                 if found is None:
                     check_assigned([key])
-                    coming = None if self.remote is None or build_unless is None else self.remote.coming(key.digest)
-                    if coming is None or build_unless is None:
-                        data = build()
-                    elif (built := build_unless(coming)) is not None:
-                        data = built
-                    elif (entry := coming.result()) is not None:
-                        found = data_of(entry), "remote"
-                    if found is None:
-                        self._keep(key, data, is_portable=is_portable(data))
+                    data = build()
+                    self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
             data, origin = found
             if self.settings.verify:
@@ -176,7 +162,7 @@ class CacheStore:
             self._count(key, "built", time.perf_counter() - built_since)
             self._log(key, "built", built_since)
         elif logger.isEnabledFor(logging.DEBUG):
-            self._seen[key.digest] = key
+            self._note_seen(key)
 
     def adopt(self, digest: bytes, entry: bytes, *, memory: bool = True) -> bool:
         """Keep an *entry*, as `pack` makes it, that another process wrote under the key with *digest*. Return whether
@@ -213,21 +199,21 @@ class CacheStore:
         self.statistics = Statistics()
         self.remote = self._remote()
 
-    def _remote(self) -> RemoteEntries | None:
+    def _remote(self) -> RemoteStore | None:
         if self.settings.remote is None:
             return None
-        from .remote import RemoteEntries
+        from .remote_store import RemoteStore
 
-        return RemoteEntries(self.settings.remote, self.adopt)
+        return RemoteStore(self.settings.remote)
 
-    def end(self, patience: float | None = None) -> None:
+    def end(self, timeout: float | None = None) -> None:
         """Leave the statistics for `statistics.read`, and let the shared cache finish, as a process does at its end.
-        Wait for each write to it at most *patience* seconds; by default hardly at all."""
+        That waits for writes at most *timeout* seconds; by default no longer than a question waits for its answer."""
         left, self.statistics = self.statistics, Statistics()
         if self.disk.is_open:
             leave(self.settings.directory, left)
         if self.remote is not None:
-            self.remote.end(patience)
+            self.remote.flush(self.remote.settings.wait if timeout is None else timeout)
 
     def abandon(self) -> None:
         """Leave no locks and no half-written entries behind: this process ends in the middle of its builds."""
@@ -284,25 +270,26 @@ class CacheStore:
 
     def _log(self, key: CacheKey, origin: Origin | None, start: float) -> None:
         if not logger.isEnabledFor(logging.DEBUG):
-            return  # to explain a miss means reading every entry on disk
+            return
         milliseconds = (time.perf_counter() - start) * 1e3
         if origin not in (None, "built"):
             logger.debug("%s from %s in %.2f ms", key, origin, milliseconds)
         else:
             what = "not cached" if origin is None else f"built in {milliseconds:.2f} ms"
             logger.debug("%s %s; %s", key, what, self._why_missed(key))
-        self._seen[key.digest] = key
+        self._note_seen(key)
+
+    def _note_seen(self, key: CacheKey) -> None:
+        seen = self._seen[key.kind, key.name]
+        if key not in seen:
+            seen.append(key)
 
     def _why_missed(self, key: CacheKey) -> str:
-        """Return how *key* differs from the nearest earlier one of its kind and name, on disk or in this process."""
-        stored = sorted(self.disk.entries(), key=lambda entry: entry.written, reverse=True)
-        earlier = [(entry.kind, entry.name, entry.digest, entry.parts) for entry in stored]
-        earlier += [(seen.kind, seen.name, seen.digest, seen.table) for seen in reversed(self._seen.values())]
-        found = [
-            differences(table, key.table)
-            for kind, name, digest, table in earlier
-            if (kind, name) == (key.kind, key.name) and digest != key.digest
-        ]
+        """Return how *key* differs from the nearest of the latest ones of its kind and name, on disk or in this
+        process."""
+        stored = [(entry.digest, entry.parts) for entry in self.disk.latest_of_name(key)]
+        seen = [(seen.digest, seen.table) for seen in reversed(self._seen[key.kind, key.name])]
+        found = [differences(table, key.table) for digest, table in (*stored, *seen) if digest != key.digest]
         if not found:
             return "there is no earlier entry of this name"
         nearest = min(found, key=len)

@@ -5,9 +5,6 @@
 ``translation_unit``     everything that determines what NVRTC compiles a source to
 ``nvrtc``                call NVRTC, here or as the script of a child process
 ``jobs``                 compile translation units concurrently, in child processes
-``header_prefix``        the lines that include headers at the beginning of a source
-``header_server``        compile with precompiled headers, in child processes
-``header_server_child``  the script of these child processes
 ``c_prototypes``         the C types with which Python calls functions
 ``prototype_check``      assertions in a translation unit that its functions have these types
 ``member_check``         that the members of structs are where records have their fields

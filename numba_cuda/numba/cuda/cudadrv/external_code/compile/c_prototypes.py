@@ -12,8 +12,9 @@ class CType:
     """How C sees a value.
 
     ``cxx`` is the type in CUDA C++; ``kind`` is ``"int"``, ``"uint"``, ``"float"``, ``"bool"``, ``"struct"`` (a complex
-    or 16-bit number, which C++ defines as a struct), ``"pointer"``, ``"void"`` or ``"unknown"``; ``size`` and ``align``
-    are in bytes; ``pointee`` is that of a pointer to a number or a pointer.
+    or 16-bit number, which C++ defines as a struct), ``"pointer"``, ``"word"`` (an integer of 8 bytes or a pointer),
+    ``"void"`` or ``"unknown"``; ``size`` and ``align`` are in bytes; ``pointee`` is that of a pointer to a number or a
+    pointer.
 
     A view of an array is a ``"struct"``, or, by reference, a ``"pointer"``: a class of ``cuda::std``. ``fields`` are
     those of a record, for the struct or for a pointer to it.
@@ -70,8 +71,8 @@ class CalledFunction:
 
 
 def prototype_of_llvm(function_type: str) -> CPrototype:
-    """Return the prototype of an LLVM function type, such as ``i32 (float*, double)``, as far as LLVM's types tell it:
-    what a pointer points to and what a struct contains is unknown."""
+    """Return the prototype of an LLVM function type, such as ``i32 (float*, double)``, as far as LLVM's types show
+    it: what a pointer points to, what a struct contains, and whether an integer of 8 bytes is an address is unknown."""
     returns, _, rest = function_type.partition(" (")
     return CPrototype(_of_llvm(returns), tuple(map(_of_llvm, split_types(rest.rpartition(")")[0]))))
 
@@ -84,7 +85,7 @@ _LLVM = {
     "i8": CType("signed char", "int", 1, 1),
     "i16": CType("short", "int", 2, 2),
     "i32": CType("int", "int", 4, 4),
-    "i64": CType("long long", "int", 8, 8),
+    "i64": CType("long long", "word", 8, 8),
     "ptr": CType("void*", "pointer", 8, 8),
 }
 
@@ -111,6 +112,8 @@ def _pattern(c_type: CType) -> str:
         return f"nca_{name.rpartition('::')[2].upper()}({both})"
     if kind == "unknown":
         return "nca_anything"
+    if kind == "word":
+        return "nca_word"
     if kind == "void":
         return "nca_nothing"
     if kind == "float":

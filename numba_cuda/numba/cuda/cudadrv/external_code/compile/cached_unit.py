@@ -30,8 +30,6 @@ from .unit_keys import UnitKeys, checked_keys
 
 # What it takes to compile is imported where it is needed: a cached program is found without it.
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from .c_prototypes import CalledFunction
 
 # Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
@@ -129,16 +127,11 @@ class CachedUnit:
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
             key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
 
-        def compiled(compile_: Compile = compile_) -> bytes:
+        def compiled() -> bytes:
             return self._compiled(compile_, called, manifest)
 
-        def compiled_unless(coming: Future[bytes | None]) -> bytes | None:
-            from .jobs import built_unless
-
-            return built_unless(coming, compiled)
-
         try:
-            fetched = store.fetch(key, compiled, build_unless=compiled_unless if _is_slow(manifest) else None)
+            fetched = store.fetch(key, compiled)
             unchecked = checked_keys(program, called)
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import dataclasses
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Sequence
 
 from .. import timeline
 from ..child_process import ChildError, ChildProcess
@@ -48,37 +45,6 @@ def compile_in_free_process(unit: TranslationUnit, kept: list[ChildProcess] | No
         finally:
             _in_process.release()
     return compile_in_child(unit, kept=kept)
-
-
-def built_unless(
-    coming: Future[bytes | None], build: Callable[[Callable[[TranslationUnit], Compiled]], bytes]
-) -> bytes | None:
-    """Return what *build* makes with the function that it gets, which compiles in a child process; ``None`` if *coming*
-    has an entry before that, and then the child is stopped. Raises what *build* raises."""
-    if is_ending():
-        return build(compile_unit)
-    from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
-
-    try:
-        child = ChildProcess(nvrtc.__file__)
-    except ChildError:
-        return build(compile_unit)
-    kept, stopped = [child], threading.Event()
-
-    def compile_(unit: TranslationUnit) -> Compiled:
-        if stopped.is_set():
-            raise CancelledError
-        return compile_in_child(unit, kept=kept)
-
-    with child, ThreadPoolExecutor(1, "compile") as pool:
-        building = pool.submit(contextvars.copy_context().run, build, compile_)
-        try:
-            both: list[Future[Any]] = [coming, building]
-            wait(both, return_when=FIRST_COMPLETED)
-            return building.result() if building.done() or coming.result() is None else None
-        finally:
-            stopped.set()
-            child.close()
 
 
 def compile_in_child(

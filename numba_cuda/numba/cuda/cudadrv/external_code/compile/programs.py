@@ -21,10 +21,11 @@ from ..cache.store import CacheStore, Fetched, Origin, current_store
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
+from ..signal_handlers import interrupts_unchanged
 from ..target import Target
 from .c_prototypes import CalledFunction
 from .cached_unit import CachedUnit, Called, Compile, Lowered, unpacked
-from .nvrtc import Compiled, CompileError
+from .nvrtc import CompileError
 from .translation_unit import (
     TranslationUnit,
     compile_unit,
@@ -51,9 +52,6 @@ class Program:
     seconds: float
 
 
-# If it is 1, servers that have precompiled headers compile.
-COMPILE_SERVER = "NUMBA_CUDA_AUTOLINK_COMPILE_SERVER"
-
 # The units whose headers were unknown, by the random digest that stood for them.
 _unknown: dict[bytes, CachedUnit] = {}
 
@@ -69,6 +67,7 @@ class SourceError(Exception):
         super().__init__(str(error))
 
 
+@interrupts_unchanged()
 def compiled(
     link_input: LinkInput, target: Target, referenced: Collection[str] | None = None, called: Called = ()
 ) -> Program:
@@ -84,24 +83,14 @@ def compiled(
             span.origin = fetched.origin
         return Program(fetched.data, kind, fetched.origin, fetched.seconds)
     unit = unit_of(link_input, target)
-    return _program(unit, _timed(_Checked(unit, tuple(called)), compile_here))
+    return _program(unit, _timed(_Checked(unit, tuple(called)), compile_unit))
 
 
+@interrupts_unchanged()
 def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> Lowered:
     """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, from a cache or from a
     compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile."""
-    return unit_of(link_input, target).lowered(names, compile_here)
-
-
-def compile_here(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled:
-    """Compile *unit*, and lower the name expressions *names*: in this process; or, where the setting
-    ``NUMBA_CUDA_AUTOLINK_COMPILE_SERVER`` is 1, by a server that has precompiled the unit's headers, if one is ready.
-    Raises `CompileError` if it does not compile."""
-    if os.environ.get(COMPILE_SERVER, "").strip() == "1":
-        from .header_server import compile_with_server
-
-        return compile_with_server(unit, names)
-    return compile_unit(unit, names)
+    return unit_of(link_input, target).lowered(names, compile_unit)
 
 
 def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:
@@ -132,7 +121,7 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
     done = _all_fetched({unit: units.index(unit) for unit in slow})
     return [
-        _program(unit.unit, done.get(unit) or _fetched(number, unit, compile_here, len(units) - number - 1))
+        _program(unit.unit, done.get(unit) or _fetched(number, unit, compile_unit, len(units) - number - 1))
         for number, unit in enumerate(units)
     ]
 
@@ -185,7 +174,7 @@ def _all_assigned(units: Sequence[_Checked]) -> list[Program]:
     left: list[CacheKey] = []
     for number, unit in enumerate(units):
         try:
-            found.append(_program(unit.unit, _fetched(number, unit, compile_here, len(units) - number - 1)))
+            found.append(_program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1)))
         except LeftToAnotherError as error:
             left += error.keys
     if left:

@@ -104,12 +104,17 @@ struct $address {
     };
     template <class $t> struct $holds : $fits<$t> {};
 };
+// The size of a reference is that of what it refers to.
+struct $word {
+    template <class $t> struct $fits : $address::template $fits<$t> {};
+    template <class $t> struct $holds : $fits<$t> {};
+};
 template <int $s> struct $integer_of {
-    template <class $t> struct $fits {
-        // The size of a reference is that of what it refers to.
+    template <class $t> struct $fits : $has<$t, $integer, $s> {};
+    // Python has no arrays of pointers: their addresses are integers.
+    template <class $t> struct $holds {
         enum { $is = int($has<$t, $integer, $s>::$is) || ($s == 8 && int($kind<$t>::$is) == $pointer) };
     };
-    template <class $t> struct $holds : $fits<$t> {};
 };
 template <int $s> struct $floating_of {
     template <class $t> struct $fits : $has<$t, $floating, $s> {};

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .c_prototypes import CalledFunction
 
 # Goes up when the assertions of `prototype_check` change.
-_CHECK = "3"
+_CHECK = "4"
 
 
 class UnitKeys:

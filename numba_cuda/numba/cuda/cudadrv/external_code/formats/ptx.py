@@ -115,19 +115,24 @@ def ptx_symbols(code: bytes) -> Iterator[PtxSymbol]:
 def ptx_references(code: bytes) -> dict[str, frozenset[str]]:
     """Return, by name of each function and variable that PTX defines, the other functions and variables that its body
     or initial value names. Raises `FormatError` as `ptx_symbols` does."""
+    declared = {symbol.name for symbol in ptx_symbols(code)}
+    bodies = ptx_bodies(code)
+    return {name: frozenset(declared.intersection(_NAME.findall(body)) - {name}) for name, body in bodies.items()}
+
+
+def ptx_bodies(code: bytes) -> dict[str, str]:
+    """Return the text of each function and variable that PTX defines, from its first directive to its end, by name.
+    Raises `FormatError` as `ptx_symbols` does."""
     text = _without_comments(code).decode("utf-8", "replace")
-    declared: set[str] = set()
     bodies: dict[str, str] = {}
     start = 0
     while end := _STATEMENT_END.search(text, start):
         symbol = _declared(text, start, end.start())
         after = _end_of_body(text, end.end()) if end[0] == "{" else end.end()
-        if symbol is not None:
-            declared.add(symbol.name)
-            if symbol.is_defined:
-                bodies[symbol.name] = text[start:after]
+        if symbol is not None and symbol.is_defined:
+            bodies[symbol.name] = text[start:after]
         start = after
-    return {name: frozenset(declared.intersection(_NAME.findall(body)) - {name}) for name, body in bodies.items()}
+    return bodies
 
 
 def _without_comments(code: bytes) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 
+from ..signal_handlers import raised_by_signal_handler
 from .bounds import FormatError
 
 # The readers of each format are imported where they are needed: a kernel's own code needs one of them.
@@ -53,6 +54,8 @@ def _fault(kind: str, code: bytes) -> str:
     except FormatError as error:
         return str(error)
     except Exception as error:  # whatever damage does to a reader, it is damage
+        if raised_by_signal_handler(error):
+            raise
         return f"it cannot be read ({type(error).__name__}: {error})"
     return ""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..compile import diagnostics, programs
@@ -77,10 +78,23 @@ def wrong_types(
         f"{of_types[0].called.symbol!r} is called with other types than it has",
         f"defined by: {planned}",
         *functions,
-        "what to do: give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or"
-        " let the call convert them (Extern's args and returns)",
+        f"what to do: {_remedy(of_types)}",
         log=error.log,
         shown="",
+    )
+
+
+def _remedy(wrong: Sequence[WrongFunction]) -> str:
+    for each in wrong:
+        passed = each.called.prototype.parameters
+        if re.search(r"[*&]", each.declaration) and any(c.kind in ("int", "uint") and c.size == 8 for c in passed):
+            return (
+                "pass a number to a reference with args={...: autolink.by_reference(T)}, and an integer that is an"
+                " address with args={...: types.voidptr}"
+            )
+    return (
+        "give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or let the call"
+        " convert them (Extern's args and returns)"
     )
 
 

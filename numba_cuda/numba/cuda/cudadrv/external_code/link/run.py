@@ -13,6 +13,7 @@ from ..cache.key import CacheKey
 from ..cache.store import current_store
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput, from_item
+from ..signal_handlers import interrupts_unchanged
 from .errors import link_error
 from .fit import misfit
 from .kernel_code import KernelCode
@@ -34,6 +35,7 @@ class Linked:
     record: LinkRecord
 
 
+@interrupts_unchanged()
 def link(
     plan: LinkPlan, kernel_code: KernelCode, output: str = "cubin", *, drop_unused_variables: bool = False
 ) -> Linked:

@@ -54,7 +54,7 @@ def link(inputs: Sequence[tuple[str, bytes, str]], options: Sequence[str], outpu
         linked = bytearray(getattr(nvjitlink, f"get_linked_{output}_size")(handle))
         getattr(nvjitlink, f"get_linked_{output}")(handle, linked)
         return True, _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle), bytes(linked)
-    except Exception as error:
+    except nvjitlink.nvJitLinkError as error:
         if handle is None:
             return False, f"{error}", b""
         log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)

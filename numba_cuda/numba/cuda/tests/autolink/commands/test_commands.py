@@ -99,6 +99,14 @@ def test_explain_shows_what_changed_since_an_earlier_report(kernels, tmp_path, c
     earlier.write_text(earlier.read_text().replace('"registers": ', '"registers": 9'))
     assert main([*command, "--against", str(earlier)]) == 0
     assert "sm_90: registers: 9" in capsys.readouterr().out
+    assert main([*command, "--against", str(earlier), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changes"][0]["what"] == "registers"
+    page = tmp_path / "changes.html"
+    assert main([*command, "--against", str(earlier), "-o", str(page)]) == 0
+    assert capsys.readouterr().out == f"{page}: changes as HTML\n"
+    assert "<td><div>registers</div></td>" in page.read_text()
+    assert main([*command, "--against", str(earlier), "--svg"]) == 2
+    assert "as text, JSON or HTML, got svg" in capsys.readouterr().err
     assert main([*command, "--against", str(kernels)]) == 2
     assert "is not a report" in capsys.readouterr().err
 

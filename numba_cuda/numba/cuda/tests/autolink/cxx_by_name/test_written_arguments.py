@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -66,6 +69,24 @@ def test_a_closure_and_an_inlined_function_write_to_the_kernels_variables_and_el
     assert sorted(offset for offset, _ in stored) == ["", "4", "8"]
     (register,) = {value for _, value in stored}
     assert re.search(rf"mov\.u32 \t{register}, 7;", code)
+
+
+def test_a_function_that_was_unpickled_writes_to_variables_too(tmp_path):
+    """Nothing has imported the module of `autolink.cxx` there."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import pickle, sys\n"
+        "from numba import cuda\n"
+        "from numba.cuda import autolink\n"
+        "split = pickle.loads(bytes.fromhex(sys.argv[1]))\n"
+        "assert 'numba.cuda.autolink.cxx_by_name.library' not in sys.modules\n"
+        "@cuda.jit\n"
+        "def kernel(x, n, r):\n"
+        "    r[0] = split(x[0], n[0])\n"
+        "print(len(autolink.build(kernel, 'void(float32[::1], int32[::1], float32[::1])', cc=(9, 0)).code) > 0)\n"
+    )
+    command = [sys.executable, str(program), pickle.dumps(split).hex()]
+    assert subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout == "True\n"
 
 
 def test_what_is_not_written_is_passed_as_before():

@@ -30,7 +30,7 @@ class Takes(autolink.DeviceCallable):
         return autolink.CUDASource(f'extern "C" __device__ void takes({self.cxx} n) {{}}')
 
 
-def compile_call(asked_for, cxx, given):
+def compile_call(asked_for, cxx, given, output="ltoir"):
     """Compile a call with an argument of the type *given*, or with a constant."""
     takes = Takes(asked_for, cxx)
     if isinstance(given, types.Type):
@@ -45,7 +45,7 @@ def compile_call(asked_for, cxx, given):
             takes(given)
 
         argtypes = ()
-    return build(kernel, argtypes, output="ltoir")
+    return build(kernel, argtypes, output=output)
 
 
 class TestExact:
@@ -176,6 +176,31 @@ class TestPointers:
     )
     def test_of_the_same_dtype_are_passed(self, target, given):
         compile_call(target, autolink.cxx_type(target), given)
+
+    @pytest.mark.parametrize("given", [types.int64, types.uint64, 3])
+    @pytest.mark.parametrize("cxx", ["const long long&", "long long&&", "unsigned long long&", "double*", "void*"])
+    def test_an_integer_is_not_an_address(self, given, cxx):
+        with pytest.raises(autolink.LinkError) as caught:
+            compile_call(None, cxx, given, output="cubin")
+        lines = str(caught.value).splitlines()
+        assert lines[0].endswith("'takes' is called with other types than it has")
+        assert re.search(
+            rf"got: void takes\((unsigned )?long long\) for the call .* at {re.escape(__file__)}:\d+", lines[2]
+        )
+        assert lines[3].endswith(f"expected: void takes({cxx}), as it is defined")
+        assert "autolink.by_reference(T)" in lines[4] and "types.voidptr" in lines[4]
+
+    @pytest.mark.parametrize("given", [types.int64, types.uint64, 0])
+    @pytest.mark.parametrize("cxx", ["double*", "const float&", "void*", "unsigned long long"])
+    def test_an_integer_that_is_declared_as_an_address_is_passed_as_one(self, given, cxx):
+        compile_call(types.voidptr, cxx, given, output="cubin")
+
+    @pytest.mark.parametrize("given", [types.int32, types.boolean, types.float64, 2.5])
+    def test_other_numbers_are_no_addresses(self, given):
+        with pytest.raises(
+            TypingError, match=r"argument 'n': \w+ is not an address(?s:.*)autolink\.by_reference\(types"
+        ):
+            compile_call(types.voidptr, "void*", given)
 
     def test_only_numbers_are_passed_by_reference(self):
         with pytest.raises(TypingError, match=r"array\(float32, 1d, C\) is not a number, and cannot be passed as"):

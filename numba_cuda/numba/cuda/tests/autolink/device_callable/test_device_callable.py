@@ -318,7 +318,7 @@ class TestReachedThrough:
         scales = tuple(map(Scale, range(1, 9)))
 
         def kernel(x):
-            y = 0  # an integer, and then a float: so numba-cuda compiles the loop
+            y = 0
             for scale in literal_unroll(scales):
                 y = scale(x[0])
             x[0] = y

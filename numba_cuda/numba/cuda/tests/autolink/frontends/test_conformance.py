@@ -702,7 +702,7 @@ class TestErrors:
 
         @cuda.jit
         def kernel(r, x):
-            for f in unroll(both):  # a loop that is compiled in two ways before it fails
+            for f in unroll(both):
                 r[0] = f(x[0])
 
         for answer in ("not yet", "never"):

@@ -137,6 +137,19 @@ def test_a_name_that_no_package_has_is_an_import_error(environment):
         assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'nothing'")
 
 
+def test_reports_find_their_templates(environment):
+    facts = environment.facts(
+        """
+        import numba.cuda
+        from numba.cuda.autolink import Report
+        from numba.cuda.autolink.compiling.call_graph import CallGraph
+        report = Report("f", None, None, "(int32)", CallGraph((), ()), (), ())
+        facts["begin"] = [report.to_html()[:15], report.to_svg()[:4], report.changes_since(report, "html")[:15]]
+        """
+    )
+    assert facts == {"begin": ["<!DOCTYPE html>", "<svg", "<!DOCTYPE html>"]}
+
+
 def test_the_environment_variable_turns_this_project_off(environment, modules):
     facts = environment.facts(f"MODULES = {modules}" + LOADED_MODULES, NUMBA_CUDA_AUTOLINK="0")
     assert facts == {"numba.cuda": str(environment.numba_cuda / FOLDER / "__init__.py"), "loaded": []}
@@ -161,6 +174,11 @@ def test_the_wheel_holds_these_packages_and_nothing_else(names):
     others = [name for name in names if not name.startswith(ours) and ".dist-info/" not in name]
     assert sorted(set(others) - set(stubs)) == ["numba_cuda_autolink.pth"]
     assert {f"{package}__init__.py" for package in ours} <= set(names)
+
+
+def test_the_wheel_holds_the_texts_that_modules_read(names):
+    texts = {str(file.relative_to(PROJECT)) for file in (PROJECT / FOLDER / "autolink").rglob("*.cuh")}
+    assert f"{FOLDER}/autolink/cxx_by_name/prelude.cuh" in texts and texts <= set(names)
 
 
 def with_import_hook(folder: Path) -> Environment:

@@ -9,6 +9,7 @@ import pytest
 from autolink_support import adder, build
 from numba.cuda import autolink, types
 from numba.cuda.autolink.protocol import asking
+from numba.cuda.autolink.protocol.answers import AnswerMemory
 from numba.cuda.autolink.protocol.asking import ask
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.protocol.errors import AskedAgainError
@@ -135,3 +136,12 @@ def test_an_object_can_be_asked_on_two_threads_at_the_same_time():
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def test_answers_that_outlive_their_object_are_not_those_of_another():
+    """As where a signal handler interrupts what forgets them."""
+    memory, callee = AnswerMemory(), find_callee(method_with("first"))
+    memory.of(callee)["asked"] = "answer"
+    assert memory.of(callee) == {"asked": "answer"}
+    memory[callee.identity] = memory[callee.identity][0], [weakref.ref(Owner())]
+    assert memory.of(callee) == {}

@@ -28,7 +28,7 @@ const style = selector => getComputedStyle(find(selector));
 const first = () => find("tbody tr:not([hidden]) code").innerText;
 const told = {
   cell: [style("td").backgroundColor, style("td").fontSize, style("td").color === style("th").color],
-  text: [style("svg text").fontSize, style("h4").display, style("h3").letterSpacing],
+  text: [style("svg text.detail").fontSize, style("h4").display, style("h3").letterSpacing],
   drawing: find("svg").getBoundingClientRect().width > 300,
   fits: document.documentElement.scrollWidth <= innerWidth,
   first: first(),
@@ -47,8 +47,8 @@ told.occupancy = heads("Occupancy").map(head => head.innerText);
 told.sortable = [heads("Occupancy")[1].ariaSort, heads("Functions in the result")[1].ariaSort];
 const swatches = [...document.querySelectorAll(".numba-cuda-autolink .swatch")];
 told.swatches = swatches.map(each => getComputedStyle(each).backgroundColor);
-const bars = [...document.querySelectorAll(".numba-cuda-autolink .span rect")];
-told.bars = bars.map(each => getComputedStyle(each).fill);
+const bars = [...document.querySelectorAll(".numba-cuda-autolink .span")];
+told.bars = bars.map(each => getComputedStyle(each).backgroundColor);
 document.body.innerHTML = "";
 document.body.innerText = JSON.stringify(told);
 """

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the code became: inlined or called, functions and their size, occupancy, source, PTX and machine code."""
 
+import html
+import json
+
 import pytest
 from autolink_support import CC, Linked, adder, build, ptx
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.autolink.reports.comparison import changes
 from numba.cuda.autolink.reports.disassembly import nvdisasm
 from numba.cuda.autolink.reports.occupancy import occupancy
 
 CALLED = 'extern "C" __device__ __noinline__ int {0}(int *out, int x) {{ *out = x * x + 5; return 0; }}'
 inlined = Linked("listed_inlined", autolink.CUDASource(adder("listed_inlined"), name="listed_inlined.cu")).function
 called = Linked("listed_called", autolink.CUDASource(CALLED.format("listed_called"), name="listed_called.cu")).function
+
+needs_nvdisasm = pytest.mark.skipif(nvdisasm() is None, reason="needs nvdisasm, of the package nvidia-cuda-nvdisasm")
+BODY = ["    x[0] = inlined(x[0])", "    x[1] = called(x[1])"]
 
 
 def kernel(x):
@@ -53,23 +60,49 @@ def test_the_functions_of_the_result_with_their_sizes(report):
 
 def test_source_and_ptx_of_each_object(report):
     own, first, second = report.builds[0].listings
-    assert own.source.startswith("def kernel(x):\n    x[0] = inlined")
-    assert (first.name, first.source) == ("listed_inlined.cu", adder("listed_inlined"))
+    assert [line.text for line in own.lines] == ["def kernel(x):", *BODY]
+    assert [line.number for line in own.lines] == list(range(report.line, report.line + 3))
+    assert (first.name, [line.text for line in first.lines]) == ("listed_inlined.cu", [adder("listed_inlined")])
     assert "listed_called" in second.ptx
     assert "autolink_probe" not in second.ptx
     assert autolink.Report.from_json(report.to_json()) == report
 
 
-@pytest.mark.skipif(nvdisasm() is None, reason="needs nvdisasm, of the package nvidia-cuda-nvdisasm")
-def test_machine_code_of_each_object_with_the_lines_of_its_source(report):
+@needs_nvdisasm
+def test_machine_code_beside_the_line_that_it_comes_from(report):
     own, first, second = report.builds[0].listings
-    assert "EXIT" in own.sass
-    assert "// listed_inlined.cu:1" in first.sass
-    assert "RET" in second.sass
-    assert "RET" not in first.sass
-    assert "listed_called.cu" not in own.sass
+    assert "EXIT" in "".join(own.lines[-1].sass)
+    assert first.lines[0].sass
+    assert "RET" in "".join(second.lines[0].sass)
     page = report.to_html()
-    assert page.count("machine code</span><pre>") == 3
+    for listing in report.builds[0].listings:
+        for line in listing.lines:
+            assert not line.sass or html.escape(line.sass[0], quote=False) in page
+
+
+@needs_nvdisasm
+def test_code_by_name_shows_the_lines_of_the_user_and_not_of_wrappers(tmp_path):
+    path = tmp_path / "by_name.cu"
+    path.write_text("// A comment.\n__device__ float twice(float x) {\n    return x * 2;\n}\n")
+    twice = autolink.cxx(path).twice
+
+    @cuda.jit(lineinfo=True)
+    def kernel(x):
+        x[0] = twice(x[0])
+
+    report = autolink.report(kernel, "void(float32[::1])", cc=CC, listings=True)
+    (found,) = [listing for listing in report.builds[0].listings if listing.name == str(path)]
+    assert [line.text for line in found.lines] == path.read_text().splitlines()
+    assert [line.number for line in found.lines if line.sass] == [3]
+    shown = [line.text for listing in report.builds[0].listings for line in listing.lines]
+    assert [text for text in shown if "nca" in text] == []
+
+
+@needs_nvdisasm
+def test_without_line_information_the_page_says_what_is_missing():
+    listed = autolink.report(cuda.jit(kernel), "void(int32[::1])", cc=CC, listings=True)
+    assert "EXIT" in listed.builds[0].listings[0].sass
+    assert "needs line information" in listed.to_html()
 
 
 @pytest.mark.parametrize(
@@ -123,12 +156,53 @@ def test_what_changed_between_two_reports(report):
     def changed(x):
         x[1] = other(x[1])
 
-    lines = build(changed).report.changes_since(plain).splitlines()
-    sources = {call.name: call.returned[0].sha256[:12] for call in plain.builds[0].calls}
+    after = build(changed).report
+    lines = after.changes_since(plain).splitlines()
+    content = {call.name: call.returned[0].content[:12] for call in plain.builds[0].calls}
+    digest = plain.builds[0].calls[0].returned[0].sha256[:12]
+    assert f"sm_90: call listed_inlined(int32): inlined; listed_inlined.cu {digest} → nothing" in lines
     assert (
-        f"sm_90: call listed_inlined(int32): inlined; listed_inlined.cu {sources['listed_inlined']} → nothing" in lines
+        f"sm_90: call listed_called(int32): called; listed_called.cu {content['listed_called']} → called; other.cu "
+        f"{content['listed_called']}" in lines
     )
-    assert (
-        f"sm_90: call listed_called(int32): called; listed_called.cu {sources['listed_called']} → called; other.cu "
-        f"{sources['listed_called']}" in lines
-    )
+    assert json.loads(after.changes_since(plain, "json"))["changes"][0] == {
+        "arch": "all",
+        "what": "kernel",
+        "before": "kernel",
+        "now": changed.__qualname__,
+    }
+    assert "<td><div>all</div></td>" in after.changes_since(plain, "html")
+    with pytest.raises(ValueError, match="knows the forms text, html, json, got 'svg'"):
+        after.changes_since(plain, "svg")
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_after_an_edit_of_one_function_of_a_library_only_its_call_has_changed(tmp_path, as_file):
+    def reported(source):
+        path = tmp_path / "edited.cu"
+        path.write_text(source)
+        library = autolink.cxx(path if as_file else source)
+        names = {f"f{number}": library[f"f{number}"] for number in range(10)}
+        body = "".join(f"    x[{number}] = f{number}(x[{number}])\n" for number in range(10))
+        exec(f"def kernel(x):\n{body}", names)
+        return build(names["kernel"], "void(float32[::1])").report
+
+    helper = "__device__ __noinline__ float helper(float x) { return x - 1; }\n"
+    functions = "".join(f"__device__ float f{n}(float x) {{ return helper(x) * {n + 2}; }}\n" for n in range(10))
+    before = reported(helper + functions)
+    assert all(call.returned[0].content for call in before.builds[0].calls)
+    after = reported("\n" + helper + functions.replace("* 5;", "* 50;"))
+    (changed,) = [change for change in changes(before, after) if change.what.startswith("call ")]
+    assert "f3" in changed.what
+    all_changed = reported(helper.replace("- 1", "- 3") + functions)
+    assert len([change for change in changes(before, all_changed) if change.what.startswith("call ")]) == 10
+
+
+def test_two_architectures_are_compared_with_each_other():
+    before, now = (build(kernel, cc=cc).report for cc in ((8, 0), (9, 0)))
+    found = {change.what: change for change in changes(before, now)}
+    assert {change.arch for change in found.values()} == {"sm_80 → sm_90"}
+    assert found["options"].before.split()[0] == "-arch=sm_80"
+    assert found["result"].now.startswith("cubin, ")
+    both = autolink.report(kernel, "void(int32[::1])", cc=[(8, 0), (9, 0)])
+    assert [(change.arch, change.what, change.now) for change in changes(both, now)] == [("sm_80", "build", None)]

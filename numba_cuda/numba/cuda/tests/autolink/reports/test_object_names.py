@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Short names of objects, which still tell them apart."""
 
-from numba.cuda.autolink.reports.object_names import short_names, split_arguments
+from numba.cuda.autolink.reports.object_names import only_different, short_names, split_arguments
 
 LONG = "precision=float32, direction='forward, unscaled', execution='block'"
 
@@ -36,6 +36,12 @@ def test_objects_whose_repr_tells_nothing_are_numbered():
     assert names("<FFT object at 0x1>", "<FFT object at 0x2>") == ["FFT #1", "FFT #2"]
     assert names("<FFT object at 0x1>") == ["FFT"]
     assert names("Same()", "Same()") == ["Same() #1", "Same() #2"]
+
+
+def test_arguments_that_all_names_share_are_left_out():
+    assert only_different(["f(n=1, m=0)", "f(n=2, m=0)"]) == ["f(n=1)", "f(n=2)"]
+    assert only_different(["f(1)", "f(1, 2)"]) == ["f(1)", "f(1, 2)"]
+    assert only_different(["load.cu", "store.cu"]) == ["load.cu", "store.cu"]
 
 
 def test_arguments_are_split_outside_of_brackets_and_strings():

@@ -14,13 +14,11 @@ import warnings
 
 import pytest
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.patience import Patience
-from numba.cuda.cudadrv.external_code.cache.remote import RemoteEntries
-from numba.cuda.cudadrv.external_code.cache.remote_settings import RemoteSettings
-from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
+from numba.cuda.cudadrv.external_code.cache.remote_store import RemoteStore
+from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning, RemoteSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore
 
-OURS = RemoteSettings("memory://cache", writes=True, key=b"the key of this site, 32 bytes..")
+OURS = RemoteSettings("memory://cache", (b"the key of this site, 32 bytes..",), writes=True, wait=60.0)
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and file modes")
 
 
@@ -34,10 +32,10 @@ def fresh(directory, **settings):
 
 
 class SharedFiles(dict):
-    """The files of a shared cache in memory, and the names of those *asked* for. *fault* is called before each read and
-    write."""
+    """The files of a shared cache in memory, and the names of those *asked* for. *fault* is called before each read,
+    *fault_of_writes* before each write."""
 
-    fault = staticmethod(lambda: None)
+    fault = fault_of_writes = staticmethod(lambda: None)
 
     def __init__(self):
         self.asked = []
@@ -48,7 +46,7 @@ class SharedFiles(dict):
         return self.get(name)
 
     def write(self, name, content):
-        self.fault()
+        self.fault_of_writes()
         self[name] = content
 
 
@@ -59,16 +57,10 @@ def machines(folder, files):
 
     def made(settings=OURS, **others):
         store = fresh(folder / f"machine{next(numbers)}", **others)
-        store.remote = RemoteEntries(settings, store.adopt, lambda: files)
+        store.remote = RemoteStore(settings, lambda: files)
         return store
 
     return made
-
-
-def patient(store):
-    """Let *store* wait for as long as it takes."""
-    store.remote.patience = Patience(30.0)
-    return store
 
 
 def not_built():

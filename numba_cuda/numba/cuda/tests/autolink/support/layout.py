@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,7 +70,7 @@ class SourceTree:
         return faults
 
     def imports(self) -> Edges:
-        """Return which of these modules each module imports, in functions too, but not for type checkers alone."""
+        """Return which of these modules each module imports, in functions and for type checkers alone too."""
         return {name: {target for target, _ in self._imported(module)} for name, module in self.modules.items()}
 
     def imports_of_units(self, roots: Iterable[str]) -> Edges:
@@ -87,6 +87,16 @@ class SourceTree:
             edges.setdefault(unit(name), set()).update({unit(target) for target in targets} - {unit(name)})
         return edges
 
+    def imports_within(self, root: str) -> Edges:
+        """Return which of the units of *root* each of them imports, without the name of *root*."""
+        units = {
+            name: targets for name, targets in self.imports_of_units([root]).items() if name.startswith(f"{root}.")
+        }
+        return {
+            name.removeprefix(f"{root}."): {target.removeprefix(f"{root}.") for target in targets & units.keys()}
+            for name, targets in units.items()
+        }
+
     def private_names_across_packages(self) -> list[str]:
         """Return where a module uses a name with a leading underscore of a module in another package."""
         found = []
@@ -98,7 +108,7 @@ class SourceTree:
                         names[alias.asname or alias.name] = target
                     elif _private(alias.name) and self.modules[target].package != module.package:
                         found.append(f"{module.path.name}:{node.lineno}: {alias.name} of {target}")
-            for use in _nodes(module.tree):
+            for use in ast.walk(module.tree):
                 if isinstance(use, ast.Attribute) and _private(use.attr):
                     target = names.get(ast.unparse(use.value), "")
                     if target and self.modules[target].package != module.package:
@@ -149,6 +159,20 @@ def mapped(docstring: str) -> list[str]:
     return names
 
 
+def out_of_order(edges: Edges, floors: Sequence[str]) -> list[str]:
+    """Return which of the imports *edges* do not lead to a lower floor, and which names are on none, on several, or on
+    one and not there. *floors* are names separated by spaces, the lowest floor first."""
+    names = [(name, number) for number, floor in enumerate(floors) for name in floor.split()]
+    floor_of = dict(names)
+    faults = [f"{name} is on no floor" for name in sorted(set(edges) - set(floor_of))]
+    faults += [f"{name} is on a floor, but not there" for name in sorted(set(floor_of) - set(edges))]
+    faults += [f"{name} is on {n} floors" for name, n in sorted(Counter(name for name, _ in names).items()) if n > 1]
+    for name, targets in sorted(edges.items()):
+        upward = sorted(t for t in targets if floor_of.get(t, -1) >= floor_of.get(name, len(floors)))
+        faults += [f"{name} imports {target}, which is not below it" for target in upward]
+    return faults
+
+
 def circles(edges: Edges) -> list[list[str]]:
     """Return the strongly connected components of more than one name, each sorted."""
     reached = {name: _reachable(edges, name) for name in edges}
@@ -176,19 +200,7 @@ def _reachable(edges: Edges, start: str) -> set[str]:
 
 
 def _import_statements(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    return (node for node in _nodes(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
-
-
-def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield all nodes but those under ``if TYPE_CHECKING:``."""
-    pending: list[ast.AST] = [tree]
-    while pending:
-        node = pending.pop()
-        yield node
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            pending += node.orelse
-        else:
-            pending += ast.iter_child_nodes(node)
+    return (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
 
 
 def _private(name: str) -> bool:

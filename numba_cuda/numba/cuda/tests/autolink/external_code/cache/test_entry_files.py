@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tarfile
@@ -11,7 +12,6 @@ import pytest
 from cache_support import fresh, make_key, not_built
 from numba.cuda.autolink import cache
 from numba.cuda.autolink.commands.main_command import main
-from numba.cuda.cudadrv.external_code.cache.remote_settings import read_lock
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY"
@@ -36,7 +36,7 @@ def machine(tmp_path):
 
 @pytest.fixture
 def exported(tmp_path, machine, monkeypatch):
-    """A file of two entries, sealed with `KEY`."""
+    """A file of two entries, signed with `KEY`."""
     monkeypatch.setenv(VARIABLE, KEY)
     store = machine()
     for kind in "program", "link", "kernel", "headers", "survival":
@@ -78,25 +78,53 @@ def test_nothing_of_a_damaged_file_is_kept(exported, machine, trust):
     assert list(store.disk.entries()) == []
 
 
-@pytest.mark.parametrize("name", ["../../evil", "/etc/passwd", "00", "x" * 64])
-def test_a_file_with_other_members_is_refused(tmp_path, machine, name, monkeypatch):
-    machine()
-    monkeypatch.setenv(VARIABLE, KEY)
-    with tarfile.open(tmp_path / "entries.tar", "w") as file:
-        file.addfile(tarfile.TarInfo(name), io.BytesIO())
-    with pytest.raises(ValueError, match="which is not a cache entry"):
-        cache.import_file(tmp_path / "entries.tar")
+def tar(path, *members, **how):
+    with tarfile.open(path, "w", **how) as file:
+        for member in members:
+            file.addfile(member, io.BytesIO(bytes(member.size)))
 
 
-def test_a_link_in_a_file_is_refused(tmp_path, machine, monkeypatch):
-    machine()
+def member(name="0" * 64, **attributes):
+    made = tarfile.TarInfo(name)
+    for attribute, value in attributes.items():
+        setattr(made, attribute, value)
+    return made
+
+
+FOREIGN_FILES = {
+    "a path above": lambda path: tar(path, member("../../evil")),
+    "an absolute path": lambda path: tar(path, member("/etc/passwd")),
+    "a short name": lambda path: tar(path, member("00")),
+    "another name": lambda path: tar(path, member("x" * 64)),
+    "a link": lambda path: tar(path, member(type=tarfile.SYMTYPE, linkname="/etc/passwd")),
+    "an owner": lambda path: tar(path, member(uid=1000, uname="me")),
+    "a long name of GNU": lambda path: tar(path, member("0" * 300), format=tarfile.GNU_FORMAT),
+    "headers of pax": lambda path: tar(path, member(pax_headers={"size": "-1"}), format=tarfile.PAX_FORMAT),
+    "long names without end": lambda path: path.write_bytes(member("0" * 300).tobuf(tarfile.GNU_FORMAT) * 5000),
+    "a size that is not a number": lambda path: path.write_bytes(
+        member().tobuf().replace(b"0" * 11 + b"\0", b"x" * 12)
+    ),
+    "compressed": lambda path: path.write_bytes(gzip.compress(member().tobuf())),
+    "text": lambda path: path.write_text("text" * 1000),
+    "nothing": lambda path: path.write_bytes(b""),
+    "an end with something after it": lambda path: path.write_bytes(bytes(4096)),
+}
+
+
+@pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.parametrize("write", FOREIGN_FILES.values(), ids=FOREIGN_FILES)
+def test_a_file_that_export_does_not_write_is_one_error(tmp_path, machine, monkeypatch, write, trust):
+    store = machine()
     monkeypatch.setenv(VARIABLE, KEY)
-    member = tarfile.TarInfo("0" * 64)
-    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
-    with tarfile.open(tmp_path / "entries.tar", "w") as file:
-        file.addfile(member)
-    with pytest.raises(ValueError, match="which is not a cache entry"):
-        cache.import_file(tmp_path / "entries.tar")
+    write(tmp_path / "entries.tar")
+    with pytest.raises(ValueError, match=r"entries\.tar is not a file of cache entries: "):
+        cache.import_file(tmp_path / "entries.tar", trust=trust)
+    assert list(store.disk.entries()) == []
+
+
+def test_tar_reads_what_is_exported(exported):
+    with tarfile.open(exported) as file:
+        assert [member.isreg() and len(member.name) for member in file] == [64, 64]
 
 
 @pytest.mark.parametrize("trust", [False, True])
@@ -110,12 +138,11 @@ def test_a_file_that_was_cut_off_between_two_entries_is_refused(exported, machin
     assert list(store.disk.entries()) == []
 
 
-@pytest.mark.parametrize("write", [cache.export_file, cache.write_lock])
-def test_a_file_that_cannot_be_written_is_named_and_leaves_the_earlier_one(exported, monkeypatch, write):
+def test_a_file_that_cannot_be_written_is_named_and_leaves_the_earlier_one(exported, monkeypatch):
     before = exported.read_bytes()
     monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space left") as caught:
-        write(exported)
+        cache.export_file(exported)
     assert caught.value.filename == str(exported)
     assert exported.read_bytes() == before and not list(exported.parent.glob("*.tmp"))
 
@@ -128,24 +155,11 @@ def test_what_has_no_room_is_not_imported(exported, tmp_path, machine):
         cache.import_file(exported)
 
 
-def test_something_else_is_refused(tmp_path, machine):
-    machine()
-    (tmp_path / "entries.tar").write_text("text" * 1000)
-    with pytest.raises(ValueError, match="is not a file of cache entries"):
-        cache.import_file(tmp_path / "entries.tar", trust=True)
-
-
-def test_a_lock_file_lists_the_same_entries(exported, tmp_path):
-    assert cache.write_lock(tmp_path / "lock") == 2
-    assert set(read_lock(tmp_path / "lock")) == {make_key(kind=kind).digest for kind in ("program", "link")}
-
-
 def test_the_command_does_the_same(exported, tmp_path, machine, monkeypatch, capsys):
     assert main(["cache", "export", str(tmp_path / "file")]) == 0
-    assert main(["cache", "lock", str(tmp_path / "lock")]) == 0
     machine()
     assert main(["cache", "import", str(tmp_path / "file")]) == 0
-    assert capsys.readouterr().out.count(": 2 entries") == 3
+    assert capsys.readouterr().out.count(": 2 entries") == 2
     monkeypatch.delenv(VARIABLE)
     assert main(["cache", "import", str(tmp_path / "file")]) == 1
     assert "--trust" in capsys.readouterr().err

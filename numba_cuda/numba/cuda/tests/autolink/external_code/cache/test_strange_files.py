@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from cache_support import cache_warnings, file_of, fresh, make_key, not_built, posix_only, wait_for
+from numba.cuda.cudadrv.external_code.cache.build_locks import FileLock
 from numba.cuda.cudadrv.external_code.cache.disk import FAILED_SOURCES, MISMATCHES
-from numba.cuda.cudadrv.external_code.cache.guard import FileLock
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
 from numba.cuda.cudadrv.external_code.compile import diagnostics
 

@@ -99,8 +99,6 @@ FIT = [
     ("void f(__half*, unsigned short*)", VOID, array(HALF), array(HALF)),
     ("void f(const int*, Pair*)", VOID, TUPLE, types.Tuple((I4, F4))),
     ("void f(float*, unsigned long long)", VOID, ADDRESS, ADDRESS),
-    ("void f(float*)", VOID, I8),
-    ("void f(int&, double&&)", VOID, I8, I8),
     ("void f(float**, float**)", VOID, types.CPointer(types.CPointer(F4)), array(types.uint64)),
     ("float* f()", types.CPointer(F4)),
 ]
@@ -137,6 +135,13 @@ DO_NOT_FIT = [
     ("void f(float*)", VOID, I4),
     ("void f(float**)", VOID, array(F4)),
     ("int* f()", types.CPointer(F4)),
+    ("long long f(const long long&)", I8, I8),
+    ("long long f(long long&&)", I8, I8),
+    ("void f(unsigned long long&)", VOID, I8),
+    ("void f(const float&)", VOID, I8),
+    ("void f(double*)", VOID, I8),
+    ("void f(void*)", VOID, I8),
+    ("void* f()", I8),
 ]
 
 
@@ -157,9 +162,9 @@ def test_types_that_do_not_fit():
 
 
 def test_the_types_that_llvm_knows():
-    fitting = CalledFunction("f", prototype_of_llvm("i32 (float*, i8, {float, float}, double)"))
+    fitting = CalledFunction("f", prototype_of_llvm("i32 (float*, i8, {float, float}, double, i64, i64)"))
     wrong = CalledFunction("g", prototype_of_llvm("i32 (i8*, float)"))
-    declarations = 'extern "C" __device__ int f(double*, bool, float2, double), g(void*, int);'
+    declarations = 'extern "C" __device__ int f(double*, bool, float2, double, long, int&), g(void*, int);'
     assert compiled(unit_of(declarations), fitting)
     with pytest.raises(PrototypeError) as caught:
         compiled(unit_of(declarations), fitting, wrong)

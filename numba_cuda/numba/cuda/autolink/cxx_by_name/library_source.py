@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The source of a library and what belongs to it: options, namespace, structs, and the objects made of its names."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar
+
+from numba.cuda import types
+from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
+from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
+
+from .call_text import write_call
+from .calls import Call, Head
+from .resolving import Resolver
+from .structs import Struct, select_newest
+
+_PATH = re.compile(r"[^\n;{}#<>\"]+\.(?:cu|cuh|h|hh|hpp|hxx|inl)")
+_T = TypeVar("_T")
+# The include paths and working directories of libraries of equal text, with their numbers.
+_folders: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
+_folders_lock = fork_lock()
+
+
+class LibrarySource:
+    """The source of a library: C++ text or the path of a file, the *arguments* of a `CUDASource` besides it, and the
+    *namespace* in which names resolve.
+
+    Attributes
+    ----------
+    namespace:
+        Where names resolve; empty for the global namespace.
+    records:
+        The structs that have Numba types, by these.
+    resolver:
+        What is known of its calls.
+    """
+
+    cxx_reads_files = "constants"  # headers, which may change between two kernels
+
+    def __init__(self, source: str | os.PathLike[str], arguments: Mapping[str, Any], namespace: str):
+        self._given = source, dict(arguments), namespace
+        self.namespace = namespace
+        self._text, self._arguments = _read_source(source, arguments)
+        self._identity = _identify(self._text, CUDASource(self._text, **self._arguments).compile_options, namespace)
+        self._objects: dict[Hashable, Any] = {}
+        self.records: dict[types.Type, Struct] = {}
+        self.resolver = Resolver(self.write_source, lambda: list(select_newest(self.records).values()))
+
+    def __repr__(self) -> str:
+        source = self._given[0]
+        shown = repr(source) if isinstance(source, os.PathLike) else repr(" ".join(str(source).split())[:60])
+        return f"cxx({shown}{f', namespace={self.namespace!r}' if self.namespace else ''})"
+
+    def __reduce__(self) -> Any:
+        return LibrarySource, self._given
+
+    def __getstate__(self) -> Any:
+        """Return what distinguishes it from other libraries, without what was asked of it: for fingerprints."""
+        return self._given, self._identity, tuple(self.records.items())
+
+    @property
+    def head(self) -> Head:
+        """What its calls share."""
+        records = tuple(self.records[each] for each in select_newest(self.records).values())
+        return Head(self._text, self._identity, self.namespace, records)
+
+    def write_source(self, call: Call) -> CUDASource:
+        """Return the source of one call, which shares its translation unit with other calls of this library."""
+        unit = f"cxx_{self._identity}"
+        return CUDASource(write_call(call), name=call.label, unit=unit, prologue=call.head.text, **self._arguments)
+
+    def write_unit(self, text: str, label: str, **options: Any) -> CUDASource:
+        """Return a source of its own with *text* after the library's source, with further compile options."""
+        arguments = {**self._arguments, "options": {**self._arguments["options"], **options}}
+        return CUDASource(text, name=label, prologue=self.head.text, **arguments)
+
+    def get_object(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return what *make* returned the first time that this was called with *key*."""
+        if key not in self._objects:
+            self._objects.setdefault(key, make())
+        found: _T = self._objects[key]
+        return found
+
+
+def _read_source(source: str | os.PathLike[str], arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the text of a library, and the other arguments of a `CUDASource` with it: those given, with the folder of
+    the file if *source* is a path."""
+    if isinstance(source, str) and not _PATH.fullmatch(source):
+        return source, dict(arguments)
+    path = os.path.abspath(os.fsdecode(source))
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"cxx() finds no file {os.fsdecode(source)!r}")
+    folder, name = os.path.split(path)
+    return f"#include <{name}>", {**arguments, "include_paths": [folder, *arguments["include_paths"]]}
+
+
+def _identify(text: str, options: CompileOptions, namespace: str) -> str:
+    """Return digits that no other library has here. Folders do not count, so that another checkout of the same sources
+    has the same symbols: the first library of a text in a process has no number, those in other folders have one."""
+    content = text, dataclasses.replace(options, include_paths=(), working_directory=""), namespace
+    digest = hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    folders = options.include_paths, options.working_directory
+    with _folders_lock:
+        number = _folders.setdefault(digest, {}).setdefault(folders, len(_folders[digest]))
+    return f"{digest}_{number}" if number else digest

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What follows each library's source: how calls describe the types of their results, and pass values as C does.
+//
+// A type is described by numbers, which the module results reads. A value is returned as what C passes: a number, a
+// pointer, or a struct of them. The numbers, and what is written for each count of members, come from the module
+// prelude, before this text. It uses only the compiler's own traits: <cuda/std/type_traits> alone takes far longer.
+// All names begin with nca_: no macro of a user is called that.
+
+// Both are there if the source has included a header of libcu++ with a tuple, a pair or an array.
+#if defined(_CUDA_STD___FWD_GET_H) || defined(_LIBCUDACXX___FWD_GET_H)
+#define NCA_TUPLES 1
+#endif
+namespace nca {
+struct nca_yes { char nca_c[2]; };
+struct nca_no { char nca_c[1]; };
+struct nca_here { void* nca_at; };
+template <class nca_T> struct nca_bare { using nca_type = nca_T; };
+template <class nca_T> struct nca_bare<nca_T&> { using nca_type = typename nca_bare<nca_T>::nca_type; };
+template <class nca_T> struct nca_bare<nca_T&&> { using nca_type = typename nca_bare<nca_T>::nca_type; };
+template <class nca_T> struct nca_bare<const nca_T> { using nca_type = typename nca_bare<nca_T>::nca_type; };
+template <class nca_T> struct nca_bare<volatile nca_T> { using nca_type = typename nca_bare<nca_T>::nca_type; };
+template <class nca_T> struct nca_bare<const volatile nca_T> { using nca_type = typename nca_bare<nca_T>::nca_type; };
+template <class nca_T> using nca_plain = typename nca_bare<nca_T>::nca_type;
+template <bool nca_B, class nca_A, class nca_C> struct nca_pick { using nca_type = nca_A; };
+template <class nca_A, class nca_C> struct nca_pick<false, nca_A, nca_C> { using nca_type = nca_C; };
+template <class nca_A, class nca_B> inline constexpr bool nca_same = false;
+template <class nca_A> inline constexpr bool nca_same<nca_A, nca_A> = true;
+template <class nca_T> __device__ nca_T&& nca_made() noexcept;
+template <class nca_R, class... nca_A> __device__ nca_R nca_result(nca_R (*)(nca_A...));
+template <class... nca_T> struct nca_list { static constexpr int nca_size = sizeof...(nca_T); };
+template <unsigned long long... nca_N> struct nca_told {};
+template <class nca_A, class nca_B> struct nca_joined;
+template <unsigned long long... nca_A, unsigned long long... nca_B>
+struct nca_joined<nca_told<nca_A...>, nca_told<nca_B...>> {
+    using nca_type = nca_told<nca_A..., nca_B...>;
+};
+template <class... nca_T> struct nca_all;
+template <> struct nca_all<> { using nca_type = nca_told<>; };
+template <class nca_A, class... nca_T> struct nca_all<nca_A, nca_T...> {
+    using nca_type = typename nca_joined<nca_A, typename nca_all<nca_T...>::nca_type>::nca_type;
+};
+template <class... nca_T> using nca_all_t = typename nca_all<nca_T...>::nca_type;
+// Variables that no code refers to. Their lowered names spell their arguments.
+template <class nca_T> extern __device__ char nca_tell;
+template <unsigned long long... nca_N> extern __device__ char nca_tell_numbers;
+
+template <class nca_T, bool nca_E> struct nca_under { using nca_type = nca_T; };
+template <class nca_T> struct nca_under<nca_T, true> { using nca_type = __underlying_type(nca_T); };
+template <class nca_T> using nca_under_t = typename nca_under<nca_T, __is_enum(nca_T)>::nca_type;
+
+// Complex numbers: classes of two parts, .real() and .imag().
+template <class nca_T>
+__device__ auto nca_part_of(nca_T& nca_v, int) -> nca_plain<decltype(nca_v.imag(), nca_v.real())>;
+template <class nca_T> __device__ void nca_part_of(nca_T&, long);
+template <class nca_T, class nca_P = decltype(nca_part_of(nca_made<nca_T&>(), 0))>
+inline constexpr bool nca_is_complex = false;
+template <class nca_T> inline constexpr bool nca_is_complex<nca_T, float> = sizeof(nca_T) == 8;
+template <class nca_T> inline constexpr bool nca_is_complex<nca_T, double> = sizeof(nca_T) == 16;
+
+// Tuples, pairs and arrays of libcu++.
+#ifdef NCA_TUPLES
+template <class nca_T> __device__ auto nca_tuple_size(int) -> char (&)[cuda::std::tuple_size<nca_T>::value + 1];
+#endif
+template <class nca_T> __device__ auto nca_tuple_size(long) -> char (&)[1];
+template <class nca_T> inline constexpr int nca_tuple_size_v = sizeof(nca_tuple_size<nca_T>(0)) - 1;
+
+// Members of aggregates, which structured bindings name.
+struct nca_any { template <class nca_T> __device__ operator nca_T() const noexcept; };
+template <int... nca_I> struct nca_ints {};
+template <class nca_A, int nca_N> struct nca_counted;
+template <int... nca_I, int nca_N>
+struct nca_counted<nca_ints<nca_I...>, nca_N> : nca_counted<nca_ints<nca_I..., sizeof...(nca_I)>, nca_N - 1> {};
+template <int... nca_I> struct nca_counted<nca_ints<nca_I...>, 0> { using nca_type = nca_ints<nca_I...>; };
+template <int nca_N> using nca_first = typename nca_counted<nca_ints<>, nca_N>::nca_type;
+template <int> using nca_any_of = nca_any;
+template <class nca_T, int... nca_A, int... nca_B, int... nca_C>
+__device__ auto nca_takes(int, nca_ints<nca_A...>, nca_ints<nca_B...>, nca_ints<nca_C...>)
+    -> decltype(nca_T{nca_any_of<nca_A>{}..., {nca_any_of<nca_B>{}...}, nca_any_of<nca_C>{}...}, nca_yes{});
+template <class nca_T> __device__ nca_no nca_takes(long, ...);
+template <class nca_T, int... nca_A>
+__device__ auto nca_takes_flat(int, nca_ints<nca_A...>) -> decltype(nca_T{nca_any_of<nca_A>{}...}, nca_yes{});
+template <class nca_T> __device__ nca_no nca_takes_flat(long, ...);
+template <class nca_T, int nca_N> constexpr __device__ int nca_flat() {
+    if constexpr (nca_N == 0) return 0;
+    else if constexpr (sizeof(nca_takes_flat<nca_T>(0, nca_first<nca_N>())) == sizeof(nca_yes)) return nca_N;
+    else return nca_flat<nca_T, nca_N - 1>();
+}
+// How many of the flat members after the first P, of which there are REST, are one member: an array.
+template <class nca_T, int nca_P, int nca_K, int nca_REST> constexpr __device__ int nca_length() {
+    if constexpr (nca_K <= 1) return 1;
+    else if constexpr (sizeof(nca_takes<nca_T>(0, nca_first<nca_P>(), nca_first<nca_K>(),
+                                               nca_first<nca_REST - nca_K>())) == sizeof(nca_yes))
+        return nca_K;
+    else return nca_length<nca_T, nca_P, nca_K - 1, nca_REST>();
+}
+template <class nca_T, int nca_P, int nca_REST> constexpr __device__ int nca_members() {
+    if constexpr (nca_REST <= 1) return nca_REST;
+    else if constexpr (sizeof(nca_takes<nca_T>(0, nca_first<nca_P>(), nca_first<2>(), nca_first<nca_REST - 1>()))
+                       == sizeof(nca_yes))
+        return 1 + nca_members<nca_T, nca_P + 1, nca_REST - 1>();
+    else {
+        constexpr int nca_n = nca_length<nca_T, nca_P, nca_REST, nca_REST>();
+        return 1 + nca_members<nca_T, nca_P + nca_n, nca_REST - nca_n>();
+    }
+}
+template <class nca_T> constexpr __device__ int nca_count() {
+    if constexpr (__is_class(nca_T) && __is_aggregate(nca_T) && !__is_empty(nca_T) && sizeof(nca_T) <= 4096) {
+        constexpr int nca_n = nca_flat<nca_T, nca_most + 1>();
+        return nca_n > nca_most ? 0 : nca_members<nca_T, 0, nca_n>();
+    } else return 0;
+}
+template <class nca_T> struct nca_member { using nca_type = nca_T; };
+template <class nca_T> struct nca_member<nca_T&> { using nca_type = nca_T; };
+struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> operator()(nca_A&...) const; };
+
+// Enumerators, since static members would be variables.
+template <class nca_T> constexpr __device__ bool nca_is_value();
+enum nca_kind { nca_as_plain, nca_as_complex, nca_as_tuple, nca_as_struct, nca_as_object, nca_as_record };
+template <class nca_T> inline constexpr int nca_record_number = -1;
+template <class nca_T, int nca_N> struct nca_record_layout;  // does not compile if the layout has changed
+template <class nca_T> constexpr __device__ nca_kind nca_kind_of() {
+    if constexpr (nca_plain_code<nca_under_t<nca_T>>::nca_value >= 0) return nca_as_plain;
+    else if constexpr (__is_class(nca_T) || __is_union(nca_T)) {
+        if constexpr (nca_record_number<nca_T> >= 0) return nca_as_record;
+        else if constexpr (!__is_class(nca_T)) return nca_as_object;
+        else if constexpr (nca_is_complex<nca_T>) return nca_as_complex;
+        else if constexpr (nca_tuple_size_v<nca_T> > nca_most) return nca_as_object;
+        else if constexpr (nca_tuple_size_v<nca_T> > 0) return nca_as_tuple;
+        else return nca_count<nca_T>() > 0 ? nca_as_struct : nca_as_object;
+    } else return nca_as_object;
+}
+template <class nca_T, nca_kind nca_K = nca_kind_of<nca_T>()> struct nca_form {  // of objects
+    using nca_code = nca_told<nca_code_object, sizeof(nca_T), alignof(nca_T)>;
+    using nca_passed = void;
+    static constexpr bool nca_whole = false;
+};
+template <class nca_T> struct nca_form<nca_T, nca_as_plain> {
+    using nca_passed = nca_under_t<nca_T>;
+    using nca_code = nca_told<nca_plain_code<nca_passed>::nca_value>;
+    static constexpr bool nca_whole = true;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
+        return static_cast<nca_passed>(nca_v);
+    }
+};
+template <> struct nca_form<decltype(nullptr), nca_as_object> {
+    using nca_passed = const void*;
+    using nca_code = nca_told<nca_code_pointer, 0>;
+    static constexpr bool nca_whole = true;
+    static __device__ nca_passed nca_give(decltype(nullptr)) { return nullptr; }
+};
+template <class nca_T> struct nca_pointee { using nca_code = nca_told<0>; };
+template <class nca_T> struct nca_form<nca_T*, nca_as_object> {
+    using nca_passed = nca_T*;
+    using nca_to = nca_plain<nca_T>;
+    template <class nca_P, bool nca_B> struct nca_code_of { using nca_type = nca_told<0>; };
+    template <class nca_P> struct nca_code_of<nca_P, true> {
+        using nca_type = nca_told<nca_plain_code<nca_P>::nca_value>;
+    };
+    using nca_code = nca_all_t<nca_told<nca_code_pointer>,
+                               typename nca_code_of<nca_to, nca_plain_code<nca_to>::nca_value >= 0>::nca_type>;
+    static constexpr bool nca_whole = true;
+    static __device__ nca_passed nca_give(nca_T* nca_v) { return nca_v; }
+};
+template <class nca_T> struct nca_form<nca_T, nca_as_complex> {
+    using nca_part = decltype(nca_part_of(nca_made<nca_T&>(), 0));
+    using nca_passed = typename nca_pick<sizeof(nca_part) == 4, float2, double2>::nca_type;
+    using nca_code = nca_told<nca_code_complex, nca_plain_code<nca_part>::nca_value>;
+    static constexpr bool nca_whole = true;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) { return {nca_v.real(), nca_v.imag()}; }
+};
+template <class nca_T> struct nca_form<nca_T, nca_as_record> : nca_record_layout<nca_T, nca_record_number<nca_T>> {
+    using nca_passed = nca_T;
+    using nca_code = nca_told<nca_code_record, nca_record_number<nca_T>>;
+    static constexpr bool nca_whole = true;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) { return nca_v; }
+};
+template <class nca_L> struct nca_of_list;
+template <class... nca_T> struct nca_of_list<nca_list<nca_T...>> {
+    using nca_passed = nca_fields<typename nca_form<nca_plain<nca_T>>::nca_passed...>;
+    using nca_code = nca_all_t<nca_told<nca_code_tuple, sizeof...(nca_T)>,
+                               typename nca_form<nca_plain<nca_T>>::nca_code...>;
+    static constexpr bool nca_whole = (nca_form<nca_plain<nca_T>>::nca_whole && ...);
+};
+template <class nca_T>
+using nca_members_of = decltype(nca_bound<nca_count<nca_T>()>::nca_in(nca_made<nca_T&>(), nca_types_of{}));
+template <class nca_T, bool nca_WHOLE> struct nca_of_struct {
+    using nca_passed = typename nca_of_list<nca_members_of<nca_T>>::nca_passed;
+    using nca_code = typename nca_of_list<nca_members_of<nca_T>>::nca_code;
+    static constexpr bool nca_whole = true;
+    struct nca_giver {
+        template <class... nca_A> __device__ nca_passed operator()(nca_A&... nca_a) const {
+            return nca_passed{nca_form<nca_plain<nca_A>>::nca_give(nca_a)...};
+        }
+    };
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
+        return nca_bound<nca_count<nca_T>()>::nca_in(nca_v, nca_giver{});
+    }
+};
+template <class nca_T> struct nca_of_struct<nca_T, false> {
+    using nca_code = nca_told<nca_code_object, sizeof(nca_T), alignof(nca_T)>;
+    using nca_passed = void;
+    static constexpr bool nca_whole = false;
+};
+template <class nca_T> struct nca_form<nca_T, nca_as_struct>
+    : nca_of_struct<nca_T, nca_of_list<nca_members_of<nca_T>>::nca_whole> {};
+template <class nca_E, unsigned long long nca_N> struct nca_form<nca_E[nca_N], nca_as_object> {
+    using nca_to = nca_form<nca_plain<nca_E>>;
+    template <class nca_I> struct nca_made_of;
+    template <int... nca_I> struct nca_made_of<nca_ints<nca_I...>> {
+        template <int> using nca_each = typename nca_to::nca_passed;
+        using nca_passed = nca_fields<nca_each<nca_I>...>;
+        template <class nca_V> static __device__ nca_passed nca_give(nca_V& nca_v) {
+            return nca_passed{nca_to::nca_give(nca_v[nca_I])...};
+        }
+    };
+    static constexpr bool nca_whole = nca_to::nca_whole && nca_N <= nca_most;
+    using nca_made_t = nca_made_of<nca_first<nca_whole ? nca_N : 1>>;
+    using nca_passed = typename nca_made_t::nca_passed;
+    using nca_code = nca_all_t<nca_told<nca_code_array, nca_N>, typename nca_to::nca_code>;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V& nca_v) { return nca_made_t::nca_give(nca_v); }
+};
+#ifdef NCA_TUPLES
+template <class nca_T, class nca_I> struct nca_of_tuple;
+template <class nca_T, int... nca_I> struct nca_of_tuple<nca_T, nca_ints<nca_I...>> {
+    template <int nca_J> using nca_each = nca_form<nca_plain<typename cuda::std::tuple_element<nca_J, nca_T>::type>>;
+    static constexpr bool nca_whole = (nca_each<nca_I>::nca_whole && ...);
+    using nca_passed = nca_fields<typename nca_each<nca_I>::nca_passed...>;
+    using nca_code = typename nca_pick<
+        nca_whole, nca_all_t<nca_told<nca_code_tuple, sizeof...(nca_I)>, typename nca_each<nca_I>::nca_code...>,
+        nca_told<nca_code_object, sizeof(nca_T), alignof(nca_T)>>::nca_type;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) {
+        return nca_passed{nca_each<nca_I>::nca_give(cuda::std::get<nca_I>(nca_v))...};
+    }
+};
+template <class nca_T>
+struct nca_form<nca_T, nca_as_tuple> : nca_of_tuple<nca_T, nca_first<nca_tuple_size_v<nca_T>>> {};
+#endif
+
+template <class nca_R> using nca_form_t = nca_form<nca_plain<nca_R>>;
+// What a call returns to Python: nothing, if only C++ knows what it is.
+template <class nca_R> using nca_returned = typename nca_form_t<nca_R>::nca_passed;
+template <class nca_R, class nca_F> __device__ nca_returned<nca_R> nca_given(nca_F nca_f) {
+    if constexpr (nca_same<nca_returned<nca_R>, void>) nca_f();
+    else return nca_form_t<nca_R>::nca_give(nca_f());
+}
+
+// The result of a call and values after it, where the call writes to arguments.
+template <class nca_R, class... nca_T> struct nca_fields_after {
+    using nca_type = nca_fields<typename nca_form<nca_R>::nca_passed, nca_T...>;
+};
+template <class... nca_T> struct nca_fields_after<void, nca_T...> { using nca_type = nca_fields<nca_T...>; };
+template <class nca_R, unsigned long long nca_N, class... nca_C> struct nca_codes_after {
+    using nca_type = nca_all_t<nca_told<nca_code_tuple, nca_N + 1>, typename nca_form<nca_R>::nca_code, nca_C...>;
+};
+template <unsigned long long nca_N, class... nca_C> struct nca_codes_after<void, nca_N, nca_C...> {
+    using nca_type = nca_all_t<nca_told<nca_code_tuple, nca_N>, nca_C...>;
+};
+template <class nca_O, class nca_R, class nca_F, class nca_G>
+__device__ nca_O nca_with_result(nca_F nca_f, nca_G nca_g) {
+    if constexpr (nca_same<nca_R, void>) { nca_f(); return nca_g(); }
+    else { auto nca_r = nca_given<nca_R>(nca_f); return nca_g(nca_r); }
+}
+
+// An array of Numba as C++ finds it in memory: its data, the extents, and the strides in elements of strided ones.
+template <class nca_T, int nca_N, bool nca_STRIDED> struct nca_view {
+    nca_T* nca_data;
+    long long nca_words[nca_N * (1 + nca_STRIDED)];
+};
+// A member of an enumeration in Python: a number, and a value of any enumeration in C++.
+template <class nca_T> struct nca_enumerator {
+    nca_T nca_value;
+    __device__ operator nca_T() const { return nca_value; }
+    template <class nca_E, class = typename nca_pick<__is_enum(nca_E), nca_E, void>::nca_type,
+              int (*)[__is_enum(nca_E) ? 1 : -1] = nullptr>
+    __device__ operator nca_E() const { return static_cast<nca_E>(nca_value); }
+};
+enum { nca_by_pointer, nca_by_mdspan, nca_by_span, nca_by_element };
+template <int nca_MODE, class nca_T, int nca_N, char nca_L> struct nca_array_form;
+template <class nca_T, int nca_N, char nca_L> struct nca_array_form<nca_by_pointer, nca_T, nca_N, nca_L> {
+    using nca_type = nca_T*;
+    using nca_passed = nca_T*;
+    static __device__ nca_type nca_of(nca_T* nca_v) { return nca_v; }
+};
+template <class nca_T, int nca_N, char nca_L> struct nca_array_form<nca_by_element, nca_T, nca_N, nca_L> {
+    using nca_type = nca_T&;
+    using nca_passed = nca_T*;
+    static __device__ nca_type nca_of(nca_T* nca_v) { return *nca_v; }
+};
+}
+inline __device__ void* operator new(decltype(sizeof(0)), nca::nca_here nca_h) noexcept { return nca_h.nca_at; }
+inline __device__ void operator delete(void*, nca::nca_here) noexcept {}

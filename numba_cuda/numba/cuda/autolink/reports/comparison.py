@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What differs between two reports, as text and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from . import formatting
+from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+
+FORMAT, VERSION = "numba-cuda-autolink changes", 1
+_NUMBERS = {"registers": "", "shared": " bytes", "stack": " bytes", "spill_stores": " bytes", "spill_loads": " bytes"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """One difference: for which architecture, of what, before and now; ``None`` for what is only in one of the
+    reports."""
+
+    arch: str
+    what: str
+    before: str | None
+    now: str | None
+
+    def __str__(self) -> str:
+        before, now = ("nothing" if each is None else each for each in (self.before, self.now))
+        return f"{self.arch}: {self.what}: {before} → {now}"
+
+
+def changes(before: KernelReport, now: KernelReport) -> list[Change]:
+    """Return what differs, in the order of a report. Times are not compared. Builds for one architecture are compared
+    with each other, then in order those for architectures that only one of the reports has."""
+    found = list(_differing("all", "kernel", before.kernel, now.kernel))
+    found += _differing("all", "signature", before.signature, now.signature)
+    versions = dict(before.versions), dict(now.versions)
+    for name in dict.fromkeys((*versions[0], *versions[1])):
+        found += _differing("all", name, versions[0].get(name), versions[1].get(name))
+    builds = {build.arch: build for build in before.builds}, {build.arch: build for build in now.builds}
+    alone = [[build for arch, build in each.items() if arch not in other] for each, other in (builds, builds[::-1])]
+    pairs = [(builds[0][arch], build) for arch, build in builds[1].items() if arch in builds[0]]
+    for old, new in [*pairs, *zip(*alone, strict=False)]:
+        found += _of_build(old, new)
+    number = min(map(len, alone))
+    found += [Change(build.arch, "build", formatting.code(build.result), None) for build in alone[0][number:]]
+    found += [Change(build.arch, "build", None, formatting.code(build.result)) for build in alone[1][number:]]
+    return found
+
+
+def to_text(before: KernelReport, now: KernelReport) -> str:
+    """Return what differs as lines, or that nothing does."""
+    return "\n".join(map(str, changes(before, now))) or "nothing changed"
+
+
+def to_json(before: KernelReport, now: KernelReport) -> str:
+    """Return what differs as JSON: an object with a ``format``, its ``version``, and a list of ``changes``, each with
+    the fields of `Change`."""
+    listed = [dataclasses.asdict(change) for change in changes(before, now)]
+    return json.dumps({"format": FORMAT, "version": VERSION, "changes": listed}, indent=2, ensure_ascii=False)
+
+
+def _of_build(before: BuildReport, now: BuildReport) -> Iterator[Change]:
+    arch = now.arch if before.arch == now.arch else f"{before.arch} → {now.arch}"
+    for name, unit in _NUMBERS.items():
+        what = name.replace("_", " ")
+        yield from _differing(arch, what, *(_number(each.result, name, unit) for each in (before, now)))
+    yield from _differing(arch, "result", formatting.code(before.result), formatting.code(now.result))
+    yield from _differing(arch, "link", *(f"with{'' if each.link.lto else 'out'} LTO" for each in (before, now)))
+    options = (" ".join(each.link.options or ()) for each in (before, now))
+    yield from _differing(arch, "options", *options)
+    functions = [{each.name: each.size for each in build.result.functions} for build in (before, now)]
+    for name in dict.fromkeys((*functions[0], *functions[1])):
+        sizes = (None if name not in each else formatting.size(each[name]) for each in functions)
+        yield from _differing(arch, f"function {name}", *sizes)
+    calls = [_by_name(build.calls) for build in (before, now)]
+    for name in dict.fromkeys((*calls[0], *calls[1])):
+        old, new = (each.get(name) for each in calls)
+        yield from _differing(arch, f"call {name}", _call(old, new), _call(new, old))
+
+
+def _by_name(calls: tuple[CallReport, ...]) -> dict[str, CallReport]:
+    """Return *calls* by what is called, with a number for repeated ones: lines move, and reprs may have addresses."""
+    found: dict[str, CallReport] = {}
+    numbers: Counter[str] = Counter()
+    for call in calls:
+        name = f"{call.name}({', '.join(call.argtypes)})"
+        numbers[name] += 1
+        found[f"{name} #{numbers[name]}" if numbers[name] > 1 else name] = call
+    return found
+
+
+def _call(call: CallReport | None, other: CallReport | None) -> str | None:
+    """Return what a *call* became and returned. Code that shares a source with other functions counts by the functions
+    that are called, where both reports know their content."""
+    if call is None:
+        return None
+    others = () if other is None else other.returned
+    by_content = len(others) == len(call.returned) and all(code.content for code in (*others, *call.returned))
+    how = {True: "inlined; ", False: "called; ", None: ""}[call.inlined]
+    return how + (", ".join(_code(code, by_content) for code in call.returned) or "nothing to link")
+
+
+def _code(code: CodeReport, by_content: bool) -> str:
+    return f"{code.name} {((by_content and code.content) or code.sha256)[:12]}"
+
+
+def _number(result: ResultReport, name: str, unit: str) -> str | None:
+    value = getattr(result, name)
+    return None if value is None else f"{value}{unit}"
+
+
+def _differing(arch: str, what: str, before: str | None, now: str | None) -> Iterator[Change]:
+    if before != now:
+        yield Change(arch, what, before, now)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reports as HTML, a page or a fragment for notebooks, and their graph as SVG. Both fetch nothing from elsewhere. The
+texts are in ``templates/``, which escape all values. A script sorts and filters the tables; where scripts do not run,
+all rows are there."""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+
+from ..notebook_cells import cell_name, shown_file
+from . import comparison, formatting, graph, text, trace
+from .class_totals import MANY, class_totals
+from .occupancy import occupancies
+from .records import KernelReport
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+CLASS = "numba-cuda-autolink"
+_WITH_NUMBER = re.compile(r"(\D*)(\d*)")
+
+
+def to_html(report: KernelReport) -> str:
+    """Return the report as a page that is complete in itself."""
+    title = f"{formatting.function(report.kernel)}: what it is linked from"
+    return _rendered("page.html", report, title=title, content="report.html")
+
+
+def to_fragment(report: KernelReport) -> str:
+    """Return the report as the element that notebooks show."""
+    return _rendered("report.html", report)
+
+
+def to_svg(report: KernelReport) -> str:
+    """Return the graph of the report as the text of an SVG image."""
+    return _rendered("graph.svg", report, is_alone=True)
+
+
+def changes_to_html(before: KernelReport, now: KernelReport) -> str:
+    """Return what differs between two reports as a page."""
+    title = f"{formatting.function(now.kernel)}: what changed"
+    found = comparison.changes(before, now)
+    return _rendered("page.html", now, title=title, content="changes.html", changes=found)
+
+
+def _rendered(template: str, report: KernelReport, **values: Any) -> str:
+    return _environment().get_template(template).render(report=report, **values)
+
+
+@functools.cache
+def _environment() -> Environment:
+    """Return the templates, with what they call."""
+    import jinja2  # which a process that makes no HTML does without
+    import markupsafe
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    shown = ("size", "time", "origin", "origins", "came_from", "code", "function", "chain", "compiled", "file", "count")
+    environment.filters |= {name: getattr(formatting, name) for name in shown}
+    environment.filters |= {"readable": readable, "shown_file": shown_file, "address": _address, "in_order": _in_order}
+    called = (class_totals, occupancies, trace.lanes, trace.totals, text.full_name, text.resources, graph.draw)
+    environment.globals |= {function.__name__: function for function in called}
+    environment.globals |= {"CLASS": CLASS, "KINDS": trace.KINDS, "MANY": MANY, "RESTORED": formatting.RESTORED}
+    environment.globals["style"] = markupsafe.Markup(_important("graph.css") + _important("report.css"))
+    environment.globals["graph_style"] = markupsafe.Markup(_important("graph.css"))
+    return environment
+
+
+def _important(name: str) -> str:
+    """Return a style sheet whose declarations win over those of the page around a report."""
+    return _template(name).replace(";", " !important;")
+
+
+def _template(name: str) -> str:
+    content = pkgutil.get_data(__package__, f"templates/{name}")
+    if content is None:
+        raise FileNotFoundError(f"the template {name} of reports is not installed")
+    return content.decode()
+
+
+def _address(filename: str | None, line: int | None) -> str:
+    """Return the address of a line of a file; empty for what is not a file with a full path."""
+    if filename is None or not Path(filename).is_absolute() or cell_name(filename):
+        return ""
+    return Path(filename).as_uri() + (f"#L{line}" if line is not None else "")
+
+
+def _in_order(names: tuple[str, ...]) -> list[str]:
+    """Return *names* sorted, ``f_2`` before ``f_10``."""
+    return sorted(names, key=lambda name: [(part, int(digits or 0)) for part, digits in _WITH_NUMBER.findall(name)])

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`Report`: the records of a kernel in every form that they can be shown in; as JSON they can be read again."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import sys
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
+
+from . import comparison, formatting, graph, html_page, text, trace
+from .records import KernelReport
+
+FORMAT = "numba-cuda-autolink report"
+VERSION = 4  # raised when a reader of the previous version would misread
+_FORMS_OF_CHANGES: dict[str, Callable[[KernelReport, KernelReport], str]] = {
+    "text": comparison.to_text,
+    "html": html_page.changes_to_html,
+    "json": comparison.to_json,
+}
+_hints = functools.cache(typing.get_type_hints)
+
+
+@dataclass(frozen=True, repr=False)
+class Report(KernelReport):
+    """What a kernel's calls returned, how it was linked, and the result.
+
+    ``str`` gives plain text, `show` prints it as the terminal allows, and notebooks show it as HTML.
+
+    Its attributes are those of `numba.cuda.autolink.reports.records.KernelReport`.
+    """
+
+    __str__ = text.to_text
+    __rich__ = text.to_tree
+    _repr_html_ = html_page.to_fragment
+
+    def to_html(self) -> str:
+        """Return the report as an HTML page that loads nothing from elsewhere."""
+        return html_page.to_html(self)
+
+    def to_svg(self) -> str:
+        """Return the graph of kernel, calls, inputs and result as the text of an SVG image."""
+        return html_page.to_svg(self)
+
+    def to_dot(self) -> str:
+        """Return the graph of kernel, calls, inputs and result for Graphviz."""
+        return graph.to_dot(self)
+
+    def changes_since(self, before: KernelReport, form: Literal["text", "html", "json"] = "text") -> str:
+        """Return what differs from the report *before*, as lines of text, an HTML page or JSON: registers, stack,
+        shared memory, sizes of functions, inlining, the functions that are called, options and versions. Times are not
+        compared."""
+        if form not in _FORMS_OF_CHANGES:
+            raise ValueError(f"changes_since() knows the forms {', '.join(_FORMS_OF_CHANGES)}, got {form!r:.80}")
+        return _FORMS_OF_CHANGES[form](before, self)
+
+    def to_trace(self) -> str:
+        """Return the timeline of the build as the text of a trace file, which https://ui.perfetto.dev and
+        ``chrome://tracing`` open: what was done when, how long it took, and in which process."""
+        return trace.to_trace(self)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the report as JSON, from which `from_json` makes an equal one: an object with the fields of the
+        records, a ``format`` and its ``version``."""
+        fields = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(self)}
+        return json.dumps(fields, indent=indent, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Return the report that `to_json` made *text* of.
+
+        Raises
+        ------
+        ValueError
+            If *text* is not a report, or is one in a format that this version does not know.
+        """
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+            raise ValueError(f'the text is not a report: expected a JSON object with "format": "{FORMAT}"')
+        if (version := data.pop("version", None)) != VERSION:
+            raise ValueError(f"the report's format is version {version!r}; expected version {VERSION}")
+        report: Report = _value(cls, data)
+        return report
+
+    def __repr__(self) -> str:
+        arches = ", ".join(build.arch for build in self.builds)
+        calls = formatting.count(len(self.builds[0].calls), "call")
+        return f"<Report of {self.kernel}{self.signature} for {arches}: {calls} of external code>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def show(self, file: TextIO | None = None) -> None:
+        """Print it to *file* (default: stdout): in colour on a terminal, as plain text elsewhere."""
+        file = sys.stdout if file is None else file
+        if file.isatty():
+            from rich.console import Console
+
+            Console(file=file).print(self)
+        else:
+            print(self, file=file)
+
+
+def _value(hint: Any, value: Any) -> Any:
+    """Return the *value* of a field with the type *hint*."""
+    origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = _hints(hint)
+        if not isinstance(value, dict) or not value.keys() <= hints.keys():
+            raise ValueError(f"{hint.__name__} has the fields {', '.join(hints)}; got {value!r:.80}")
+        try:
+            return hint(**{name: _value(hints[name], each) for name, each in value.items()})
+        except TypeError as error:  # a field is missing
+            raise ValueError(f"{hint.__name__}: {error}") from error
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _value(arguments[0], value)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"expected a list, got {value!r:.80}")
+        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(_value(each, item) for each, item in zip(kinds, value, strict=True))
+    expected: Any = {typing.Literal: str, float: (int, float)}.get(origin, hint)
+    if not isinstance(value, expected):
+        raise ValueError(f"expected {getattr(hint, '__name__', hint)}, got {value!r:.80}")
+    return value

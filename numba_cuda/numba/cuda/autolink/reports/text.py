@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An outline of what a report says, in order: its content as plain text, and in colour for terminals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+
+from ..notebook_cells import shown_file
+from . import formatting
+from .class_totals import MANY, class_totals
+from .class_totals import to_text as total_to_text
+from .occupancy import occupancies
+from .records import BuildReport, CallReport, CodeReport, KernelReport, ResultReport
+from .trace import totals
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+_STATISTICS = re.compile(r"(ptxas )?info +:|ptxas +\. +\d|INFO: ")  # lines of a linker's log that are left out
+_ROOM = 100  # characters of an object's repr
+_LABELS = ("bold", "bold cyan", "green", "blue", "magenta")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line: a label that may be highlighted, the text after it, and the items below it."""
+
+    label: str
+    text: str = ""
+    below: tuple[Item, ...] = ()
+
+
+def to_text(report: KernelReport) -> str:
+    """Return the report as indented lines."""
+    return "\n".join(_lines(_outline(report), 0))
+
+
+def _lines(item: Item, depth: int) -> Iterator[str]:
+    separator = "" if item.text.startswith("(") and depth else ": " if item.label and item.text else ""
+    yield f"{'  ' * depth}{item.label}{separator}{item.text}"
+    for below in item.below:
+        yield from _lines(below, depth + 1)
+
+
+def to_tree(report: KernelReport) -> Tree:
+    """Return the report as a tree that rich prints."""
+    return _tree(_outline(report), 0)
+
+
+def _tree(item: Item, depth: int) -> Tree:
+    from rich.text import Text  # rich is only needed on terminals
+    from rich.tree import Tree
+
+    # Without markup and highlighting: names contain brackets and numbers.
+    line = Text(item.label, style=_LABELS[min(depth, len(_LABELS) - 1)])
+    if item.text:
+        line.append("" if item.text.startswith("(") and depth else "  ", style="not bold")
+        line.append(item.text, style="default not bold")
+    tree = Tree(line, guide_style="dim")
+    tree.children += [_tree(below, depth + 1) for below in item.below]
+    return tree
+
+
+def _outline(report: KernelReport) -> Item:
+    place = f"{shown_file(report.filename)}:{report.line}" if report.filename else ""
+    below = (item for build in report.builds for item in _build(build))
+    made_with = Item("made with", ", ".join(map(" ".join, report.versions)))
+    return Item(f"{formatting.function(report.kernel)}{report.signature}", place, (*below, made_with))
+
+
+def _build(build: BuildReport) -> Iterator[Item]:
+    if build.restored:
+        yield Item(build.arch, formatting.RESTORED)
+    seen: dict[CodeReport, int] = {}
+    many = len(build.calls) >= MANY
+    calls = tuple(
+        _call_in_one_line(number, call) if many else _call(number, call, seen)
+        for number, call in enumerate(build.calls, 1)
+    )
+    if many:
+        totals_of = tuple(Item(total.name, total_to_text(total)) for total in class_totals(build))
+        yield Item(f"by class for {build.arch}", "", totals_of)
+    yield Item(f"{formatting.count(len(calls), 'call')} of external code for {build.arch}", "", calls)
+    took = formatting.origin(build.link.origin, build.link.seconds)
+    yield Item(f"link for {build.arch}", took, tuple(_link(build)))
+    if build.timeline:
+        yield Item(f"time of the build for {build.arch}", "", tuple(_totals(build)))
+    room = ((f"occupancy of {o.threads} threads", f"{o.share:.0%}, limited by {o.limit}") for o in occupancies(build))
+    items = (Item(label, value) for label, value in (*resources(build.result), *room))
+    result = formatting.code(build.result)
+    yield Item(f"result for {build.arch}", result, (*items, *_entry(build.entry_name)))
+
+
+def _entry(name: str) -> Iterator[Item]:
+    if readable(name) != name:
+        yield Item("entry", readable(name))
+    yield Item("entry name", name)
+
+
+def _totals(build: BuildReport) -> Iterator[Item]:
+    for total in totals(build.timeline):
+        text = f"{formatting.time(total.seconds)}: {formatting.origins(total.origins)}"
+        yield Item(total.kind, text)
+
+
+def _call(number: int, call: CallReport, seen: dict[CodeReport, int]) -> Item:
+    asked = "" if call.seconds is None else f" in {formatting.time(call.seconds)}"
+    asked += ", stored earlier under its link key" if call.stored else ""
+    returned = tuple(
+        _code(code) if seen.setdefault(code, number) == number else Item(code.name, f"same as for call {seen[code]}")
+        for code in call.returned
+    )
+    place = Item("at", f"{shown_file(call.filename)}:{call.line}"), Item("by way of", formatting.chain(call.chain))
+    became = [] if call.inlined is None else [Item("inlined", "yes" if call.inlined else "no, it is called")]
+    found = Item(f"returned{asked}", "" if returned else "nothing to link", returned)
+    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)})", (*place, found, *became))
+
+
+def _call_in_one_line(number: int, call: CallReport) -> Item:
+    """Return a call of a large report, of which HTML and JSON have the rest."""
+    returned = ", ".join(formatting.file(code.name) for code in call.returned) or "nothing to link"
+    became = {True: "", False: ", not inlined", None: ""}[call.inlined]
+    at = f"{formatting.file(call.filename)}:{call.line}"
+    return Item(f"{number}. {full_name(call)}", f"({', '.join(call.argtypes)}) at {at}: {returned}{became}")
+
+
+def full_name(call: CallReport) -> str:
+    """Return the name of a call's object, with all its arguments where there is room for them."""
+    return call.object if "…" in call.name and len(call.object) <= _ROOM else call.name
+
+
+def _code(code: CodeReport) -> Item:
+    below = []
+    if (done := code.compiled) is not None:
+        together = f" (with others, as {code.unit})" if code.unit else ""
+        took = formatting.origin(done.origin, done.seconds)
+        below.append(Item("compiled to", f"{formatting.code(done)}: {took}{together}"))
+    if code.defines is None and code.undefined is None:
+        below.append(Item("symbols", _symbols(None)))
+    else:
+        below.append(Item("defines", _symbols(code.defines)))
+        if code.unit is None and code.undefined != ():
+            below.append(Item("undefined", _symbols(code.undefined)))
+    return Item(code.name, formatting.code(code), tuple(below))
+
+
+def _symbols(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return "not visible in this format"
+    return ", ".join(map(readable, names)) or "nothing that is referenced"
+
+
+def _link(build: BuildReport) -> Iterator[Item]:
+    link = build.link
+    calls = {call.site: f"call {number}" for number, call in enumerate(build.calls, 1)}
+    yield Item("with LTO" if link.lto else "without LTO", link.why)
+    if link.inputs:
+        if len(calls) < MANY:
+            inputs = tuple(_input(number, code, calls) for number, code in enumerate(link.inputs, 1))
+            yield Item("inputs", f"{len(inputs)}, in this order", inputs)
+        else:
+            others = (_input(n, c, calls) for n, c in enumerate(link.inputs, 1) if not calls.keys() & {*c.brought_by})
+            yield Item("inputs", f"{len(link.inputs)}, of which the calls returned all but these", tuple(others))
+    if link.options is not None:
+        yield Item("options", " ".join(link.options))
+    lines = (line.strip() for line in link.log.splitlines())
+    if notable := tuple(Item("", line) for line in lines if line and not _STATISTICS.match(line)):
+        yield Item("log", "", notable)
+
+
+def _input(number: int, code: CodeReport, calls: dict[str, str]) -> Item:
+    origins = dict.fromkeys(calls.get(origin, origin) for origin in code.brought_by)
+    by = "the kernel's own code" if code.own else f"of {' and '.join(origins)}"
+    kind = f"{code.kind} → {code.compiled.kind}" if code.compiled else code.kind
+    kind += f" of {formatting.count(len(code.parts), 'source')}" if code.parts else ""
+    return Item(f"{number}. {formatting.function(code.name)}", f"{kind}, {by}")
+
+
+def resources(result: ResultReport) -> list[tuple[str, str]]:
+    """Return what the result needs of the GPU: pairs of a label and an amount."""
+    size, stores, loads = formatting.size, result.spill_stores, result.spill_loads
+    found = [] if result.registers is None else [("registers", f"{result.registers} per thread")]
+    if result.shared is not None:
+        found.append(("static shared memory", f"{size(result.shared)} per block"))
+    if result.stack is not None:
+        found.append(("stack", f"{size(result.stack)} per thread"))
+    if stores is not None and loads is not None:
+        spills = f"{size(stores)} stored, {size(loads)} loaded" if stores or loads else "none"
+        found.append(("register spills", spills))
+    return found
