@@ -63,6 +63,7 @@ def _content(part: Any, argtypes: Sequence[Any]) -> Any:
     if callee is not None and callee.link_key is not None:
         return type(meant), callee.link_key(*argtypes)
     if not is_plain(part) and not isinstance(part, type) and not is_numba_type(part):
+        value_digest(part)  # raises before it warns
         warnings.warn(
             f"symbol() names a {type(part).__qualname__} by its content, which is deprecated\n"
             f"  got: {safe_repr(part)}\n  what to do: {_REMEDY}",
