@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..protocol.asking import link_key
+from ..protocol.ask import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from ..protocol.value_digest import is_plain, value_digest

@@ -16,15 +16,15 @@ from typing import Any
 import numba.cuda
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.utils import numba_target_override
 
-from ..compilation import tool_versions
-from ..compiling.call_graph import next_number
-from ..compiling.code_library import LinkingCodeLibrary
+from ..compilation.context import tool_versions
+from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from ..function_code.call_graph import next_number
 from ..protocol.loaded_modules import UnknownValueError
 from .by_name import looked_up
 from .kernel_values import KernelValues, names_external_code, values_of_kernel

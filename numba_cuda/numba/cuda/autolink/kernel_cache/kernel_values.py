@@ -16,8 +16,8 @@ from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 
-from ..compiling.declared_functions import declarations
-from ..device_callable.objects import BoundDeviceMethod, DeviceMethod
+from ..device_callable.base_class import BoundDeviceMethod, DeviceMethod
+from ..frontends.numba_cuda.declared_functions import declarations
 from ..protocol.callee import HOOK, find_callee
 from ..protocol.loaded_modules import file_digest, program_files
 from ..protocol.value_digest import ValuePickler, codes, walk

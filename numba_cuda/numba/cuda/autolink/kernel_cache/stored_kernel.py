@@ -20,16 +20,16 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.serialize import NumbaPickler
 
-from ..calling_code import CallingCode
-from ..compilation import asking
-from ..compiling.call_graph import callees_first, calls_of
-from ..compiling.code_library import LinkingCodeLibrary
-from ..protocol.asking import link_key, with_answer
+from ..compilation.context import asking
+from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from ..function_code.call_graph import callees_first, calls_of
+from ..protocol.ask import link_key, with_answer
 from ..protocol.call_sites import CallSite
+from ..protocol.calling_code import CallingCode
 from ..protocol.loaded_modules import file_digest, origin_of, record_of
 from ..protocol.value_digest import codes, value_digest, walk
 from .kernel_values import KernelValues

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 from .loaded_modules import UnknownValueError, package_of
 
