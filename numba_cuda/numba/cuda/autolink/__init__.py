@@ -35,7 +35,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``device_functions``   Python functions that C++ calls
 ``cxx_by_name``        functions, types and constants of C++ libraries by name
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
-=======
 ``frontends``          every seam with numba-cuda and numba-cuda-mlir
 ``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
 ``many_kernels``       sets of kernels, built by processes on one or many machines
@@ -86,9 +85,9 @@ _NAMES = {
     "autolink.protocol.errors": ("CallError", "HookError"),
     "autolink.linkables.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
     "autolink.builds.kernel_report": ("report",),
-    "autolink.many_kernels.building": ("build_many",),
+    "autolink.many_kernels.executors": ("RayExecutor",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
-    "autolink.many_kernels.ray_executor": ("RayExecutor",),
+    "autolink.many_kernels.stages": ("build_many",),
     "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),

@@ -4,17 +4,6 @@
 `hooks` describes how an object takes part. A `CallSite` is asked once, where the compiler finds it; from then on it
 travels with its answer, as an `AskedCall`.
 
-``hooks``             the hooks that objects implement, as protocols for type checkers
-``callee``            objects with linkable code, and which object answers for a call
-``loaded_modules``    what identifies the code of modules: versions, records of distributions, the content of files
-``value_digest``      digests of Python values, equal in each process in which the value is the same
-``call_sites``        which objects the calls of a typed function reach
-``asking``            calls an object's hooks, once per signature and target; a call site with its answer
-``answers``           what an object returned, and what is remembered of it while the object lives
-``stored_answers``    answers of objects with a link key, kept on disk
-``errors``            the errors that users see when an object gives no usable answer, and where it raised
-====================  ==========================================================================================
-=======
 =====================  =====================================================================================
 ``callee``             objects with linkable code, and which object answers for a call
 ``loaded_modules``     what identifies the code of modules: versions, records, the content of files
