@@ -30,6 +30,7 @@
 ``errors``            the errors of finished kernels
 ``whole_file``        files that are either the old one or the complete new one
 ``package_versions``  the versions of the packages that matter
+``emulator``          linked PTX on the CPU
 ====================  ==============================================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.
