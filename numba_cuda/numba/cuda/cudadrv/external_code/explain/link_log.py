@@ -7,7 +7,8 @@ import contextlib
 import re
 from collections.abc import Sequence
 
-from ..formats.bounds import FormatError
+from numba_cuda_autolink.errors import FormatError
+
 from ..formats.lto_ir import read_lto_ir
 from ..inputs import kinds
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
