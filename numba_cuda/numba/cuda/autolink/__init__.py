@@ -44,11 +44,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``testing``            helpers for tests of objects with linkable code
 ``__main__``           ``python -m numba.cuda.autolink``
-``python_code``        names that Python code uses, and what identifies the code of a module
-``patched``            what programs set on the modules, classes and Numba types that versions identify
-``object_state``       the attributes and slots of objects, or what their classes pickle
-``value_encoders``     the kinds of Python values that have a fingerprint
-``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``builds``             build kernels: results, reports, kernels that can be launched
 ``finished_kernels``   finished kernels for other programs: files, and headers for C
 ``compilation``        the compilation in progress and its target; which kernels are compiled

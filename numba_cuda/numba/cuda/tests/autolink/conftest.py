@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--emulate", action="store_true", help="run the tests that launch kernels, and run them on the CPU"
     )
     parser.addoption(
-        "--draws", type=int, help="how many random programs test_random_programs builds: 24, with --thorough 10,000"
+        "--draws", type=int, help="how many random programs test_random_programs builds: 8, with --thorough 1,000"
     )
     parser.addoption("--damaged", type=int, help="how many damaged inputs test_damage links: 6, with --thorough 20,000")
 
