@@ -17,7 +17,8 @@ from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.shared_work import LeftToAnotherError, building_only
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from ..builds.ahead_of_time import build, build_for_launch, compute_capability
+from ..builds.ahead_of_time import build, build_for_launch
+from ..compilation.capability import compute_capability
 from .entries import PackedEntry, keep, packed, shares_cache
 from .jobs import Job
 from .pickling import pickled, pickled_error

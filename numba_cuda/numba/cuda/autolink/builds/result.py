@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The result of a build as users get it: its record, with the report that it makes and the file that it is saved to."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..finished_kernels.saving import save
+from ..function_code.build_record import BuildRecord
+from ..reports import formatting
+
+if TYPE_CHECKING:
+    from ..reports.report import Report
+
+
+@dataclass(frozen=True, repr=False)
+class LinkedKernel(BuildRecord):
+    """A kernel that was built ahead of time. Its attributes are those of the record of its build.
+
+    Attributes
+    ----------
+    code:
+        The linked cubin; for ``output="ptx"`` the linked PTX; for ``output="ltoir"`` the kernel's own LTO-IR.
+    entry_name:
+        The kernel's name in the code, for ``cuModuleGetFunction`` or ``cuda.core``'s ``get_kernel``.
+    cc:
+        The `ComputeCapability` that it was built for, equal to ``(9, 0)`` or ``(9, 0, "a")``.
+    output:
+        ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
+    call_sites, inputs:
+        The calls whose objects provided code, in order of first use; the code that was linked besides the kernel's own.
+    prototypes:
+        The functions that its calls reference, with the LLVM function types of the calls.
+    called_functions:
+        These functions once for each set of types that calls pass and expect, as C sees them.
+    signature:
+        The types of its arguments, as text.
+    launch_facts:
+        What a launch must know besides the code: callbacks, options of the kernel.
+    report:
+        A `Report` of the build, made when it is first read.
+    """
+
+    def __repr__(self) -> str:
+        what = f"{self.facts.graph.functions[0].name}{self.signature} for {self.facts.target.arch}"
+        calls, size = formatting.count(len(self.call_sites), "call"), formatting.size(len(self.code))
+        return f"<LinkedKernel {what}: {self.output} of {size}, {calls} of external code>"
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+    @functools.cached_property
+    def report(self) -> Report:
+        """What each call provided, how it was linked, and the result."""
+        from ..reports.collect import report_of
+
+        return report_of(self)
+
+    def save(self, path: str | bytes | os.PathLike[Any]) -> None:
+        """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
+        save(path, self)
