@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any, overload
 
 from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
 from ..compilation.kernel_events import KernelEvent, announce
 from ..frontend_api.front_end import BuildRequest, front_end_of
-from .result import LinkedKernel
+from .result import LinkedKernel, RanLink
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")
@@ -77,29 +79,58 @@ def build(
     numba.core.errors.TypingError, numba.cuda.cudadrv.driver.LinkerError
         If the kernel does not compile for the signature, or a called object rejects its arguments; if the link fails.
     """
+    how = output, entry_name, jit_options
+    if isinstance(cc, list):
+        if not cc:
+            raise ValueError(
+                "cc is an empty list, so that there is nothing to build"
+                "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
+            )
+        return [prepare(kernel, signature, each, *how).link() for each in cc]
+    return prepare(kernel, signature, cc, *how).link()
+
+
+@dataclass(frozen=True)
+class PreparedBuild:
+    """A kernel that its front end has compiled: the kernel without code, and the link that makes it; without *request*,
+    the finished kernel."""
+
+    kernel: LinkedKernel
+    request: LinkRequest | None
+
+    @global_compiler_lock
+    def link(self) -> LinkedKernel:
+        """Link the kernel. Raises what `build` describes."""
+        return self.kernel if self.request is None else self.kernel.with_link(RanLink.of(self.request))
+
+
+def prepare(
+    kernel: Any,
+    signature: Any,
+    cc: ComputeCapabilityLike | None,
+    output: str,
+    entry_name: str | None,
+    jit_options: dict[str, Any],
+) -> PreparedBuild:
+    """Compile *kernel* as `build` does, and do not link it. Raises what `build` describes."""
     if output not in _OUTPUTS:
         raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
     if entry_name is not None and not (isinstance(entry_name, str) and _IDENTIFIER.fullmatch(entry_name)):
         raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
     if config.ENABLE_CUDASIM:
         raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
-    for each in cc if isinstance(cc, list) else [cc]:
-        announce(KernelEvent(kernel, signature, each, output, entry_name, jit_options))
-    if not isinstance(cc, list):
-        return _build(kernel, signature, BuildRequest(cc, output, entry_name, jit_options))
-    if not cc:
-        raise ValueError(
-            "cc is an empty list, so that there is nothing to build"
-            "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
-        )
-    return [_build(kernel, signature, BuildRequest(each, output, entry_name, jit_options)) for each in cc]
+    announce(KernelEvent(kernel, signature, cc, output, entry_name, jit_options))
+    return _prepare(kernel, signature, BuildRequest(cc, output, entry_name, jit_options))
 
 
-def build_for_launch(kernel: Any, signature: Any, cc: ComputeCapability, jit_options: dict[str, Any]) -> LinkedKernel:
-    """Build *kernel* as `build` does, but exactly as a launch would, which then finds all of it in the cache."""
-    return _build(kernel, signature, BuildRequest(cc.as_launched, jit_options=jit_options, for_launch=True))
+def prepare_for_launch(
+    kernel: Any, signature: Any, cc: ComputeCapability, jit_options: dict[str, Any]
+) -> PreparedBuild:
+    """Compile *kernel* exactly as a launch would, which then finds all of it in the cache."""
+    return _prepare(kernel, signature, BuildRequest(cc.as_launched, jit_options=jit_options, for_launch=True))
 
 
 @global_compiler_lock
-def _build(kernel: Any, signature: Any, request: BuildRequest) -> LinkedKernel:
-    return LinkedKernel(**vars(front_end_of(kernel).build(kernel, signature, request)))
+def _prepare(kernel: Any, signature: Any, request: BuildRequest) -> PreparedBuild:
+    record, link = front_end_of(kernel).prepare(kernel, signature, request)
+    return PreparedBuild(LinkedKernel(**vars(record)), link)

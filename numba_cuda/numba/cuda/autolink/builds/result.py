@@ -3,17 +3,42 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 
 from ..finished_kernels.saving import save
 from ..function_code.build_record import BuildRecord
 from ..reports import formatting
 
 if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+
     from ..reports.report import Report
+
+
+@dataclass(frozen=True)
+class RanLink:
+    """What a link made, as data that can be pickled: the code, the record of the link, and how long its parts took."""
+
+    code: bytes
+    record: LinkRecord
+    timeline: tuple[Span, ...]
+
+    @classmethod
+    def of(cls, request: LinkRequest) -> RanLink:
+        """Run the link that is requested. Raises `LinkError`."""
+        from numba.cuda.cudadrv.external_code.pipeline import run_link
+
+        timeline = Timeline()
+        with recording(timeline):
+            linked = run_link(request)
+        return cls(bytes(linked.code.code), linked.record, tuple(timeline.spans))
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +83,13 @@ class LinkedKernel(BuildRecord):
         from ..reports.collect import report_of
 
         return report_of(self)
+
+    def with_link(self, ran: RanLink) -> LinkedKernel:
+        """Return the kernel with the code that a link of it made."""
+        log = ran.record.log.replace("\0", "").strip() if self.output == "cubin" else ""
+        timeline = (*self.facts.timeline, *ran.timeline)
+        facts = dataclasses.replace(self.facts, link=ran.record, log=log, timeline=timeline)
+        return dataclasses.replace(self, code=ran.code, facts=facts)
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""

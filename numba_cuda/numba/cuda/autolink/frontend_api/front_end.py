@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 
 from numba.cuda import types
 from numba.cuda.core import ir, ir_utils, sigutils, typed_passes
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.typing import typeof
 
@@ -76,8 +77,9 @@ class FrontEnd(Protocol):
     """What a front end provides to build its kernels and to launch them. Records are
     `numba.cuda.autolink.function_code.build_record.BuildRecord`."""
 
-    def build(self, kernel: Any, signature: Any, request: BuildRequest) -> Any:
-        """Compile and link *kernel*, and return its record. Raises what `numba.cuda.autolink.build` describes."""
+    def prepare(self, kernel: Any, signature: Any, request: BuildRequest) -> tuple[Any, LinkRequest | None]:
+        """Compile *kernel*. Return its record without code, and the link that makes the code; ``None`` if the record
+        has it. Raises what `numba.cuda.autolink.build` describes."""
 
     def launched(self, kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> Sequence[Any]:
         """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands

@@ -19,6 +19,7 @@ from .link.linker_options import options_for
 from .plan.errors import link_error
 from .plan.kernel_code import KernelCode
 from .plan.link_plan import DEVICE_RUNTIME, LinkPlan
+from .plan.link_request import LinkRequest
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
@@ -71,6 +72,16 @@ def link(
         raise failure(job, record.log) from RuntimeError(record.log)
     make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
     return Linked(make(code, name=plan.kernel), record)
+
+
+def run_link(request: LinkRequest) -> Linked:
+    """Run the link that is requested, as `link` does."""
+    return link(
+        request.plan,
+        request.kernel_code,
+        request.output,
+        drop_unused_variables=request.drop_unused_variables,
+    )
 
 
 def device_runtime() -> LinkInput | None:

@@ -35,8 +35,8 @@ _CARVEOUTS: dict[str, Any] = {"default": -1, "maxl1": 0, "maxshared": 100}
 _RESOLVED = {"opt": "opt_level", "fast_math": "fastmath", "lto": "_lto_explicit"}
 
 
-def build(kernel: Any, signature: Any, request: BuildRequest) -> BuildRecord:
-    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, and return its record."""
+def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, None]:
+    """Compile *kernel*, made by numba-cuda-mlir's ``cuda.jit``, which that front end links at once."""
     argtypes = kernel_argument_types(signature, kernel.py_func, MLIR)
     capability = ComputeCapability(*compute_capability(request.cc))
     if request.for_launch or request.cc is None:  # a launch builds no architecture-specific code
@@ -51,7 +51,7 @@ def build(kernel: Any, signature: Any, request: BuildRequest) -> BuildRecord:
     dispatcher = MLIRDispatcher(kernel.py_func, targetoptions=options)
     with global_compiler_lock, without_device(capability.parts, for_launch=request.for_launch):
         compiled = dispatcher.compile(types.void(*argtypes))
-        return _record(dispatcher, compiled, request.output, carveout)
+        return _record(dispatcher, compiled, request.output, carveout), None
 
 
 def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:

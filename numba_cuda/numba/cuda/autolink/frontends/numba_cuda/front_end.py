@@ -14,7 +14,8 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
 from numba_cuda_autolink.errors import FinishedKernelError
@@ -27,6 +28,7 @@ from ...compilation.context import without_device
 from ...finished_kernels.saving import check_launchable
 from ...frontend_api.front_end import BuildRequest
 from ...function_code.build_record import (
+    BuildFacts,
     BuildRecord,
     FunctionRecord,
     LaunchFacts,
@@ -40,8 +42,9 @@ from ...protocol.errors import HookError
 from ...protocol.kernel_signatures import kernel_argument_types, normalized
 
 
-def build(kernel: Any, signature: Any, request: BuildRequest) -> BuildRecord:
-    """Compile and link *kernel*, a Python function or what ``cuda.jit`` made of one, and return its record."""
+def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, LinkRequest | None]:
+    """Compile *kernel*, a Python function or what ``cuda.jit`` made of one. Return its record without code, and the
+    link that makes the code; ``None`` if the record has it."""
     py_func, options = _function_and_options(kernel, request.jit_options)
     argtypes = kernel_argument_types(signature, py_func)
     parts = compute_capability(request.cc)
@@ -49,11 +52,15 @@ def build(kernel: Any, signature: Any, request: BuildRequest) -> BuildRecord:
         options["lto"] = True
     with without_device(parts, for_launch=request.for_launch):
         compiled = _Kernel(py_func, argtypes, **options)
+        library = compiled._codelibrary
         if request.entry_name is not None:
-            compiled._codelibrary.rename_entry(request.entry_name)
-        record = _record(compiled, parts, request.output)
+            library.rename_entry(request.entry_name)
+        link = library.link_request(parts, request.output) if request.output != "ltoir" else None
+        code = _code(library, parts, request.output) if link is None else b""
+        plan, facts = library.plan(parts), facts_of(library, parts, request.output)
+        record = _record(compiled, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
-        return dataclasses.replace(record, launch_facts=launch)
+        return dataclasses.replace(record, launch_facts=launch), link
 
 
 def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -81,20 +88,15 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     return kernel, targetoptions
 
 
-def _record(compiled: Any, cc: tuple[Any, ...], output: str) -> BuildRecord:
-    """Return the record of a *compiled* kernel, which is linked for *cc* now if it is not yet."""
-    library = compiled._codelibrary
+def _code(library: Any, cc: tuple[Any, ...], output: str) -> bytes:
     if output == "cubin":
-        code = bytes(library.get_cubin(cc=cc).code)
-    elif output == "ptx":
-        code = library.get_lto_ptx(cc=cc).encode()
-    else:
-        code = bytes(library.get_ltoir(cc=cc))
-    facts = library.facts_before_pickling(cc) or facts_of(library, cc, output)
-    try:
-        plan = library.plan(cc)
-    except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown
-        plan = LinkPlan(f"kernel {library.shown_name!r}", library.target_for(cc), (), (), ())
+        return bytes(library.get_cubin(cc=cc).code)
+    return library.get_lto_ptx(cc=cc).encode() if output == "ptx" else bytes(library.get_ltoir(cc=cc))
+
+
+def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: BuildFacts) -> BuildRecord:
+    """Return the record of a *compiled* kernel, which is linked as *plan* says to *code*, an *output*."""
+    library = compiled._codelibrary
     return BuildRecord(
         code,
         library.entry_name,
@@ -102,7 +104,7 @@ def _record(compiled: Any, cc: tuple[Any, ...], output: str) -> BuildRecord:
         _signature(compiled),
         plan.inputs,
         facts,
-        ComputeCapability.parse(cc),
+        facts.target.compute_capability,
         tuple(call.site for call in library.call_sites),
         library.prototypes,
         _launch_facts(compiled, plan),
@@ -134,7 +136,18 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) 
         targets = list(library._cubin_cache) or [library._ensure_cc(None)]
     else:
         targets = [compute_capability(each) for each in capabilities]
-    return [_record(compiled, each, "cubin") for each in targets]
+    return [_launched(compiled, each) for each in targets]
+
+
+def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
+    library = compiled._codelibrary
+    code = _code(library, cc, "cubin")
+    facts = library.facts_before_pickling(cc) or facts_of(library, cc)
+    try:
+        plan = library.plan(cc)
+    except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown
+        plan = LinkPlan(f"kernel {library.shown_name!r}", library.target_for(cc), (), (), ())
+    return _record(compiled, code, "cubin", plan, facts)
 
 
 def _only_overload(kernel: Any) -> Any:

@@ -85,8 +85,7 @@ def listed(parts: Sequence[Part]) -> str:
 
 
 def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
-    sources = [unit for unit in plan.units if unit.input.kind is kinds.CUDA]
-    from_sources = iter(_from_sources(plan, sources, kernel_code))
+    from_sources = iter(_from_sources(plan, _sources_of(plan), kernel_code))
     from_bitcode = _from_bitcode(plan, kernel_code)
     for number, planned in enumerate(plan.units, 1):
         kind, code, compiled = planned.input.kind, planned.input.code, None
@@ -100,9 +99,7 @@ def _external_parts(plan: LinkPlan, kernel_code: KernelCode) -> Iterator[Part]:
 
 def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: KernelCode) -> list[Program]:
     """Compile *sources*, and check the types of the functions that the kernel calls."""
-    called = _called_in(sources, kernel_code)
-    variables = [variable for _, variable in plan.variables]
-    inputs = [with_variables_checked(each.input, variables) for each in sources]
+    inputs, called = _checked_sources(plan, sources, kernel_code)
     while True:
         try:
             return programs.all_compiled(inputs, plan.target, called)
@@ -123,6 +120,22 @@ def _from_sources(plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: 
                 tuple(each for each in of_it if number != error.number or each not in ignored)
                 for number, of_it in enumerate(called)
             ]
+
+
+def programs_of(plan: LinkPlan, kernel_code: KernelCode) -> list[tuple[LinkInput, tuple[CalledFunction, ...]]]:
+    """Return the sources that the link compiles, with the functions whose types it checks in them."""
+    return list(zip(*_checked_sources(plan, _sources_of(plan), kernel_code), strict=True))
+
+
+def _sources_of(plan: LinkPlan) -> list[PlannedInput]:
+    return [unit for unit in plan.units if unit.input.kind is kinds.CUDA]
+
+
+def _checked_sources(
+    plan: LinkPlan, sources: Sequence[PlannedInput], kernel_code: KernelCode
+) -> tuple[list[LinkInput], list[tuple[CalledFunction, ...]]]:
+    variables = [variable for _, variable in plan.variables]
+    return [with_variables_checked(each.input, variables) for each in sources], _called_in(sources, kernel_code)
 
 
 def _called_in(sources: Sequence[PlannedInput], kernel_code: KernelCode) -> list[tuple[CalledFunction, ...]]:
