@@ -15,7 +15,7 @@ from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_par
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
 from numba_cuda_autolink.errors import FinishedKernelError
@@ -58,7 +58,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         link = library.link_request(parts, request.output) if request.output != "ltoir" else None
         code = _code(library, parts, request.output) if link is None else b""
         plan, facts = library.plan(parts), facts_of(library, parts, request.output)
-        record = _record(compiled, code, request.output, plan, facts)
+        record = _record(compiled, parts, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
         return dataclasses.replace(record, launch_facts=launch), link
 
@@ -94,8 +94,10 @@ def _code(library: Any, cc: tuple[Any, ...], output: str) -> bytes:
     return library.get_lto_ptx(cc=cc).encode() if output == "ptx" else bytes(library.get_ltoir(cc=cc))
 
 
-def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: BuildFacts) -> BuildRecord:
-    """Return the record of a *compiled* kernel, which is linked as *plan* says to *code*, an *output*."""
+def _record(
+    compiled: Any, cc: tuple[Any, ...], code: bytes, output: str, plan: LinkPlan, facts: BuildFacts
+) -> BuildRecord:
+    """Return the record of a *compiled* kernel, which is linked as *plan* says for *cc*, to *code*, an *output*."""
     library = compiled._codelibrary
     return BuildRecord(
         code,
@@ -104,7 +106,7 @@ def _record(compiled: Any, code: bytes, output: str, plan: LinkPlan, facts: Buil
         _signature(compiled),
         plan.inputs,
         facts,
-        facts.target.compute_capability,
+        ComputeCapability.parse(cc),
         tuple(call.site for call in library.call_sites),
         library.prototypes,
         _launch_facts(compiled, plan),
@@ -147,7 +149,7 @@ def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
         plan = library.plan(cc)
     except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown
         plan = LinkPlan(f"kernel {library.shown_name!r}", library.target_for(cc), (), (), ())
-    return _record(compiled, code, "cubin", plan, facts)
+    return _record(compiled, cc, code, "cubin", plan, facts)
 
 
 def _only_overload(kernel: Any) -> Any:
