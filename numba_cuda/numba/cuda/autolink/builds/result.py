@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 
-from ..finished_kernels.saving import save
+from ..finished_kernels.saving import check_runtime, layout_of, save
 from ..function_code.build_record import BuildRecord
 from ..reports import formatting
+from .emulated_build import emulated_kernel
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
     from ..reports.report import Report
 
@@ -74,6 +77,10 @@ class LinkedKernel(BuildRecord):
         calls, size = formatting.count(len(self.call_sites), "call"), formatting.size(len(self.code))
         return f"<LinkedKernel {what}: {self.output} of {size}, {calls} of external code>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the launch on the CPU, which is of this process."""
+        return {name: value for name, value in vars(self).items() if name != "emulate"}
+
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
@@ -83,6 +90,19 @@ class LinkedKernel(BuildRecord):
         from ..reports.collect import report_of
 
         return report_of(self)
+
+    @functools.cached_property
+    def emulate(self) -> EmulatedKernel:
+        """The kernel on the CPU: ``linked.emulate[grid, block, stream, shared](*args)`` runs the linked code, with all
+        external code in it, on arrays of NumPy. See `numba_cuda_autolink.EmulatedKernel`.
+
+        Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
+        only its front end has.
+        """
+        check_runtime(self.launch_facts)
+        parameters = self.launch_facts.parameters
+        _, leaves = layout_of(self, parameters)
+        return emulated_kernel(self, parameters, leaves)
 
     def with_link(self, ran: RanLink) -> LinkedKernel:
         """Return the kernel with the code that a link of it made."""

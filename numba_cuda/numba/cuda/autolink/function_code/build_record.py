@@ -186,10 +186,12 @@ class FunctionRecord:
 class BuildRecord(FunctionRecord):
     """A kernel that was built, as plain data: what launches, reports, saved files and workers read. ``call_sites`` are
     the calls whose objects provided code; ``prototypes`` and ``called_functions`` the functions that its calls
-    reference, with their LLVM function types, and as C sees them."""
+    reference, with their LLVM function types, and as C sees them; ``emulated_texts`` make the PTX for the emulator, in
+    the process that built the kernel."""
 
     cc: ComputeCapability
     call_sites: tuple[CallSite, ...]
     prototypes: Mapping[str, str] = field(compare=False)
     launch_facts: LaunchFacts = field(compare=False)
     called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
+    emulated_texts: Callable[[], list[str]] | None = field(default=None, compare=False)

@@ -23,6 +23,7 @@ from numba_cuda_autolink.launch.driver import Device, bindings, called
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
 from numba_cuda_autolink.types.parameters import placed
 
+from ...builds.emulated_build import EmulatedTexts
 from ...compilation.capability import compute_capability
 from ...compilation.context import without_device
 from ...finished_kernels.saving import check_launchable
@@ -60,7 +61,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
         plan, facts = library.plan(parts), facts_of(library, parts, request.output)
         record = _record(compiled, parts, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
-        return dataclasses.replace(record, launch_facts=launch), link
+        return dataclasses.replace(record, launch_facts=launch, emulated_texts=EmulatedTexts(library, parts)), link
 
 
 def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
