@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
@@ -15,11 +15,12 @@ from numba.cuda.cudadrv.driver import binding, driver
 from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, SymbolSite
+from numba.cuda.cudadrv.external_code.link.kernel_code import KernelCode, LLVMModules, SymbolSite
 from numba.cuda.cudadrv.external_code.link.plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.target import ComputeCapability, Target
-from numba.cuda.cudadrv.external_code.timeline import Timeline, recording, span
+from numba.cuda.cudadrv.external_code.timeline import Timeline, recording
 from numba.cuda.cudadrv.libs import get_cudalib
+from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
@@ -258,18 +259,18 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def _link(self, cc: Any, plan: LinkPlan, output: str, **options: bool) -> ObjectCode:
         from numba.cuda.cudadrv.external_code.link.run import link
 
-        with recording(self.timeline), span("NVVM", self.name):
-            inputs = self._own_inputs(plan.target.cc)
+        inputs = self._own_inputs(plan.target.cc)
         own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
         with recording(self.timeline):
             linked = link(plan, own, output, **options)
         self.link_records[cc, output] = linked.record
         return linked.code
 
-    def _own_inputs(self, cc: Any) -> list[LinkInput]:
-        """Return this kernel's own code as the linker takes it."""
+    def _own_inputs(self, cc: Any) -> Sequence[LinkInput | LLVMModules]:
+        """Return this kernel's own code: the PTX, which numba-cuda has searched, or the IR that becomes LTO-IR."""
         if self._lto:
-            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=cc)), name=self.name)]
+            options = {**self._nvvm_options, "arch": get_arch_option(*cc)}
+            return [LLVMModules(tuple(self.llvm_strs), tuple(sorted(options.items())), self.name)]
         return [
             LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
             for number, ptx in enumerate(self.get_asm_strs(cc=cc))

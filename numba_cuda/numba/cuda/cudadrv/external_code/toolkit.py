@@ -106,17 +106,15 @@ def nvjitlink_build() -> str:
 
 @functools.cache
 def nvvm_build() -> str:
-    """Return what identifies the build of libdevice, which comes with libNVVM, or else libNVVM's version.
-
-    Not libNVVM's own file: loading it takes a tenth of a second, and a cached kernel does not need it.
-    """
+    """Return what identifies the builds of libNVVM and of libdevice, which comes with it."""
     try:
         with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
-            return f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
+            libdevice = f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
     except Exception as error:
         if raised_by_signal_handler(error):
             raise
-        return _shown(nvvm_version())
+        libdevice = "no libdevice"
+    return f"{_shown(nvvm_version())} {_library('nvvm')}, {libdevice}"
 
 
 def extra() -> str:
