@@ -308,8 +308,8 @@ CHECKS = r"""
 import dataclasses, json, time
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction, prototype_of_llvm
-from numba.cuda.cudadrv.external_code.compile.prototype_check import with_assertions
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm
+from numba.cuda.cudadrv.external_code.compile.prototype_assertions import with_assertions
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import trial

@@ -103,9 +103,16 @@ CORNERS = [
 CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
 
 #: What the front end can break: its seams, typing, lowering, and kernels that it caches.
-FRONT_END_TESTS = ("frontends", "protocol", "compiling", "device_callable", "kernel_cache", "test_ahead_of_time.py")
+FRONT_END_TESTS = (
+    "frontends",
+    "protocol",
+    "compiling",
+    "device_callable",
+    "kernel_cache",
+    "builds/test_ahead_of_time.py",
+)
 #: Those of them that are run with each CUDA: the seams, and what is asked, compiled and built through them.
-SEAM_TESTS = ("frontends", "protocol", "compiling", "test_ahead_of_time.py")
+SEAM_TESTS = ("frontends", "protocol", "compiling", "builds/test_ahead_of_time.py")
 #: What CUDA's libraries and headers can break: compiling, linking, reading code, and one example.
 CUDA_TESTS = (
     "external_code/compile",
@@ -141,7 +148,7 @@ def tests_of(combination: Combination) -> list[str]:
     if not combination.second_front_end:
         return []
     page = "documentation/test_docs.py::test_blocks_run_and_print_what_the_page_says[second_front_end]"
-    finished = "finished_kernels/test_memrefs.py", "test_c_header.py"
+    finished = "finished_kernels/test_memrefs.py", "finished_kernels/test_c_header.py"
     examples = "examples/test_examples.py::TestWithNumbaCudaMLIR"
     return [str(TESTS / name) for name in ("frontends", "mlir", *finished, examples, page)]
 

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
-    from .launching import Kernel
-    from .library import KernelLibrary
-    from .variables import Variable
+    from .finished.library import KernelLibrary
+    from .finished.variables import Variable
+    from .launch.kernel import Kernel
 
     __version__: str
 
@@ -81,7 +81,7 @@ def load(path: "str | bytes | os.PathLike[Any]") -> "KernelLibrary":
     OSError
         If it cannot be opened.
     """
-    from .library import KernelLibrary
+    from .finished.library import KernelLibrary
 
     return KernelLibrary(path)
 

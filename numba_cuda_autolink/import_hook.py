@@ -91,9 +91,9 @@ class MLIRActivator(Activator):
         module.__loader__ = module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         try:
-            from numba.cuda.autolink.frontends import numba_cuda_mlir
+            from numba.cuda.autolink.frontends.mlir import activation
 
-            numba_cuda_mlir.activate()
+            activation.activate()
         except Exception as error:
             _warn(error, "numba_cuda_mlir")
 

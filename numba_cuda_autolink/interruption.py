@@ -11,7 +11,7 @@ import time
 
 EXIT_CODE = 130  # what shells report for a program that SIGINT ended
 _GRACE = 0.3  # seconds in which Python code may clean up
-_CHILDREN = "numba.cuda.cudadrv.external_code.child_process"
+_CHILDREN = "numba.cuda.cudadrv.external_code.platform.child_process"
 _STORE = "numba.cuda.cudadrv.external_code.cache.store"
 _ending = threading.Lock()
 

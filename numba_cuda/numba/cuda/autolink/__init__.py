@@ -81,28 +81,28 @@ from typing import Any
 
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
 _NAMES = {
-    "autolink.ahead_of_time": ("LinkedKernel", "build"),
-    "autolink.bound_kernels": ("bind",),
-    "autolink.finished_kernels": ("save",),
-    "autolink.c_header": ("write_header",),
-    "autolink.compilation": ("current_target",),
+    "autolink.builds.ahead_of_time": ("LinkedKernel", "build"),
+    "autolink.builds.bound_kernels": ("bind",),
+    "autolink.finished_kernels.saving": ("save",),
+    "autolink.finished_kernels.c_header": ("write_header",),
+    "autolink.compilation.context": ("current_target",),
     "autolink.conformance.records": ("NotLinkableError",),
     "autolink.cxx_by_name.library": ("cxx",),
     "autolink.cxx_by_name.refusals": ("CxxError",),
-    "autolink.lowered_names": ("compiled",),
-    "autolink.device_callable.c_abi": ("CABIError", "cxx_type"),
-    "autolink.device_callable.array_views": ("mdspan", "span"),
-    "autolink.device_callable.conversions": ("by_reference", "by_value", "exact", "state"),
-    "autolink.device_callable.extern": ("Extern",),
-    "autolink.device_callable.objects": ("DeviceCallable", "device_method"),
-    "autolink.device_callable.symbol_names": ("symbol",),
+    "autolink.linkables.compiled_source": ("compiled",),
+    "autolink.c_abi.c_types": ("CABIError", "cxx_type"),
+    "autolink.c_abi.array_views": ("mdspan", "span"),
+    "autolink.c_abi.conversions": ("by_reference", "by_value", "exact", "state"),
+    "autolink.c_abi.extern": ("Extern",),
+    "autolink.device_callable.base_class": ("DeviceCallable", "device_method"),
+    "autolink.c_abi.symbol_names": ("symbol",),
     "autolink.device_functions.definition": ("DeviceFunction", "device_function"),
-    "autolink.device_variables": ("Variable",),
-    "autolink.frontends.numba_cuda": ("MissingSeamError", "activate", "deactivate"),
-    "autolink.prebuilt": ("Prebuilt", "PrebuiltError"),
+    "autolink.linkables.device_variables": ("Variable",),
+    "autolink.frontends.numba_cuda.activation": ("MissingSeamError", "activate", "deactivate"),
+    "autolink.linkables.prebuilt": ("Prebuilt", "PrebuiltError"),
     "autolink.protocol.errors": ("CallError", "HookError"),
-    "autolink.protocol.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
-    "autolink.kernel_report": ("report",),
+    "autolink.linkables.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
+    "autolink.builds.kernel_report": ("report",),
     "autolink.many_kernels.building": ("build_many",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
     "autolink.many_kernels.ray_executor": ("RayExecutor",),
@@ -113,9 +113,9 @@ _NAMES = {
     "cudadrv.external_code.inputs.bitcode": ("Bitcode",),
     "cudadrv.external_code.inputs.cuda_source": ("CUDASource",),
     "cudadrv.external_code.inputs.link_input": ("LinkInputError",),
-    "cudadrv.external_code.link.errors": ("LinkError",),
-    "cudadrv.external_code.link.trial": ("TrialError",),
-    "cudadrv.external_code.target": ("ComputeCapability", "Target"),
+    "cudadrv.external_code.plan.errors": ("LinkError",),
+    "cudadrv.external_code.link.nvjitlink": ("TrialError",),
+    "cudadrv.external_code.platform.target": ("ComputeCapability", "Target"),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 _SUBMODULES = ("cache", "testing")
@@ -153,11 +153,11 @@ def _start() -> None:
 
     if config.ENABLE_CUDASIM or os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
         return
-    from .frontends import numba_cuda
+    from .frontends.numba_cuda import activation
 
     try:
-        numba_cuda.activate()
-    except numba_cuda.MissingSeamError as error:
+        activation.activate()
+    except activation.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()

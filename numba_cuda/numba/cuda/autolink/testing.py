@@ -18,22 +18,22 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
-    from numba.cuda.cudadrv.external_code.given import shown
+    from numba.cuda.cudadrv.external_code.diagnostics.given import shown
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-    from numba.cuda.cudadrv.external_code.link import trial
-    from numba.cuda.cudadrv.external_code.link.trial import Trial
-    from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
+    from numba.cuda.cudadrv.external_code.link import nvjitlink
+    from numba.cuda.cudadrv.external_code.link.nvjitlink import Trial
+    from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
 
-    from .compilation import without_device
+    from .c_abi.c_types import numba_type_named, numba_type_of
+    from .compilation.context import without_device
     from .device_callable.arguments import CallArguments
-    from .device_callable.c_abi import numba_type_named, numba_type_of
-    from .device_callable.objects import BoundDeviceMethod, DeviceCallable
-    from .kernel_signatures import kernel_argument_types
-    from .protocol import asking
+    from .device_callable.base_class import BoundDeviceMethod, DeviceCallable
+    from .frontend_api.front_end import core_type
+    from .linkables.hooks import LinkItem
+    from .protocol import ask
     from .protocol.callee import find_callee
-    from .protocol.hooks import LinkItem
-    from .vocabulary import core_type
+    from .protocol.kernel_signatures import kernel_argument_types
 
 __all__ = ["Check", "LinkInput", "Linkable", "LinkedCode", "NotLinkableError", "Trial"]
 __all__ += ["ask", "check_linkable", "compile_cached", "try_link"]
@@ -130,7 +130,7 @@ def ask(
         given = CallArguments.bind(obj.__numba_cuda_call__, given, {}).types
     target = Target(cc, lto=lto)
     with without_device(target.cc):
-        return asking.ask(callee, given, target).inputs()
+        return ask.ask(callee, given, target).inputs()
 
 
 def compile_cached(
@@ -193,7 +193,9 @@ def try_link(
     if isinstance(items, (str, os.PathLike)):
         raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
     inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
-    return trial.try_link(inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout)
+    return nvjitlink.try_link(
+        inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout
+    )
 
 
 def _argument_type(given: Any) -> Any:

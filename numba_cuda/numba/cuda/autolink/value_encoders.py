@@ -35,9 +35,9 @@ from cuda.core import ObjectCode
 from numba.cuda import types
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from .calling_code import CallingCode
 from .object_state import attributes, state
 from .patched import set_on, set_on_bases, set_on_type, set_on_types
+from .protocol.calling_code import CallingCode
 from .python_code import environment_of, globals_used, imports_of, is_versioned, names_used, origin_of
 
 NUMBERS = (bool, int, float, complex, str, bytes)

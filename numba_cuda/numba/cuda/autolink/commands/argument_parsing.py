@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 SIGNATURE_EXAMPLE = "'void(float32[::1], int32)'"
 
@@ -116,7 +116,7 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
     """Raise `CommandError` unless the CUDA toolkit knows all *capabilities*. Without NVRTC, which building reports,
     nothing is known."""
     from numba.cuda.cudadrv import nvrtc
-    from numba.cuda.cudadrv.external_code.toolkit import why_missing
+    from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 
     if why_missing("NVRTC"):
         return
@@ -131,7 +131,7 @@ def check_known(capabilities: list[ComputeCapability]) -> None:
 
 def check_signature(text: str, function: Any) -> None:
     """Raise `CommandError` unless *text* is a signature for the Python *function*."""
-    from ..kernel_signatures import check_count, normalized
+    from ..protocol.kernel_signatures import check_count, normalized
 
     try:
         check_count(normalized(text)[0], function)

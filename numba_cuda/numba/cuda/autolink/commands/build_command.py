@@ -10,13 +10,13 @@ import re
 import sys
 from typing import Any
 
-from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.package_versions import package_versions
 
 from .argument_parsing import CommandError, add_kernel, explained_errors
-from .kernel_files import NamedKernel, check_name, load_kernel
+from .kernel_loading import NamedKernel, check_name, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 _EXAMPLES = """examples:
@@ -165,7 +165,7 @@ def _fatbin(built: list[Any]) -> bytes:
 
         handle = nvfatbin.create([], 0)
     except Exception as error:
-        package = "nvidia-nvfatbin" + ("-cu12" if toolkit.extra() == "cu12" else "")
+        package = "nvidia-nvfatbin" + ("-cu12" if cuda_libraries.extra() == "cu12" else "")
         raise CommandError(
             f"nvFatbin, which makes fatbins, was not found: {str(error).splitlines()[0]}\n"
             f"  what to do: pip install {package}, or build one cubin for each compute capability"
@@ -199,5 +199,5 @@ def _manifest(options: argparse.Namespace, output: str, code: bytes, built: list
             }
             for kernel in built
         ],
-        "versions": {**package_versions(), **toolkit.versions()},
+        "versions": {**package_versions(), **cuda_libraries.versions()},
     }

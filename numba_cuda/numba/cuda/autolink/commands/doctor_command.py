@@ -195,7 +195,7 @@ def _state(broken: Broken | None) -> dict[str, str]:
     from numba import cuda
 
     from .. import cache
-    from ..frontends import numba_cuda
+    from ..frontends.numba_cuda import activation as numba_cuda
 
     gpus = list(cuda.gpus) if cuda.is_available() else []
     named = (f"{os.fsdecode(gpu.name)}, compute capability {_dotted(gpu.compute_capability)}" for gpu in gpus)

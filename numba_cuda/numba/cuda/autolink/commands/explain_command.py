@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .argument_parsing import CommandError, add_kernel, explained_errors
-from .kernel_files import NamedKernel, kernels_in, load_file, load_kernel
+from .kernel_loading import NamedKernel, kernels_in, load_file, load_kernel
 from .output import STANDARD_OUTPUT, check_folder, prints_to_stderr, write
 
 if TYPE_CHECKING:

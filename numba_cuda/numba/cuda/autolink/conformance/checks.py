@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike, Target
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
-from ..ahead_of_time import compute_capability
+from ..builds.ahead_of_time import compute_capability
 from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
 from .records import FailedError, Linkable, LinkedCode
 from .subject import PythonSubject, Subject, describe_linking, find_python_subject, find_subject
-from .symbols import check_symbols
+from .symbol_checks import check_symbols
 
 
 def run_checks(

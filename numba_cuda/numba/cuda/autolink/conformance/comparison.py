@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
 from ..object_state import state
-from ..protocol.asking import link_key
+from ..protocol.ask import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
 from ..value_fingerprint import fingerprint, plain

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.child_process import ChildError, ChildProcess
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.child_process import ChildError, ChildProcess
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compilation import without_device
+from ..compilation.context import without_device
 from ..protocol.answers import Answer
-from ..protocol.asking import ask_afresh, link_key
+from ..protocol.ask import ask_afresh, link_key
 from ..protocol.callee import Callee
 from ..value_fingerprint import fingerprint
 from .records import LinkedCode, SkippedError

@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
-from numba.cuda.cudadrv.external_code.formats.ptx import Prototype, ptx_symbols
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of_ptx
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from .. import ahead_of_time
-from ..device_callable.c_abi import numba_type_named, numba_type_of
+from numba_cuda_autolink.ptx import Prototype, ptx_symbols
+
+from ..builds import ahead_of_time
+from ..c_abi.c_types import numba_type_named, numba_type_of
+from ..frontend_api.front_end import core_type
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import HOOK, find_callee
 from ..protocol.errors import CallError, HookError
-from ..vocabulary import core_type
 from . import reproducibility
 from .records import FailedError, Findings
 

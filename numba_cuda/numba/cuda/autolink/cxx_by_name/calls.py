@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
-from ..device_callable.array_views import mdspan
-from ..device_callable.c_abi import HEADERS, CABIError, cxx_type, memory_layout
-from ..device_callable.c_structs import field_names, field_types
+from ..c_abi.array_views import mdspan
+from ..c_abi.c_types import HEADERS, CABIError, cxx_type, memory_layout
+from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
 from .refusals import MARKED_KERNELS

@@ -8,7 +8,7 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from .calls import FIRST, REST, CallPattern
 from .functions import CxxFunction, get_function

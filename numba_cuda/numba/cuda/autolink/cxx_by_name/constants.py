@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from .library_source import LibrarySource
 from .questions import Question, ask

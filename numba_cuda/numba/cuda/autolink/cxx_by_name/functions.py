@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
-from ..compilation import current_target
-from ..device_callable.c_abi import CABIError, numba_type_of
-from ..device_callable.extern import Extern
-from ..device_callable.objects import DeviceCallable, simulated
+from ..c_abi.c_types import CABIError, numba_type_of
+from ..c_abi.extern import Extern
+from ..compilation.context import current_target
+from ..device_callable.base_class import DeviceCallable, simulated
 from ..device_functions.definition import DeviceFunction
 from .calls import CALLEE, WAYS, Call, CallPattern, Parameter, make_parameter
 from .library_source import LibrarySource

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import folders_given
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 from numpy.typing import DTypeLike
 
-from ..device_callable.c_abi import CABIError, numba_type_of
-from ..device_callable.objects import DeviceCallable
+from ..c_abi.c_types import CABIError, numba_type_of
+from ..device_callable.base_class import DeviceCallable
 from .calls import ALL, CALLEE, Call, CallPattern
 from .classes import CxxType, get_class
 from .constants import evaluate

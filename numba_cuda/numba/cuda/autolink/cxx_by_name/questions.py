@@ -11,10 +11,10 @@ from typing import Any
 from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
-from numba.cuda.cudadrv.external_code.target import ComputeCapability, ComputeCapabilityLike, Target
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 
-from ..compilation import asking
-from ..lowered_names import compiled
+from ..compilation.context import asking
+from ..linkables.compiled_source import compiled
 from .calls import fill
 from .library_source import LibrarySource
 from .refusals import CxxError, explain_refusal

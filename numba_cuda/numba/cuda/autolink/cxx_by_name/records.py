@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.given import shown
-from numba.cuda.cudadrv.external_code.safe_repr import safe_text
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from ..device_callable.c_abi import CABIError, Layout, memory_layout
+from ..c_abi.c_types import CABIError, Layout, memory_layout
 from .library_source import LibrarySource
 from .prelude import ARRAY, MOST_MEMBERS, TUPLE
 from .questions import Question, ask

@@ -7,14 +7,14 @@ import difflib
 import os
 import re
 
-from numba.cuda.cudadrv.external_code.compile import diagnostics
+from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import KERNEL_MARK
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..device_callable.c_abi import CABIError
-from ..lowered_names import unit_of_sources
+from ..c_abi.c_types import CABIError
+from ..linkables.compiled_source import unit_of_sources
 from .structs import find_changed
 
 _MOST_LINES = 14
@@ -83,7 +83,7 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
         title = f"the C++ source of {label} does not compile: {first['text']}"
         details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
-        remedy = diagnostics.remedy(error.log, source.compile_options.include_paths)
+        remedy = nvrtc_log.remedy(error.log, source.compile_options.include_paths)
         return _error(title, details, remedy, error.log)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]

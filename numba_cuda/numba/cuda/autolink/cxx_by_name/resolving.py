@@ -12,15 +12,15 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compilation import asking, compilation, current_target
-from ..deferred_calls import put_off
-from ..device_callable.extern import Extern, prototype
-from ..lowered_names import CompiledSource, compiled, unit_of_sources
+from ..c_abi.extern import Extern, prototype
+from ..compilation.context import asking, compilation, current_target
+from ..frontend_api.typing_rounds import put_off
+from ..linkables.compiled_source import CompiledSource, compiled, unit_of_sources
 from .calls import Call
 from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
 from .results import make_extern

@@ -10,8 +10,8 @@ from typing import Any
 
 from numba.cuda import types
 
-from ..device_callable.conversions import state
-from ..device_callable.extern import Extern
+from ..c_abi.conversions import state
+from ..c_abi.extern import Extern
 from .calls import Call
 from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, TUPLE
 from .refusals import CxxError

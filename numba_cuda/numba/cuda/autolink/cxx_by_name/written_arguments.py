@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..frontend_api.front_end import Vocabulary
+from ..frontend_api.type_inference import register_rewrite
 from ..protocol.call_sites import constant_of
-from ..type_inference import register_rewrite
-from ..vocabulary import Vocabulary
 from .functions import CxxFunction
 from .results import WrittenArgumentError
 

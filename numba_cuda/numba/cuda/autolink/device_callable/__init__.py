@@ -26,4 +26,5 @@
 from numba.cuda.core import config
 
 if not config.ENABLE_CUDASIM:  # the simulator has no compiler to register with
-    from . import attributes, constant_expressions, lowering, numba_types  # noqa: F401
+    from ..frontends.numba_cuda import call_lowering  # noqa: F401
+    from . import attributes, constant_expressions, object_type

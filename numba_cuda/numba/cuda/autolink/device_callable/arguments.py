@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
-from ..vocabulary import NUMBA_CUDA, others
+from ..frontend_api.front_end import NUMBA_CUDA, others
 from .constants import as_constant, constant_type
 
 _Parameter = inspect.Parameter

@@ -8,15 +8,15 @@ from types import MethodType
 from typing import Any
 
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.extending import infer_getattr
 from numba.cuda.typing.templates import AttributeTemplate
 
 from ..protocol.callee import attribute_of
 from ..protocol.errors import typing_error
+from .base_class import DeviceCallable, type_name
 from .constants import as_constant, constant_type
-from .numba_types import DeviceCallableType
-from .objects import DeviceCallable, type_name
+from .object_type import DeviceCallableType
 
 
 def attribute(owner: Any, name: str) -> tuple[Any, Any]:

@@ -18,17 +18,17 @@ from numba.cuda import types
 from numba.cuda.core.consts import ConstantInference
 from numba.cuda.core.errors import TypingError
 from numba.cuda.core.rewrites import Rewrite, register_rewrite
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.extending import lower_builtin, typeof_impl
 from numba.cuda.typing.templates import AbstractTemplate, infer_global, signature
 
-from ..compiling.frozen_values import GlobalOfObject
+from ..frontend_api.front_end import NUMBA_CUDA
+from ..frontends.numba_cuda.frozen_values import GlobalOfObject
 from ..protocol.call_sites import constant_of
 from ..protocol.errors import typing_error
-from ..vocabulary import NUMBA_CUDA
 from .attributes import attribute, constant
-from .numba_types import DeviceCallableType
-from .objects import DeviceCallable, type_name
+from .base_class import DeviceCallable, type_name
+from .object_type import DeviceCallableType
 
 # The comparisons as text, and the methods that define one, on either side.
 COMPARISONS: dict[Any, tuple[str, tuple[str, ...]]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import cuda
 
-from ..compilation import current_target
+from ..compilation.context import current_target
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .arguments import CallArguments
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CType
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CType
 
-from ..device_callable.c_abi import CABIError, ctype, pointer_to
-from ..device_callable.c_structs import is_struct, struct_ctype
+from ..c_abi.c_types import CABIError, ctype, pointer_to
+from ..c_abi.structs import is_struct, struct_ctype
 
 STATE = pointer_to("const void")
 

@@ -16,25 +16,25 @@ from typing import Any
 from numba import cuda
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.errors import UnsupportedBytecodeError
 
-from ..calling_code import CallingCode
-from ..compilation import asking, compilation, compiling_apart, current_target, note_device_function
-from ..device_callable.c_abi import CABIError, numba_type_of
-from ..device_callable.c_structs import is_struct
-from ..device_callable.conversions import by_value
-from ..device_callable.conversions import state as as_state
-from ..device_callable.extern import Extern
-from ..device_callable.objects import DeviceCallable
+from ..c_abi.c_types import CABIError, numba_type_of
+from ..c_abi.conversions import by_value
+from ..c_abi.conversions import state as as_state
+from ..c_abi.extern import Extern
+from ..c_abi.structs import is_struct
+from ..compilation.context import asking, compilation, compiling_apart, current_target, note_device_function
+from ..device_callable.base_class import DeviceCallable
+from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
+from ..protocol.calling_code import CallingCode
 from ..value_fingerprint import UnknownValueError, fingerprint
-from ..vocabulary import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from .c_signature import CSignature
-from .compiled_code import NAMELESS, NamedModules
-from .declaration import declaration, functor_name
-from .wrapper import can_raise, wrapped
+from .c_wrapper import can_raise, wrapped
+from .canonical_code import NAMELESS, NamedModules
+from .cxx_declaration import declaration, functor_name
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,12 +12,12 @@ import types as pytypes
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compilation import asking
-from ..compiling.call_graph import callees_first, calls_of
+from ..compilation.context import asking
 from ..device_callable.python_bodies import PythonBody
+from ..function_code.call_graph import callees_first, calls_of
 from ..python_code import codes, origin_of
 from ..value_fingerprint import UnknownValueError, fingerprint
 from .reachable import Reached

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.utils import numba_target_override
 
-from ..compiling.code_library import LinkingCodeLibrary
+from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 from .kernel_key import KernelFunction
 from .reachable import Reached
 from .references import NotCacheableError, is_numba_cuda_file

@@ -10,7 +10,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 
-from ..compilation import tool_versions
+from ..compilation.context import tool_versions
 from ..python_code import file_digest
 from ..value_fingerprint import fingerprint
 

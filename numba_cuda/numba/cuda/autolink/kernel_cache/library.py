@@ -8,14 +8,14 @@ import pickle
 from typing import Any
 
 from numba.cuda.codegen import CUDACodeLibrary
-from numba.cuda.cudadrv.external_code.link.kernel_code import SymbolSite
-from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compiling.code_library import LinkingCodeLibrary
-from ..compiling.linking_files import LinkingFiles, inputs_of
-from ..compiling.symbol_sites import SymbolSites
-from ..protocol.asking import with_answer
+from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from ..frontends.numba_cuda.linking_files import LinkingFiles, inputs_of
+from ..function_code.called_symbols import SymbolSites
+from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite
 
 
@@ -32,7 +32,7 @@ class PicklableLibrary(LinkingCodeLibrary):
         if not self.brings_external_code:
             states: dict[str, Any] = super()._reduce_states()
             return states
-        from ..reports.facts import facts_of
+        from ..function_code.build_record import facts_of
 
         self.llvm_strs  # noqa: B018  (makes the names canonical, which depend on the entries)
         without_entries = object.__new__(type(self))

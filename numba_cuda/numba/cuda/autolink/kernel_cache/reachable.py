@@ -21,8 +21,8 @@ from cuda.core import ObjectCode
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from ..compiling.call_graph import next_number
-from ..compiling.declared_functions import declarations
+from ..frontends.numba_cuda.declared_functions import declarations
+from ..function_code.call_graph import next_number
 from ..object_state import state
 from ..patched import look_at_types
 from ..protocol.callee import find_callee, identity

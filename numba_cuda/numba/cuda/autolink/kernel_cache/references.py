@@ -19,9 +19,9 @@ import numba.cuda
 from numba.cuda import types
 from numba.cuda.serialize import NumbaPickler
 
-from ..calling_code import CallingCode
 from ..protocol.call_sites import CallSite
 from ..protocol.callee import identity
+from ..protocol.calling_code import CallingCode
 from .reachable import Reached
 
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__))

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compilation import asking
-from ..compiling.code_library import LinkingCodeLibrary
-from ..protocol.asking import with_answer
+from ..compilation.context import asking
+from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
+from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite
 from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 from .bodies import Body, ReturnedBody, bodies_of

@@ -15,9 +15,9 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.shared_work import LeftToAnotherError, building_only
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from ..ahead_of_time import build, build_for_launch, compute_capability
+from ..builds.ahead_of_time import build, build_for_launch, compute_capability
 from .entries import PackedEntry, keep, packed, shares_cache
 from .jobs import Job
 from .pickling import pickled, pickled_error

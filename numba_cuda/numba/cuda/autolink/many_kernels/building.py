@@ -15,9 +15,9 @@ from queue import SimpleQueue
 from typing import Any, Literal
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code import given
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 
 from .assignment import Assignment
 from .attempts import AssignedJob, Attempt, Task, attempt_all

@@ -23,12 +23,12 @@ from typing import Any
 
 import cloudpickle
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from numba_cuda_autolink.whole_file import written_whole
+from numba_cuda_autolink.files import written_whole
 
-from ..kernel_signatures import normalized
-from ..vocabulary import Vocabulary, vocabulary_of_kernel
+from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
+from ..protocol.kernel_signatures import normalized
 from .jobs import Job, kernel_name
 
 FORMAT = 1

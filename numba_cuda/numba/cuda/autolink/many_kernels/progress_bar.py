@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from numba.cuda.cudadrv.external_code import progress
+from numba.cuda.cudadrv.external_code.diagnostics import progress
 
 
 @contextlib.contextmanager

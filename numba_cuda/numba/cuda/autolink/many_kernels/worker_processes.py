@@ -19,8 +19,8 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.store import abandon, current_store
-from numba.cuda.cudadrv.external_code.child_process import kill_all
-from numba.cuda.cudadrv.external_code.fork_lock import fork_lock
+from numba.cuda.cudadrv.external_code.platform.child_process import kill_all
+from numba.cuda.cudadrv.external_code.platform.fork_lock import fork_lock
 
 _LONGEST_END = 300.0  # seconds to wait for what is written to a shared cache
 _WATCH_INTERVAL = 1.0  # seconds between two looks of a worker at its parent

@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.compile.jobs import most_jobs
+from numba.cuda.cudadrv.external_code.compile.nvrtc_processes import most_jobs
 
 from .worker_processes import WorkerProcesses
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.given import shown
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item, is_item
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..calling_code import CallingCode
 from .callee import Callee, Identity
+from .calling_code import CallingCode
 
 _MOST_ITEMS = 100_000  # of one answer; an iterable with more of them may never end
 # A piece of code; a file that is read when it is linked: its path, or a source with compile options; or code that calls

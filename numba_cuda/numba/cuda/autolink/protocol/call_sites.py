@@ -13,9 +13,9 @@ from numba.cuda import types
 from numba.cuda.core import ir
 from numba.cuda.typing.templates import Signature
 
-from ..compilation import compilation
-from ..notebook_cells import shown_file
-from ..vocabulary import NUMBA_CUDA, Vocabulary, vocabulary_of
+from ..compilation.context import compilation
+from ..compilation.source_locations import shown_file
+from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, vocabulary_of
 from .callee import HOOK, Callee, attribute_of, find_callee, takes_core_types
 
 

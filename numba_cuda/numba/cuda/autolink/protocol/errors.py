@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba.cuda.core.errors import LoweringError, TypingError
 from numba.cuda.cudadrv import external_code
-from numba.cuda.cudadrv.external_code.safe_repr import with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.messages import with_short_first_line
 
-from ..compilation import compilation
-from ..notebook_cells import shown_file
+from ..compilation.context import compilation
+from ..compilation.source_locations import shown_file
 
 if TYPE_CHECKING:
     from .call_sites import CallSite

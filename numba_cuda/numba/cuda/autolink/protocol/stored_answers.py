@@ -18,19 +18,19 @@ from dataclasses import astuple
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
-from numba.cuda.cudadrv.external_code.cache.log import logger
 from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
 
-from ..calling_code import CallingCode
-from ..compilation import noting_device_functions, tool_versions
+from ..compilation.context import noting_device_functions, tool_versions
 from ..python_code import file_digest
 from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 from .answers import Item, Question
 from .callee import Callee
+from .calling_code import CallingCode
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _CODE = (LinkInput, CUDASource)

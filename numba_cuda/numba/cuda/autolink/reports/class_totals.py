@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
 from . import formatting
 from .records import BuildReport, CallReport, CodeReport

@@ -11,19 +11,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
 from numba.cuda.cudadrv.external_code.formats.cubin import function_sizes, resources
 from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
+from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
-from numba.cuda.cudadrv.external_code.link.plan import PlannedInput, batched
-from numba.cuda.cudadrv.external_code.link.record import LinkedInput, sha256
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.plan.link_plan import PlannedInput, batched
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from .facts import BuildFacts
+from ..function_code.build_record import BuildFacts
 from .function_content import content_of, read_contents
 from .listings import function_reports, listings_of, with_inlining
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
@@ -176,4 +176,4 @@ def _versions() -> tuple[tuple[str, str], ...]:
     for name in ("numba-cuda-autolink", "numba-cuda", "cuda-core"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             named.append((name, importlib.metadata.version(name)))
-    return (*named, *toolkit.version_texts().items())
+    return (*named, *cuda_libraries.version_texts().items())

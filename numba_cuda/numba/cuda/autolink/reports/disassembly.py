@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 
 from cuda import pathfinder
-from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
 from . import formatting
 

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ..notebook_cells import cell_name
+from ..compilation.source_locations import cell_name
 
 if TYPE_CHECKING:
-    from numba.cuda.cudadrv.external_code.link.record import CompiledCode
+    from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
 
-    from ..compiling.call_graph import Frame
+    from ..function_code.call_graph import Frame
     from .records import CodeReport, ResultReport
 
 RESTORED = "from the disk cache of cuda.jit(cache=True); the rest describes how it was built"

@@ -8,8 +8,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
-from numba.cuda.cudadrv.external_code.formats.ptx import ptx_bodies
-from numba.cuda.cudadrv.external_code.link.probes import ptx_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
+
+from numba_cuda_autolink.ptx import ptx_bodies
 
 _LINE = re.compile(r"\.loc\b[^\n]*\n")
 _NAME = re.compile(r"[A-Za-z_$%][\w$%]*")

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 
-from ..notebook_cells import shown_file
+from ..compilation.source_locations import shown_file
+from ..function_code.object_names import only_different
 from . import formatting
-from .object_names import only_different
 from .records import BuildReport, CallReport, CodeReport, KernelReport
 
 # The columns, each with its shape in Graphviz and the most characters of a title.

@@ -11,13 +11,13 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from numba.cuda.cudadrv.external_code.formats.cxx_names import readable
+from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.probes import PROBE_SYMBOLS, ptx_of_ltoir
+from numba.cuda.cudadrv.external_code.link.ltoir_probes import PROBE_SYMBOLS, ptx_of_ltoir
 
+from ..function_code.build_record import BuildFacts
 from .disassembly import Instruction, as_text, disassembled
-from .facts import BuildFacts
 from .records import CallReport, CodeReport, FunctionReport, LineReport, ListingReport
 
 _PADDING = "NOP"

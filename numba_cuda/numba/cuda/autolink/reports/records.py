@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numba.cuda.cudadrv.external_code.link.record import CompiledCode
-from numba.cuda.cudadrv.external_code.timeline import Span
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
+from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
 
-from ..compiling.call_graph import CallGraph
-from .facts import CallRecord
+from ..function_code.build_record import CallRecord
+from ..function_code.call_graph import CallGraph
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from numba.cuda.cudadrv.external_code.timeline import Span
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 
 from .records import KernelReport
 

@@ -153,7 +153,13 @@ dir(autolink), autolink.__all__
 print(sorted({module for module in autolink._WHERE.values() if f"numba.cuda.{module}" in sys.modules}))
 """
     imported = facts(script)
-    assert imported == str(["autolink.compilation", "autolink.frontends.numba_cuda", "cudadrv.external_code.target"])
+    assert imported == str(
+        [
+            "autolink.compilation.context",
+            "autolink.frontends.numba_cuda.activation",
+            "cudadrv.external_code.platform.target",
+        ]
+    )
 
 
 def test_in_the_simulator_a_library_can_be_imported():

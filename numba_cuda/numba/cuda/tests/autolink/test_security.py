@@ -54,10 +54,10 @@ SENTENCES = {
         "external_code/inputs/test_link_inputs.py::test_each_kind_links",
     ),
     "Their headers and tables are checked first, and what shows a fault is refused; that makes damage harmless in most"
-    " cases, not malice.": ("external_code/formats/test_structure.py::test_the_error_names_the_fault",),
+    " cases, not malice.": ("external_code/formats/test_validation.py::test_the_error_names_the_fault",),
     "Code that was not linked on this machine before is linked in another process first, whose crash is an error.": (
-        "external_code/link/test_survival.py::test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here",
-        "external_code/link/test_survival.py::test_a_crash_or_a_hang_is_an_error_that_names_the_input",
+        "external_code/link/test_crash_history.py::test_the_first_link_of_outside_code_runs_in_the_helper_and_later_ones_here",
+        "external_code/link/test_crash_history.py::test_a_crash_or_a_hang_is_an_error_that_names_the_input",
     ),
     "Link only code that you would also run.": ADVICE,
     "Opening a file of finished kernels executes nothing: it is bytes and JSON, checksummed and checked.": (

@@ -19,7 +19,8 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from ..regular_file import NO_LINK, open_regular
+from numba_cuda_autolink.regular_file import NO_LINK, open_regular
+
 from .key import CacheKey, PartsTable
 
 _MAGIC = b"NCALINK1"

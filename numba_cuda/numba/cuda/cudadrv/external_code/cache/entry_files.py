@@ -12,9 +12,9 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from numba_cuda_autolink.whole_file import written_whole
+from numba_cuda_autolink.files import written_whole
+from numba_cuda_autolink.regular_file import open_regular
 
-from ..regular_file import open_regular
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
 from .remote_store import LARGEST, UntrustedEntryError, authenticate, entry_of, sign

@@ -19,11 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
 from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
 from .entry import data_of, pack, unpack
 from .key import CacheKey, differences
-from .log import logger, print_log
 from .settings import CacheSettings
 from .shared_work import PORTABLE_KINDS, check_assigned, note_built
 from .statistics import Statistics, leave

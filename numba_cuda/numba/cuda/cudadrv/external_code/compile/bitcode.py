@@ -16,14 +16,14 @@ from typing import Any
 import llvmlite
 from cuda import pathfinder
 
-from .. import toolkit
 from ..cache.key import CacheKey
 from ..cache.store import Fetched, current_store
-from ..child_process import ChildError, ChildProcess
 from ..inputs import kinds
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
-from ..target import Target
+from ..platform import cuda_libraries
+from ..platform.child_process import ChildError, ChildProcess
+from ..platform.target import Target
 from . import bitcode_child
 from .nvrtc import CompileError
 
@@ -56,7 +56,7 @@ def _parts(bitcode: LinkInput, target: Target) -> tuple[tuple[str, str | bytes],
         ("architecture", target.arch),
         ("LTO", str(target.lto)),
         ("fast math", str(target.fastmath)),
-        ("NVVM", f"{toolkit.nvvm_version()} {toolkit.nvvm_build()}"),
+        ("NVVM", f"{cuda_libraries.nvvm_version()} {cuda_libraries.nvvm_build()}"),
         ("llvmlite", llvmlite.__version__),
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from numba.cuda.cudadrv import nvvm
 
-from .. import timeline
+from ..diagnostics import timeline
 from ..inputs import kinds
 from ..inputs.link_input import LinkInput
-from ..link.kernel_code import KernelCode, LLVMModules
+from ..plan.kernel_code import KernelCode, LLVMModules
 
 
 def compile_own_code(kernel_code: KernelCode) -> tuple[LinkInput, ...]:

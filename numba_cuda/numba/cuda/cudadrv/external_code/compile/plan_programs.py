@@ -8,15 +8,15 @@ import os
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from .. import progress
+from ..diagnostics import progress
 from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
-from ..link.kernel_code import KernelCode
-from ..link.plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
-from ..link.variables import with_variables_checked
-from ..target import Target
+from ..plan.kernel_code import KernelCode
+from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from ..plan.variable_checks import with_variables_checked
+from ..platform.target import Target
 from . import programs
-from .c_prototypes import CalledFunction
 from .nvrtc import CompileError
 from .programs import Program, SourceError
 

@@ -14,18 +14,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .. import progress, timeline
 from ..cache.key import CacheKey
 from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Origin, current_store
+from ..diagnostics import progress, timeline
 from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
+from ..platform.target import Target
 from ..signal_handlers import interrupts_unchanged
-from ..target import Target
-from .c_prototypes import CalledFunction
-from .cached_unit import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
 from .nvrtc import CompileError
+from .program_cache import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
 from .translation_unit import (
     TranslationUnit,
     compile_unit,
@@ -35,7 +35,7 @@ from .translation_unit import (
 )
 
 if TYPE_CHECKING:
-    from ..child_process import ChildProcess
+    from ..platform.child_process import ChildProcess
 
 # Units whose headers are watched; the least recently used is dropped first. The record of CUB's headers has 100 KB.
 _MOST_WATCHED = 256
@@ -133,7 +133,7 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, FetchedProgr
     fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
     if len(numbers) < 2:
         return {}
-    from .jobs import compile_in_free_process, most_jobs
+    from .nvrtc_processes import compile_in_free_process, most_jobs
 
     if (jobs := min(len(numbers), most_jobs())) < 2:
         return {}

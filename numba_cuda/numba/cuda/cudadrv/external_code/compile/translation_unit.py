@@ -15,8 +15,8 @@ from numba.cuda.cuda_paths import _get_include_dir
 from numba.cuda.cudadrv import nvrtc
 
 from ..inputs.link_input import LinkInput
-from ..target import Target
-from ..toolkit import headers_version
+from ..platform.cuda_libraries import headers_version
+from ..platform.target import Target
 from .nvrtc import Compiled, run_nvrtc
 
 # What NVRTC says of kernels that C++ by name has marked, to find out where they are called. It is no warning to users.

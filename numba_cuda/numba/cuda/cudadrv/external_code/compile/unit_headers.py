@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..cache.key import CacheKey
 from ..cache.store import current_store
-from ..headers.changes import HeaderManifest, HeaderWatch
-from ..toolkit import nvrtc_version
+from ..headers.manifest import HeaderManifest, HeaderWatch
+from ..platform.cuda_libraries import nvrtc_version
 from .translation_unit import TranslationUnit, fixed_include_paths
 
 # What it takes to find headers is imported where it is needed: those of a cached program are on record.
@@ -61,9 +61,9 @@ class UnitHeaders:
 
     def find(self, traced: Sequence[str] = ()) -> bool:
         """Find the headers in the texts and record them; return whether the texts say which headers are read."""
-        from ..headers import alike
+        from ..headers import scan_reuse
 
-        manifest, seen = (None if traced else alike.manifest_of(self.text)), 0.0
+        manifest, seen = (None if traced else scan_reuse.manifest_of(self.text)), 0.0
         if manifest is None:
             seen = time.monotonic()
             manifest = self._scanned(traced)
@@ -75,7 +75,7 @@ class UnitHeaders:
         return True
 
     def _scanned(self, traced: Sequence[str]) -> HeaderManifest | None:
-        from ..headers import alike
+        from ..headers import scan_reuse
         from ..headers.scan import Scan
 
         began, scan = time.time_ns(), Scan(self.text)
@@ -90,7 +90,7 @@ class UnitHeaders:
             return None
         manifest = HeaderManifest.of(found, self.text, began)
         if manifest is not None and not traced:
-            alike.remember(scan, manifest)
+            scan_reuse.remember(scan, manifest)
         return manifest
 
     @functools.cached_property

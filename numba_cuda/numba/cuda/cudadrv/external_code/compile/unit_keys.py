@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import cuda.core
 
 from ..cache.key import CacheKey
-from ..headers.changes import MANIFEST_FORMAT, HeaderManifest
-from ..toolkit import nvrtc_build
+from ..headers.manifest import MANIFEST_FORMAT, HeaderManifest
+from ..platform.cuda_libraries import nvrtc_build
 from .translation_unit import TranslationUnit, working_directory
 
 if TYPE_CHECKING:
-    from .c_prototypes import CalledFunction
+    from ..inputs.c_prototypes import CalledFunction
 
 # Goes up when the assertions of `prototype_check` change.
 _CHECK = "4"

@@ -12,10 +12,10 @@ import functools
 import time
 from collections.abc import Callable
 
-from ..headers.changes import HeaderManifest
+from ..headers.manifest import HeaderManifest
 from ..headers.scan import Scan, SourceText
-from .jobs import is_ending
 from .nvrtc import Compiled
+from .nvrtc_processes import is_ending
 
 
 def compiled_with_headers(

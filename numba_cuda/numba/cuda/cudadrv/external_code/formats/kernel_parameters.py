@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import struct
 
+from numba_cuda_autolink.ptx import read_ptx
+
 from .bounds import FormatError
 from .cubin import attributes
 from .elf import content, read_elf
-from .ptx import read_ptx
 
 _PARAMETER = 0x17  # EIATTR_KPARAM_INFO: index, ordinal, offset, and the size from bit 18 on
 _LARGE_PARAMETER = 0x45  # index, ordinal, offset, size

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from numba_cuda_autolink.ptx import ptx_symbols
+
 from .bounds import FormatError
+from .containers import pieces, read_archive
 from .cubin import kernels_of
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf
-from .pieces import pieces, read_archive
-from .ptx import ptx_symbols
 from .symbol_record import Symbols
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from .directives import Definition, is_guarded
+from .preprocessor import Definition, is_guarded
 
 _WORD = re.compile(rb"(?:[A-Za-z_$\x80-\xff]|\\[uU])[\w$\\\x80-\xff]*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")

@@ -14,8 +14,9 @@ from typing import Any
 from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
-from .. import given
-from ..regular_file import read_regular_file
+from numba_cuda_autolink.regular_file import read_regular_file
+
+from ..diagnostics import given
 
 _FROM_TARGET = "it follows from the kernel's target"
 # Options that a source cannot set, and what to do instead.

@@ -21,13 +21,14 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from ..given import shown
-from ..regular_file import read_regular_file
-from ..safe_repr import safe_repr
+from numba_cuda_autolink.regular_file import read_regular_file
+
+from ..diagnostics.given import shown
+from ..diagnostics.messages import safe_repr
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind
-from .variable import VariableSource
+from .variable_source import VariableSource
 
 # The classes of numba-cuda-mlir's ``cuda.LTOIR`` and the like, copies of numba-cuda's.
 _OTHER_LINKABLES = "numba_cuda_mlir.numba_cuda.cudadrv.linkable_code"
@@ -107,7 +108,7 @@ class LinkInput:
             found = f"it looks like {looks_like}" if looks_like else f"it begins with {code[:8]!r}"
             raise LinkInputError(f"{self.name!r} is not {kind}: {found}")
         if not kind.is_compiled:
-            from ..formats.structure import structural_fault  # which a kernel that is linked already starts without
+            from ..formats.validation import structural_fault  # which a kernel that is linked already starts without
 
             if fault := structural_fault(kind.name, code):
                 raise LinkInputError(f"{self.name!r} cannot be linked as {kind}\n  reason: {fault}")

@@ -13,15 +13,16 @@ import re
 from collections.abc import Collection
 from typing import Any, TypeAlias
 
-from .. import toolkit
+from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
+
 from ..cache.key import CacheKey
 from ..cache.store import current_store
-from ..formats.pieces import has_compressed_piece, has_ltoir
-from ..formats.ptx import Parameter, Prototype, ptx_symbols
+from ..formats.containers import has_compressed_piece, has_ltoir
 from ..inputs import kinds
-from .parts import LinkJob, Part
-from .probes import ptx_of_ltoir, relocatable_cubin
-from .signatures import Interface, Prototypes, prototypes_of
+from ..platform import cuda_libraries
+from .linker_input import LinkJob, Part
+from .ltoir_probes import ptx_of_ltoir, relocatable_cubin
+from .prototype_checks import Interface, Prototypes, prototypes_of
 
 _FORMAT = "4"
 _Found: TypeAlias = tuple[Prototypes, Prototypes, tuple[str, ...] | None]
@@ -74,7 +75,7 @@ def _remembered(job: LinkJob, part: Part, names: Collection[str]) -> _Found | No
         f"functions of {part.name}",
         (
             ("format", _FORMAT),
-            ("nvJitLink", toolkit.nvjitlink_build()),
+            ("nvJitLink", cuda_libraries.nvjitlink_build()),
             ("architecture", job.plan.target.arch),
             ("kind", part.kind.name),
             ("names", json.dumps(sorted(names))),

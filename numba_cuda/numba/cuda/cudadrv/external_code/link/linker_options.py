@@ -13,7 +13,7 @@ from ..inputs.kinds import LTO_IR
 from ..inputs.link_input import LinkInput
 
 if TYPE_CHECKING:
-    from .parts import Part
+    from .linker_input import Part
 
 Linkable: TypeAlias = "LinkInput | Part"
 

@@ -16,9 +16,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..formats.ptx import ptx_references, ptx_symbols
+from numba_cuda_autolink.ptx import ptx_references, ptx_symbols
+
 from ..formats.symbol_record import Symbols
-from .probes import PROBE_SYMBOLS, ptx_of_ltoir
+from .ltoir_probes import PROBE_SYMBOLS, ptx_of_ltoir
 
 
 def symbols_of_ltoir(modules: Sequence[bytes], candidates: Collection[str], arch: str) -> list[Symbols | None]:

@@ -12,7 +12,7 @@ import pytest
 from autolink_support import compiled, symbols
 from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
-from numba.cuda.cudadrv.external_code.link import trial
+from numba.cuda.cudadrv.external_code.link import nvjitlink
 
 import numba_cuda_autolink
 
@@ -330,7 +330,7 @@ def kernel(x):
 def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypatch):
     """The linker is made to crash in the child process, as on damage that differs between its versions."""
     child, cubin = tmp_path / "child.py", tmp_path / "damaged.cubin"
-    text = Path(trial.trial_child.__file__).read_text()
+    text = Path(nvjitlink.trial_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     assert call in text
     child.write_text(text.replace(call, "            __import__('os').abort()\n" + call))
@@ -338,9 +338,9 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
-    trial._helper.close()  # the next one runs the changed script
+    nvjitlink._helper.close()  # the next one runs the changed script
     with monkeypatch.context() as patched:
-        patched.setattr(trial.trial_child, "__file__", str(child))
+        patched.setattr(nvjitlink.trial_child, "__file__", str(child))
         code, printed = failing(capsys, *command)
     assert code == 1
     assert "does not survive it (SIGABRT)" in printed

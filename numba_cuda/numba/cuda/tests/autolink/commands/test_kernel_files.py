@@ -180,7 +180,7 @@ def test_a_missing_nvrtc_is_told_with_its_remedy(tmp_path, monkeypatch, capsys):
     path = tmp_path / "mine.py"
     path.write_text("from cuda import pathfinder\nraise pathfinder.DynamicLibNotFoundError('no libnvrtc')\n")
     missing = "NVRTC, which compiles CUDA C++, was not found\n  what to do: install it", OSError()
-    monkeypatch.setattr("numba.cuda.autolink.commands.kernel_files.why_missing", lambda library: missing)
+    monkeypatch.setattr("numba.cuda.autolink.commands.kernel_loading.why_missing", lambda library: missing)
     assert main(["explain", str(path)]) == 1
     assert capsys.readouterr().err.endswith(
         "mine.py: NVRTC, which compiles CUDA C++, was not found\n  what to do: install it\n"

@@ -11,8 +11,8 @@ import pytest
 from autolink_support import Linked
 from numba import cuda
 from numba.cuda import dispatcher, types
-from numba.cuda.autolink.compilation import without_device
-from numba.cuda.autolink.compiling import code_library
+from numba.cuda.autolink.compilation.context import without_device
+from numba.cuda.autolink.frontends.numba_cuda import code_library
 from numba.cuda.codegen import CUDACodeLibrary
 
 CC = (9, 0, "a")

@@ -20,7 +20,7 @@ from cuda.pathfinder import find_nvidia_header_directory
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.autolink.testing import NotLinkableError, check_linkable
-from numba.cuda.cudadrv.external_code.link import trial
+from numba.cuda.cudadrv.external_code.link import nvjitlink
 from repository import EXAMPLES, SUPPORT, module
 
 
@@ -425,11 +425,11 @@ class TestRejects:
     def test_code_that_crashes_nvjitlink(self, monkeypatch, tmp_path):
         """The linker is made to crash in the child process, as on damage that differs between its versions."""
         child = tmp_path / "child.py"
-        text = Path(trial.trial_child.__file__).read_text()
+        text = Path(nvjitlink.trial_child.__file__).read_text()
         call = "            nvjitlink.add_data("
         child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
-        trial._helper.close()  # the next one runs the changed script
-        monkeypatch.setattr(trial.trial_child, "__file__", str(child))
+        nvjitlink._helper.close()  # the next one runs the changed script
+        monkeypatch.setattr(nvjitlink.trial_child, "__file__", str(child))
 
         class Damaged(Add):
             def __numba_cuda_link__(self, x):

@@ -10,7 +10,7 @@ from autolink_support import CC, build, symbols
 from cuda.core import Program, ProgramOptions
 from cxx_corpus import CORPORA, Corpus
 from numba.cuda import autolink, types
-from numba.cuda.autolink.device_callable.c_abi import cxx_type, memory_layout
+from numba.cuda.autolink.c_abi.c_types import cxx_type, memory_layout
 from numba.cuda.cudadrv.external_code.compile.translation_unit import toolkit_include_paths
 
 # What does not resolve, and why.

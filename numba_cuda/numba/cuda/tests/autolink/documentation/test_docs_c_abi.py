@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 from numba.cuda import autolink, types
-from numba.cuda.autolink.device_callable import c_abi as cabi
+from numba.cuda.autolink.c_abi import c_types as cabi
 from repository import DOCS
 
 PAGE = DOCS / "c_abi.md"

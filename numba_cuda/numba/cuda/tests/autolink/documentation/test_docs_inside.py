@@ -14,7 +14,7 @@ PAGE = DOCS / "architecture.md"
 
 
 def test_the_list_of_seams_is_complete_and_in_order():
-    from numba.cuda.autolink.frontends import numba_cuda as install
+    from numba.cuda.autolink.frontends.numba_cuda import activation as install
 
     named = re.findall(r"^`([\w.:]+)`\n: ", (DOCS / "upstream.md").read_text(), re.MULTILINE)
     assert named == list(install.SEAMS)

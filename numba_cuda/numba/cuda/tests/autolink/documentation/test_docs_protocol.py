@@ -8,7 +8,7 @@ import re
 import pytest
 from autolink_support import Linked, adder, build
 from numba.cuda import autolink, types
-from numba.cuda.autolink.protocol.asking import ask
+from numba.cuda.autolink.protocol.ask import ask
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv.external_code.cache.store import reset_store

@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 from environments import with_numba_cuda
-from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from repository import BENCHMARKS, EXAMPLES, PROJECT, module
 
 TEMPLATE = EXAMPLES / "wheel_template"
@@ -63,7 +63,7 @@ def environment(tmp_path_factory):
 
 def if_linkable(*kinds):
     """Return *kinds*, or the source for each where nvJitLink is older than the NVRTC that compiled them."""
-    return list(kinds) if toolkit.nvjitlink_version() >= (12, 9) else ["CUDA C++ source"] * len(kinds)
+    return list(kinds) if cuda_libraries.nvjitlink_version() >= (12, 9) else ["CUDA C++ source"] * len(kinds)
 
 
 def linked_for(environment, import_line, call, *ccs, **options):
@@ -121,7 +121,7 @@ def test_the_template(environment, tmp_path):
     own = [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, copy / "tests"]
     done = subprocess.run(own, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    if toolkit.nvjitlink_version() < (12, 9):
+    if cuda_libraries.nvjitlink_version() < (12, 9):
         return  # the benchmark shows what the wheel is for, which takes a linker that is new enough
     benchmark = [sys.executable, BENCHMARKS / "prebuilt.py", "--rounds=1", f"--wheel={wheel}"]
     done = subprocess.run(benchmark, cwd=tmp_path, capture_output=True, text=True)

@@ -8,12 +8,12 @@ import signal
 import threading
 
 import pytest
-from numba.cuda.cudadrv.external_code import toolkit
-from numba.cuda.cudadrv.external_code.child_process import ChildProcess
 from numba.cuda.cudadrv.external_code.compile import nvrtc
 from numba.cuda.cudadrv.external_code.formats import elf
-from numba.cuda.cudadrv.external_code.formats.structure import structural_fault
-from numba.cuda.cudadrv.external_code.link import trial_child
+from numba.cuda.cudadrv.external_code.formats.validation import structural_fault
+from numba.cuda.cudadrv.external_code.link import nvjitlink_child
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+from numba.cuda.cudadrv.external_code.platform.child_process import ChildProcess
 from numba.cuda.cudadrv.external_code.signal_handlers import (
     handlers_held_back,
     interrupts_unchanged,
@@ -137,27 +137,27 @@ class TestNothingIsTakenForAFault:
 
     @pytest.mark.parametrize("function", ["nvrtc_build", "nvvm_build"])
     def test_of_a_library_that_is_identified(self, interrupt, monkeypatch, function):
-        build = getattr(toolkit, function)
+        build = getattr(cuda_libraries, function)
         before = build()
         build.cache_clear()
         with monkeypatch.context() as patch:
-            patch.setattr(toolkit.pathfinder, "load_nvidia_dynamic_lib", interrupt)
-            patch.setattr(toolkit.pathfinder, "locate_bitcode_lib", interrupt)
+            patch.setattr(cuda_libraries.pathfinder, "load_nvidia_dynamic_lib", interrupt)
+            patch.setattr(cuda_libraries.pathfinder, "locate_bitcode_lib", interrupt)
             with pytest.raises(TimeIsUp):
                 build()
         assert build() == before
 
     def test_of_a_library_that_is_looked_for(self, interrupt, monkeypatch):
         with monkeypatch.context() as patch:
-            patch.setattr(toolkit.importlib, "import_module", interrupt)
+            patch.setattr(cuda_libraries.importlib, "import_module", interrupt)
             with pytest.raises(TimeIsUp):
-                toolkit.why_missing("nvJitLink")
-        assert toolkit.why_missing("nvJitLink") is None
+                cuda_libraries.why_missing("nvJitLink")
+        assert cuda_libraries.why_missing("nvJitLink") is None
 
     def test_of_an_input_of_a_link(self, interrupt, monkeypatch):
         monkeypatch.setattr("cuda.bindings.nvjitlink.complete", interrupt)
         with pytest.raises(TimeIsUp):
-            trial_child.link([], ("-arch=sm_90",), "cubin")
+            nvjitlink_child.link([], ("-arch=sm_90",), "cubin")
 
     def test_of_a_child_process(self, monkeypatch):
         """A time limit's exception may be an `OSError`, as that of a pipe whose child died is."""

@@ -16,8 +16,8 @@ import tracemalloc
 import pytest
 from finished_kernels_support import NUMBER, VECTOR, image, signature, write
 
-from numba_cuda_autolink.kernel_file import KernelFile, KernelFileError, Signature
-from numba_cuda_autolink.parameters import Parameter, RecordType
+from numba_cuda_autolink.finished.kernel_file import KernelFile, KernelFileError, Signature
+from numba_cuda_autolink.types.parameters import Parameter, RecordType
 
 INNER = RecordType(4, (("d", 0, "<f4", ()),))
 RECORD = RecordType(24, (("a", 0, "|u1", ()), ("b", 8, "<f8", (2,)), ("c", 16, INNER, ())))
@@ -98,7 +98,7 @@ def test_errors_name_the_path_that_was_given(path, kind):
 
 
 def test_what_is_too_large_is_not_written(path, monkeypatch):
-    from numba_cuda_autolink import kernel_file
+    from numba_cuda_autolink.finished import kernel_file
 
     for limit in ("_LARGEST_CODE", "_LARGEST_INDEX"):
         with monkeypatch.context() as patch, pytest.raises(KernelFileError, match=f"^{path} cannot be written"):
@@ -232,7 +232,7 @@ def test_no_bit_of_a_file_can_flip_without_an_error(path, thorough):
     ],
 )
 def test_a_parameter_that_is_none_is_an_error(path, monkeypatch, change, message):
-    from numba_cuda_autolink import kernel_file
+    from numba_cuda_autolink.finished import kernel_file
 
     original = kernel_file.to_json
     monkeypatch.setattr(kernel_file, "to_json", lambda parameter: {**original(parameter), **change})

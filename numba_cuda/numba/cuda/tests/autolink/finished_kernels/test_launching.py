@@ -21,9 +21,9 @@ from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, image
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, KernelFileError, KernelLibrary, LaunchError
-from numba_cuda_autolink.architecture import CodeFor, best
-from numba_cuda_autolink.kernel_file import Signature
-from numba_cuda_autolink.parameters import Parameter
+from numba_cuda_autolink.finished.architecture import CodeFor, best
+from numba_cuda_autolink.finished.kernel_file import Signature
+from numba_cuda_autolink.types.parameters import Parameter
 
 
 def packed(fake):
@@ -580,7 +580,7 @@ class TestDevices:
 
 
 def test_cuda_bindings_that_is_not_installed(library, monkeypatch):
-    from numba_cuda_autolink import driver
+    from numba_cuda_autolink.launch import driver
 
     driver.bindings.cache_clear()
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)

@@ -24,7 +24,7 @@ from repository import SUPPORT
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
-from numba_cuda_autolink.parameters import Parameter, placed
+from numba_cuda_autolink.types.parameters import Parameter, placed
 
 RECORD = [("a", "i4"), ("b", "f8")]
 # By name: the type, in terms of `types` and `record`; the argument, in terms of `array` and `numpy`.
@@ -329,7 +329,7 @@ def test_a_bound_kernel_is_loaded_with_its_callbacks(mlir, fake):
     def kernel(r, x):
         r[0] = counted(x)
 
-    from numba.cuda.autolink.compilation import instead_of_device
+    from numba.cuda.autolink.compilation.context import instead_of_device
 
     with instead_of_device((9, 0, "")):
         bound = autolink.bind(kernel, "void(float32[::1], float32)")

@@ -27,8 +27,8 @@ from numba.cuda.np.numpy_support import from_dtype
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
-from numba_cuda_autolink.kernel_file import KernelFile
-from numba_cuda_autolink.parameters import leaves
+from numba_cuda_autolink.finished.kernel_file import KernelFile
+from numba_cuda_autolink.types.parameters import leaves
 
 RECORD = np.dtype([("a", "u1"), ("b", "f8"), ("c", "f4", (2,))], align=True)
 Point = collections.namedtuple("Point", "x y")

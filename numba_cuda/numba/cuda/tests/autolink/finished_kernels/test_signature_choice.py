@@ -12,7 +12,7 @@ from fake_driver import DeviceArray
 from finished_kernels_support import NUMBER, VECTOR, CupyArray, driver_of, signature
 
 from numba_cuda_autolink import ArgumentError
-from numba_cuda_autolink.parameters import Parameter
+from numba_cuda_autolink.types.parameters import Parameter
 
 
 def test_the_arguments_choose(library, fake):

@@ -15,7 +15,7 @@ import pytest
 from autolink_support import build
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import ask, check_linkable
-from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 FLOATS = "void(float32[::1], float32[::1])"
 
@@ -342,7 +342,9 @@ class TestTheCABI:
         signature = "void(complex64[::1], float16[::1], boolean[::1], int8[::1], float32[::1])"
         text = build(kernel, signature, output="ptx").code.decode()
         entry = text[text.index(".entry") :]
-        if toolkit.nvrtc_version() >= (13, 0) or front_end.name != "numba-cuda":  # CUDA 12 keeps calls with structs
+        if (
+            cuda_libraries.nvrtc_version() >= (13, 0) or front_end.name != "numba-cuda"
+        ):  # CUDA 12 keeps calls with structs
             assert "call" not in entry
             assert ".local" not in entry
 

@@ -12,7 +12,7 @@ from autolink_support import CC, Linked, adder, build, compiled
 from cache_support import wait_for
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.link import trial
+from numba.cuda.cudadrv.external_code.link import nvjitlink
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork"),
@@ -35,28 +35,30 @@ def machine_code(number):
 
 def build_in_worker(number):
     build_with(machine_code(number))
-    return trial._helper._child.pid
+    return nvjitlink._helper._child.pid
 
 
 def test_it_has_a_helper_of_its_own_and_leaves_that_of_its_parent_alone():
     build_with(machine_code(int.from_bytes(os.urandom(3), "little")))
-    helper = trial._helper._child
+    helper = nvjitlink._helper._child
 
     def build_in_child():
-        assert trial._helper._child is None
+        assert nvjitlink._helper._child is None
         assert build_in_worker(int.from_bytes(os.urandom(3), "little")) != helper.pid
-        trial._helper.close()
+        nvjitlink._helper.close()
 
     wait_for(build_in_child)
     assert not helper.has_ended
     build_with(machine_code(int.from_bytes(os.urandom(3), "little")))
-    assert trial._helper._child is helper
+    assert nvjitlink._helper._child is helper
 
 
 def test_processes_of_multiprocessing_that_are_forked_build():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         numbers = [int.from_bytes(os.urandom(3), "little") for _ in range(2)]
-        assert trial._helper._child is None or trial._helper._child.pid not in pool.map(build_in_worker, numbers)
+        assert nvjitlink._helper._child is None or nvjitlink._helper._child.pid not in pool.map(
+            build_in_worker, numbers
+        )
 
 
 def test_one_that_is_forked_while_another_thread_compiles_raises_when_it_compiles():

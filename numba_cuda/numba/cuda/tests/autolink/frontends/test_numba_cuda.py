@@ -7,7 +7,7 @@ import sys
 import pytest
 from numba import cuda
 from numba.cuda import autolink, types
-from numba.cuda.autolink.frontends import numba_cuda
+from numba.cuda.autolink.frontends.numba_cuda import activation
 
 
 def run_script(script):
@@ -68,8 +68,8 @@ print("done")
 
 def test_an_attribute_that_is_used_and_missing_is_named(monkeypatch):
     monkeypatch.delattr("numba.cuda.dispatcher._Kernel")
-    with pytest.raises(numba_cuda.MissingSeamError, match=r"it has no numba\.cuda\.dispatcher:_Kernel\n"):
-        numba_cuda.locate("numba.cuda.dispatcher:_Kernel")
+    with pytest.raises(activation.MissingSeamError, match=r"it has no numba\.cuda\.dispatcher:_Kernel\n"):
+        activation.locate("numba.cuda.dispatcher:_Kernel")
 
 
 def test_importing_numba_cuda_imports_neither_the_protocol_nor_a_linker():
@@ -90,7 +90,7 @@ print("done")
 
 def test_device_functions_of_a_build_are_forgotten_after_it():
     """Nested builds have their own, and what was compiled before comes back."""
-    from numba.cuda.autolink.compilation import without_device
+    from numba.cuda.autolink.compilation.context import without_device
 
     @cuda.jit(device=True)
     def device_function(x):

@@ -43,7 +43,7 @@ def kernel_of(cuda, obj, **options):
 
 class TestSeams:
     def test_each_is_listed_replaced_and_restored(self, mlir):
-        from numba.cuda.autolink.frontends.seams import Seams
+        from numba.cuda.autolink.frontend_api.seams import Seams
 
         located = [Seams("numba-cuda-mlir").locate(path) for path in mlir.seams.SEAMS]
         assert mlir.seams.active()
@@ -85,9 +85,9 @@ print(compiler.compile_mlir.__code__.co_filename.endswith("seams.py"))
 import sys
 import {first}
 from numba_cuda_mlir import cuda
-print("numba.cuda.autolink.frontends.numba_cuda_mlir" in sys.modules, "numba" in sys.modules)
+print("numba.cuda.autolink.frontends.mlir.activation" in sys.modules, "numba" in sys.modules)
 import numba_cuda_mlir.mlir_compiler
-print(sys.modules["numba.cuda.autolink.frontends.numba_cuda_mlir"].active())
+print(sys.modules["numba.cuda.autolink.frontends.mlir.activation"].active())
 """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["False", str(first == "numba.cuda"), "True"]
@@ -277,7 +277,7 @@ class TestManyKernels:
 
     @pytest.mark.counted
     def test_a_job_of_a_kernel_that_was_launched_is_what_the_launch_linked(self, mlir, on_gpu, monkeypatch):
-        from numba.cuda.autolink import kernel_events
+        from numba.cuda.autolink.compilation import kernel_events
         from numba.cuda.autolink.many_kernels.job_list import JobList, described
 
         kernel = kernel_of(mlir.cuda, Scale(77))
@@ -416,7 +416,7 @@ class TestWhatItRefuses:
 
 def compiled(kernel):
     """What numba-cuda-mlir compiles *kernel* to."""
-    from numba.cuda.autolink.compilation import without_device
+    from numba.cuda.autolink.compilation.context import without_device
 
     with without_device((9, 0, "")):
         return kernel.compile(FLOATS)

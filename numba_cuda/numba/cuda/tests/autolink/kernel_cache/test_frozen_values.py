@@ -8,7 +8,7 @@ import logging
 import pytest
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.autolink.frontends import numba_cuda as seams
+from numba.cuda.autolink.frontends.numba_cuda import activation as seams
 from numba.cuda.autolink.testing import compile_cached
 from numba.cuda.core import config
 

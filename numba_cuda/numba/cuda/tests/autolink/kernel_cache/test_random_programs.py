@@ -124,7 +124,7 @@ def encode(changed, encoder):
     )
     value_encoders.encoder_of.cache_clear()
 """
-_OF_MANIFESTS = "from numba.cuda.cudadrv.external_code.headers.changes import HeaderManifest\n"
+_OF_MANIFESTS = "from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest\n"
 
 # Code that takes back one of the things which keep kernels from being stale, and names of features that need it.
 TAKEN_BACK = {

@@ -12,7 +12,7 @@ from kernel_cache_support import run_script
 # on what setting the compiler up imports.
 SCRIPT = """
 import json, sys
-from numba.cuda.autolink.compilation import without_device
+from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.descriptor import cuda_target
 
 context = cuda_target.target_context
@@ -77,7 +77,11 @@ def test_a_kernel_that_is_found_sets_no_compiler_up(folder):
     done, modules, libnvvm_is_loaded = run(folder, "plain", "linked", "with_callback")
     assert done == {name: [True, False] for name in ("plain", "linked", "with_callback")}
     compilers = {"numba.cuda.fp16", "numba.cuda.cudaimpl", "numba.cuda.np.arrayobj"}
-    ours = {"autolink.ahead_of_time", "autolink.compiling.passes", "autolink.kernel_report"}
+    ours = {
+        "autolink.builds.ahead_of_time",
+        "autolink.frontends.numba_cuda.compiler_passes",
+        "autolink.builds.kernel_report",
+    }
     of_linking = {"link.run", "link.trial", "compile.jobs", "headers.scan", "formats"}
     unneeded = compilers | {f"numba.cuda.{name}" for name in ours}
     unneeded |= {f"numba.cuda.cudadrv.external_code.{name}" for name in of_linking}

@@ -142,7 +142,7 @@ def test_reports_find_their_templates(environment):
         """
         import numba.cuda
         from numba.cuda.autolink import Report
-        from numba.cuda.autolink.compiling.call_graph import CallGraph
+        from numba.cuda.autolink.function_code.call_graph import CallGraph
         report = Report("f", None, None, "(int32)", CallGraph((), ()), (), ())
         facts["begin"] = [report.to_html()[:15], report.to_svg()[:4], report.changes_since(report, "html")[:15]]
         """

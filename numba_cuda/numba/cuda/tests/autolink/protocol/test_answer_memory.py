@@ -8,9 +8,9 @@ import weakref
 import pytest
 from autolink_support import adder, build
 from numba.cuda import autolink, types
-from numba.cuda.autolink.protocol import asking
+from numba.cuda.autolink.protocol import ask as asking
 from numba.cuda.autolink.protocol.answers import AnswerMemory
-from numba.cuda.autolink.protocol.asking import ask
+from numba.cuda.autolink.protocol.ask import ask
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.protocol.errors import AskedAgainError
 

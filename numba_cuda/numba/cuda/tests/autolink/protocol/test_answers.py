@@ -9,7 +9,7 @@ from autolink_support import CC, Linked, adder, build, compiled
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
 
 def kernel_calling(function):
@@ -223,7 +223,7 @@ def test_answers_are_forgotten_with_their_object():
     import gc
     import weakref
 
-    from numba.cuda.autolink.protocol.asking import _memory, ask
+    from numba.cuda.autolink.protocol.ask import _memory, ask
     from numba.cuda.autolink.protocol.callee import find_callee
 
     class Object:

@@ -6,11 +6,11 @@ import pickle
 import pytest
 from autolink_support import Linked, adder, build
 from numba.cuda import autolink, types
-from numba.cuda.autolink.protocol.asking import AskedCall, with_answer
+from numba.cuda.autolink.protocol.ask import AskedCall, with_answer
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
 from numba.cuda.autolink.protocol.errors import CallError
-from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 
 TARGET = autolink.Target((9, 0))
 INT32 = (types.int32,)
@@ -33,7 +33,7 @@ def site(obj, line=1):
 
 def test_a_call_with_the_answer_for_a_target_is_not_asked_again(monkeypatch):
     call = with_answer(site(Counting()), TARGET)
-    monkeypatch.setattr("numba.cuda.autolink.protocol.asking.ask", None)
+    monkeypatch.setattr("numba.cuda.autolink.protocol.ask.ask", None)
     assert with_answer(call, TARGET) is call
 
 
@@ -71,13 +71,13 @@ def kernel_calling(function):
 
 def test_a_build_asks_nothing_after_lowering(monkeypatch):
     """The plan of the link, the report and the facts for a cache take the answer that travels with the call."""
-    from numba.cuda.autolink.compiling.code_library import LinkingCodeLibrary
+    from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
 
     spy = Linked("travels")
     plan = LinkingCodeLibrary.plan
 
     def plan_without_asking(self, cc=None):
-        monkeypatch.setattr("numba.cuda.autolink.protocol.asking.ask", None)
+        monkeypatch.setattr("numba.cuda.autolink.protocol.ask.ask", None)
         assert all(isinstance(call, AskedCall) for call in self.call_sites)
         return plan(self, cc)
 
@@ -89,7 +89,7 @@ def test_a_build_asks_nothing_after_lowering(monkeypatch):
 
 
 def test_a_file_that_is_gone_when_it_is_linked_is_named_with_its_call(tmp_path, monkeypatch):
-    from numba.cuda.autolink.compiling.code_library import LinkingCodeLibrary
+    from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
 
     file = tmp_path / "add.cu"
     file.write_text(adder("gone"))

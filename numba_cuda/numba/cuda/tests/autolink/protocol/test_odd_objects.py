@@ -13,7 +13,7 @@ import pytest
 from autolink_support import adder, build
 from numba import cuda
 from numba.cuda import autolink
-from numba.cuda.autolink.device_callable import objects
+from numba.cuda.autolink.device_callable import base_class
 from numba.cuda.autolink.protocol.callee import Callee, find_callee, identity
 from numba.cuda.core.errors import NumbaError, TypingError
 
@@ -122,7 +122,7 @@ FAIL_IN_NUMBA_CUDA = {  # which reads attributes of globals, calls them, tests t
 def raised_by(error):
     """The file of the code that raised, or that used the odd object which did."""
     files = [frame.filename for frame in reversed(traceback.extract_tb(error.__traceback__))]
-    return next(file for file in files if file not in (__file__, mock.__file__, objects.__file__))
+    return next(file for file in files if file not in (__file__, mock.__file__, base_class.__file__))
 
 
 def code_or_error(kernel):

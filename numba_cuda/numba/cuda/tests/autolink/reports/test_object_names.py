@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Short names of objects, which still tell them apart."""
 
-from numba.cuda.autolink.reports.object_names import only_different, short_names, split_arguments
+from numba.cuda.autolink.function_code.object_names import only_different, short_names, split_arguments
 
 LONG = "precision=float32, direction='forward, unscaled', execution='block'"
 

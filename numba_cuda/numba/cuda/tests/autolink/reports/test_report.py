@@ -18,15 +18,15 @@ from autolink_support import CC, Linked, adder, build, compiled, ptx
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda import dispatcher as numba_cuda_dispatcher
-from numba.cuda.autolink.compilation import without_device
+from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.reports.class_totals import ClassTotal, class_totals
 from numba.cuda.autolink.reports.graph import MOST_BOXES, draw
 from numba.cuda.autolink.reports.records import CodeReport, FunctionReport, ResultReport
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
 from numba.cuda.cudadrv.external_code.formats.symbols import symbols_of, symbols_of_ptx
+from numba.cuda.cudadrv.external_code.link.link_record import CompiledCode
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
-from numba.cuda.cudadrv.external_code.link.record import CompiledCode
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ from autolink_support import Linked, adder, build
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.reports.trace import lanes, totals
-from numba.cuda.cudadrv.external_code.timeline import Span, Timeline, in_process, recording, span
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, in_process, recording, span
 
 
 def spans_of(*functions):

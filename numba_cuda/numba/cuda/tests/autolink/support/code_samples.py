@@ -10,8 +10,8 @@ from pathlib import Path
 from autolink_support import adder, compiled, from_nvcc, have_nvcc
 from cuda import pathfinder
 from numba import cuda
-from numba.cuda.cudadrv.external_code.formats.pieces import ARCHIVE_MAGIC, FATBIN_MAGIC
-from numba.cuda.cudadrv.external_code.link.run import device_runtime
+from numba.cuda.cudadrv.external_code.formats.containers import ARCHIVE_MAGIC, FATBIN_MAGIC
+from numba.cuda.cudadrv.external_code.pipeline import device_runtime
 
 LINKABLE = {
     "PTX": cuda.PTXSource,

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from fake_driver import FakeDriver
 
-from numba_cuda_autolink import driver, kernel_file
-from numba_cuda_autolink.architecture import CodeFor
-from numba_cuda_autolink.kernel_file import Image, Signature
-from numba_cuda_autolink.parameters import Parameter, leaves
+from numba_cuda_autolink.finished import kernel_file
+from numba_cuda_autolink.finished.architecture import CodeFor
+from numba_cuda_autolink.finished.kernel_file import Image, Signature
+from numba_cuda_autolink.launch import driver
+from numba_cuda_autolink.types.parameters import Parameter, leaves
 
 VECTOR = Parameter("array", "x", "<f4", 1, "C")
 NUMBER = Parameter("number", "a", "<f4")

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.compile import jobs, translation_unit
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes, translation_unit
 from numba.cuda.cudadrv.external_code.compile.nvrtc import run_nvrtc
-from numba.cuda.cudadrv.external_code.link import trial, uncached_link
+from numba.cuda.cudadrv.external_code.link import checked_link, nvjitlink
 
 # A text without any of these reads no header.
 _DIRECTIVES = ("#", "%:", "??=")
@@ -38,7 +38,7 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
     ran:
         Gets the name of each tool that is called.
     """
-    compile_in_child = jobs.compile_in_child
+    compile_in_child = nvrtc_processes.compile_in_child
 
     def run(
         code: str, name: str, options: dict[str, Any], output: str, *, traces: str = "", names: Sequence[str] = ()
@@ -56,16 +56,16 @@ def install(results: Path, program: Path, ran: list[str]) -> None:
 
     template = _a_cubin()
 
-    def link_here(parts: Any, options: Any, output: str) -> trial.Outcome:
+    def link_here(parts: Any, options: Any, output: str) -> nvjitlink.Outcome:
         ran.append("nvJitLink")
         given = [(part.kind.name, part.name, _told_apart_by(results, part.code)) for part in parts]
         digest = _digest(repr((given, options, output)).encode())
-        return trial.Outcome(True, code=template + digest.encode())
+        return nvjitlink.Outcome(True, code=template + digest.encode())
 
     translation_unit.run_nvrtc = run
-    jobs.compile_in_child = child
-    uncached_link.link_here = link_here
-    uncached_link.doubted = lambda job: []  # linked in no helper process
+    nvrtc_processes.compile_in_child = child
+    checked_link.link_here = link_here
+    checked_link.doubted = lambda job: []  # linked in no helper process
     os.fsync = lambda file: None
 
 

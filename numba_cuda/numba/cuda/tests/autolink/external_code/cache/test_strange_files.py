@@ -12,7 +12,7 @@ from cache_support import cache_warnings, file_of, fresh, make_key, not_built, p
 from numba.cuda.cudadrv.external_code.cache.build_locks import FileLock
 from numba.cuda.cudadrv.external_code.cache.disk import FAILED_SOURCES, MISMATCHES
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
-from numba.cuda.cudadrv.external_code.compile import diagnostics
+from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 
 KEY, OTHER = make_key("f.cu"), make_key("g.cu")
 CODE = b"some code"
@@ -95,7 +95,7 @@ def test_in_another_folder(tmp_path, monkeypatch, folder, strange):
             fresh(tmp_path).verify(make_key("f.cu", source="g.cu"), CODE, "disk", lambda: b"other")
         assert Path(caught.value.cached).read_bytes() == CODE
         reset_store()
-        path = diagnostics.saved(b"123", "f.cu")
+        path = nvrtc_log.saved(b"123", "f.cu")
         assert path is not None and stat.S_ISREG(os.lstat(path).st_mode)
         assert fresh(tmp_path).clear() == 2
         assert not any(os.listdir(tmp_path / left) for left in (MISMATCHES, FAILED_SOURCES))
@@ -110,7 +110,7 @@ def test_a_source_s_name_that_is_no_file(tmp_path, monkeypatch, strange):
 
     def use():
         reset_store()
-        path = diagnostics.saved(b"code", str(tmp_path / "f.cu"))
+        path = nvrtc_log.saved(b"code", str(tmp_path / "f.cu"))
         assert path is not None and path.startswith(str(tmp_path / "cache"))
 
     wait_for(use)
@@ -141,14 +141,14 @@ def test_one_entry_above_the_cap_does_not_evict_the_rest(tmp_path):
 def test_failed_sources_are_capped_and_cleared(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path))
     reset_store()
-    paths = [diagnostics.saved(b"%d" % number, "f.cu") for number in range(120)]
+    paths = [nvrtc_log.saved(b"%d" % number, "f.cu") for number in range(120)]
     for age, path in enumerate(reversed(paths)):
         if os.path.exists(path):
             os.utime(path, (time.time() - age, time.time() - age))
-    last = diagnostics.saved(b"last", "f.cu")
+    last = nvrtc_log.saved(b"last", "f.cu")
     left = os.listdir(tmp_path / FAILED_SOURCES)
     assert len(left) == 100 and os.path.basename(last) in left and os.path.basename(paths[-1]) in left
-    large = diagnostics.saved(bytes(200 << 20), "f.cu")
+    large = nvrtc_log.saved(bytes(200 << 20), "f.cu")
     assert os.listdir(tmp_path / FAILED_SOURCES) != left and os.path.exists(large)
     fresh(tmp_path).clear()
     assert os.listdir(tmp_path / FAILED_SOURCES) == []

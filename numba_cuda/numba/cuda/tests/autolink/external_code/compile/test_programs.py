@@ -18,14 +18,14 @@ import cuda.core
 import pytest
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
-from numba.cuda.cudadrv.external_code import toolkit
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import jobs, nvrtc, programs, unit_headers, unit_keys
+from numba.cuda.cudadrv.external_code.compile import nvrtc, nvrtc_processes, programs, unit_headers, unit_keys
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
-TRACES = toolkit.nvrtc_version() >= (13, 0)
+TRACES = cuda_libraries.nvrtc_version() >= (13, 0)
 TARGET = Target((9, 0), lto=True)
 LONG_AGO = 10 * 10**9
 
@@ -340,7 +340,7 @@ MACRO_INCLUDES = {
 
 @pytest.mark.parametrize("kind", MACRO_INCLUDES)
 def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
-    monkeypatch.setattr(jobs, "compile_in_child", None)
+    monkeypatch.setattr(nvrtc_processes, "compile_in_child", None)
     tree.write("second/deep/two.h", MACRO_INCLUDES[kind] + "#define TWO 2\n")
     tree.settle()
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]
@@ -349,7 +349,7 @@ def test_a_header_that_a_macro_names(tree, monkeypatch, kind):
 
 
 def test_a_header_that_an_option_names(tree, monkeypatch):
-    monkeypatch.setattr(jobs, "compile_in_child", None)
+    monkeypatch.setattr(nvrtc_processes, "compile_in_child", None)
     tree.write("second/deep/two.h", "#include THIRD\n#define TWO 2\n")
     tree.defines.append(("THIRD", '"three.h"'))
     tree.settle()
@@ -435,7 +435,7 @@ def test_what_depends_on_the_time_is_not_cached(tree, macro):
 )
 def test_all_headers_that_nvrtc_reads_are_found(tree, header):
     tree.code = f"#include <{header}>"
-    compiled = jobs.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
+    compiled = nvrtc_processes.compile_in_child(TranslationUnit.of(tree.source, TARGET), traces=True)
     unit = programs.unit_of(tree.source, TARGET)
     known = unit.known()
     assert known is not None, unit._headers.text.scan()
@@ -549,10 +549,12 @@ def cub_sources(count):
 )
 @pytest.mark.counted
 def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most, in_children):
-    monkeypatch.setenv(jobs.JOBS, most)
+    monkeypatch.setenv(nvrtc_processes.JOBS, most)
     ran = []
-    compile_in_child = jobs.compile_in_child
-    monkeypatch.setattr(jobs, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how))
+    compile_in_child = nvrtc_processes.compile_in_child
+    monkeypatch.setattr(
+        nvrtc_processes, "compile_in_child", lambda unit, **how: ran.append(unit) or compile_in_child(unit, **how)
+    )
     sources = cub_sources(2)
     compiled = programs.all_compiled(sources, TARGET)
     assert [program.origin for program in compiled] == ["built", "built"]
@@ -565,7 +567,7 @@ def test_slow_sources_are_compiled_in_several_processes(tree, monkeypatch, most,
 
 def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told(monkeypatch):
     """Nine sources, two of them at once: the last are not begun."""
-    monkeypatch.setenv(jobs.JOBS, "2")
+    monkeypatch.setenv(nvrtc_processes.JOBS, "2")
     begun, both = [], threading.Barrier(2, timeout=60)
 
     def fail(unit, **how):
@@ -574,7 +576,7 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
             both.wait()
         raise CompileError(unit.name, f"{unit.name} is wrong")
 
-    monkeypatch.setattr(jobs, "compile_in_free_process", fail)
+    monkeypatch.setattr(nvrtc_processes, "compile_in_free_process", fail)
     sources = [from_item(autolink.CUDASource(f"#include <cuda_fp16.h>\n// {n}", name=f"f{n}.cu")) for n in range(9)]
     with pytest.raises(programs.SourceError) as caught:
         programs.all_compiled(sources, TARGET)
@@ -589,7 +591,7 @@ def test_one_child_process_compiles_several_units(tree):
     for wrong in False, True, False:
         each = dataclasses.replace(unit, code="not C++") if wrong else unit
         with pytest.raises(CompileError) if wrong else contextlib.nullcontext():
-            assert jobs.compile_in_child(each, kept=kept).code == compile_unit(unit).code
+            assert nvrtc_processes.compile_in_child(each, kept=kept).code == compile_unit(unit).code
         processes += [child.pid for child in kept]
     assert len(processes) == 3 and len(set(processes)) == 1
     kept[0].close()
@@ -601,7 +603,7 @@ def test_an_error_in_a_child_process_is_the_same_as_here(tree):
     with pytest.raises(CompileError) as here:
         compile_unit(unit)
     with pytest.raises(CompileError) as there:
-        jobs.compile_in_child(unit)
+        nvrtc_processes.compile_in_child(unit)
     assert here.value.log == there.value.log
 
 
@@ -618,7 +620,7 @@ def test_a_process_that_does_not_answer(tree, tmp_path, monkeypatch, body, messa
     (tmp_path / "child.py").write_text(body)
     monkeypatch.setattr(nvrtc, "__file__", str(tmp_path / "child.py"))
     with pytest.raises(CompileError, match=f"NVRTC in a child process: {message}$"):
-        jobs.compile_in_child(unit)
+        nvrtc_processes.compile_in_child(unit)
 
 
 PROCESS = """

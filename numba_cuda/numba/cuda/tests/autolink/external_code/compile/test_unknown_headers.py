@@ -10,12 +10,12 @@ from numba.cuda import autolink
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
 from numba.cuda.cudadrv.external_code.compile import programs
-from numba.cuda.cudadrv.external_code.compile.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.compile.nvrtc import Compiled, CompileError
-from numba.cuda.cudadrv.external_code.compile.prototype_check import PrototypeError
+from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import compile_unit
 from numba.cuda.cudadrv.external_code.compile.unknown_headers import compiled_with_headers
 from numba.cuda.cudadrv.external_code.headers.scan import Scan, SourceText
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 
 TARGET = Target((9, 0), lto=True)
@@ -164,7 +164,7 @@ def unit_of(source):
 
 
 def test_a_new_program_is_cached_with_its_headers(source, monkeypatch):
-    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.cached_unit.MANY_HEADERS", 0)
+    monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.program_cache.MANY_HEADERS", 0)
     before = programs.fingerprint(source, TARGET, before_compiling=True)
     first = programs.unit_of(source, TARGET).fetched(compile_unit)
     assert first.origin == "built"

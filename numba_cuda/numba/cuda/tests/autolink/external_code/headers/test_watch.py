@@ -5,8 +5,8 @@ import os
 import time
 
 import pytest
-from numba.cuda.cudadrv.external_code.headers import changes
-from numba.cuda.cudadrv.external_code.headers.changes import HeaderManifest, HeaderWatch
+from numba.cuda.cudadrv.external_code.headers import manifest as changes
+from numba.cuda.cudadrv.external_code.headers.manifest import HeaderManifest, HeaderWatch
 from numba.cuda.cudadrv.external_code.headers.scan import SourceText
 
 

@@ -11,13 +11,14 @@ from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import try_link
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code import regular_file
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.programs import compiled
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
-from numba.cuda.cudadrv.external_code.regular_file import read_regular_file
-from numba.cuda.cudadrv.external_code.safe_repr import safe_repr
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.platform.target import Target
+
+from numba_cuda_autolink import regular_file
+from numba_cuda_autolink.regular_file import read_regular_file
 
 SURROGATE = "\udc80"
 

@@ -8,8 +8,9 @@ from cuda import pathfinder
 from numba import cuda, int32
 from numba.cuda import autolink
 from numba.cuda.autolink.testing import check_linkable
-from numba.cuda.cudadrv.external_code.link import run, uncached_link
-from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from numba.cuda.cudadrv.external_code import pipeline
+from numba.cuda.cudadrv.external_code.link import checked_link
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 
 CHILD = """
     static __global__ void child(int* x, int n) {
@@ -79,7 +80,7 @@ def names(linked):
 
 
 needs_device_runtime = pytest.mark.skipif(
-    run.device_runtime() is None, reason="no libcudadevrt.a: the wheels of CUDA 12.8 lack it"
+    pipeline.device_runtime() is None, reason="no libcudadevrt.a: the wheels of CUDA 12.8 lack it"
 )
 
 
@@ -95,11 +96,11 @@ class TestDeviceRuntime:
     def test_a_second_build_links_nothing_again(self, lto, monkeypatch):
         kernel = cuda.jit(filled, lto=lto)
         first = build(kernel, "void(int32[::1], int32)")
-        monkeypatch.setattr(uncached_link, "link_here", None)
+        monkeypatch.setattr(checked_link, "link_here", None)
         assert build(kernel, "void(int32[::1], int32)").code == first.code
 
     def test_without_one_the_error_names_the_missing_function(self, lto, monkeypatch):
-        monkeypatch.setattr(run, "device_runtime", lambda: None)
+        monkeypatch.setattr(pipeline, "device_runtime", lambda: None)
         with pytest.raises(LinkError, match=r"'__cudaCDP2\w+' is called but nothing that is linked defines it"):
             build(cuda.jit(filled, lto=lto), "void(int32[::1], int32)")
 
@@ -112,7 +113,7 @@ def test_the_device_runtime_is_linked_with_a_kernel_that_synchronises_the_grid(l
 
 @needs_device_runtime
 def test_the_device_runtime_is_found():
-    assert run.device_runtime().name == pathfinder.find_static_lib("cudadevrt")
+    assert pipeline.device_runtime().name == pathfinder.find_static_lib("cudadevrt")
 
 
 def test_a_missing_function_of_the_user_whose_name_resembles_its_functions():

@@ -10,9 +10,9 @@ from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.link.errors import LinkError
-from numba.cuda.cudadrv.external_code.link.plan import LinkPlan
-from numba.cuda.cudadrv.external_code.target import Target
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
+from numba.cuda.cudadrv.external_code.platform.target import Target
 
 
 class Term(autolink.DeviceCallable):

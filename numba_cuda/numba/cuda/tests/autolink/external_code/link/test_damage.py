@@ -17,8 +17,8 @@ from autolink_support import Linked, build
 from code_samples import LINKABLE, good
 from numba.cuda.autolink import CallError
 from numba.cuda.cudadrv.external_code.formats.elf import read_elf
-from numba.cuda.cudadrv.external_code.link import trial
-from numba.cuda.cudadrv.external_code.link.errors import LinkError
+from numba.cuda.cudadrv.external_code.link import nvjitlink
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 
 # How many inputs are damaged, and how many of one kind a test tries.
 SHORT, WHOLE, PART = 6, 20_000, 100
@@ -88,8 +88,8 @@ def pytest_generate_tests(metafunc):
 
 
 def test_damaged_code_is_an_error_or_links(kind, seeds, capfd, monkeypatch, tmp_path):
-    monkeypatch.setattr(trial, "LINK_TIMEOUT", 10.0)
-    monkeypatch.setattr(trial, "TIMEOUT", 10.0)
+    monkeypatch.setattr(nvjitlink, "LINK_TIMEOUT", 10.0)
+    monkeypatch.setattr(nvjitlink, "TIMEOUT", 10.0)
     if kind not in good():
         pytest.skip(f"no {kind} can be made here")
     item, code = LINKABLE[kind], good()[kind]

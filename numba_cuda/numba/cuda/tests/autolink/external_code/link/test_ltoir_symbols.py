@@ -3,10 +3,11 @@
 
 import pytest
 from autolink_support import compiled
-from numba.cuda.cudadrv.external_code.formats.ptx import ptx_references
 from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
 from numba.cuda.cudadrv.external_code.link import ltoir_symbols
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
+
+from numba_cuda_autolink.ptx import ptx_references
 
 ARCH = "sm_90"
 BROKEN = b"\xed\x43\x4e\x7fbroken"

@@ -4,8 +4,8 @@
 import pytest
 from autolink_support import CC, Linked, compiled, symbols
 from numba import cuda
-from numba.cuda.autolink.ahead_of_time import build_for_launch
-from numba.cuda.cudadrv.external_code.target import ComputeCapability
+from numba.cuda.autolink.builds.ahead_of_time import build_for_launch
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 LIBRARY = """
     __device__ int looked_up[4] = {1, 2};

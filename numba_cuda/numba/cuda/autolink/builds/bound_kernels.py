@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels that were compiled in this process, with the launch of finished kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
+from numba.cuda.dispatcher import CUDADispatcher
+
+from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.launch.driver import Device, bindings, called
+from numba_cuda_autolink.launch.kernel import Kernel
+from numba_cuda_autolink.launch.loaded_kernel import Loaded
+from numba_cuda_autolink.types.parameters import placed
+
+from ..finished_kernels.saving import check_launchable, parameter_names
+from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, is_kernel, vocabulary_of_kernel
+from ..function_code.launch_parameters import kernel_parameters
+from ..protocol.kernel_signatures import normalized
+
+
+def bind(kernel: Any, *what: Any) -> Kernel:
+    """Compile *kernel* for one signature, if it is not, and return it with the launch of finished kernels.
+
+    The result is launched as the kernel is, ``bound[grid, block, stream, shared](*args)``, in a fraction of the time.
+    It takes arguments of that signature alone, with arrays on the device. Setup and teardown callbacks run as always.
+
+    Parameters
+    ----------
+    kernel:
+        A kernel made by ``cuda.jit``.
+    *what:
+        A signature, as for ``cuda.jit``; or the arguments of a launch, whose types are taken.
+
+    Raises
+    ------
+    FinishedKernelError
+        If the kernel needs the launch of its front end: for exceptions (``debug=True``), ``extensions=``, or arguments
+        without a value at run time.
+    TypeError
+        If *kernel* is not a kernel made by ``cuda.jit``, numba-cuda's or numba-cuda-mlir's.
+    """
+    if config.ENABLE_CUDASIM:
+        raise RuntimeError("bind() launches on a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has none")
+    if not is_kernel(kernel) or kernel.targetoptions.get("device"):
+        raise TypeError(f"bind() expects a kernel made by cuda.jit\n  got: {shown(kernel)}")
+    vocabulary = vocabulary_of_kernel(kernel)
+    compiled = _CompiledCode if vocabulary is NUMBA_CUDA else vocabulary.builds.compiled_code
+    code = compiled(kernel, _argtypes(what, vocabulary))
+    return Kernel(kernel.py_func.__name__, lambda: [code])
+
+
+def _argtypes(what: tuple[Any, ...], vocabulary: Vocabulary) -> tuple[Any, ...]:
+    if len(what) == 1:
+        (one,) = what
+        is_types = isinstance(one, tuple) and all(map(vocabulary.is_type, one))
+        if isinstance(one, str) or hasattr(one, "return_type") or is_types:
+            return normalized(one, vocabulary)[0]
+    typeof = vocabulary.typeof
+    return tuple(typeof.typeof(value, typeof.Purpose.argument) for value in what)
+
+
+class _CompiledCode:
+    """The code of a kernel and signature that numba-cuda compiles."""
+
+    def __init__(self, kernel: CUDADispatcher, argtypes: tuple[Any, ...]):
+        self.text = f"({', '.join(map(str, argtypes))})"
+        self.parameters = kernel_parameters(parameter_names(kernel.py_func, len(argtypes)), argtypes)
+        self._kernel = kernel.compile(argtypes)
+        check_launchable(kernel.py_func.__name__, self._kernel)
+
+    def load(self, device: Device) -> Loaded:
+        """Load the code into the current context as numba-cuda does, which runs the setup callbacks and sets the
+        carveout."""
+        library = self._kernel.library
+        self._kernel.bind()
+        function = library.get_cufunc()
+        places = cubin_parameters(bytes(library.get_cubin().code), function.name)
+        leaves = placed(self.parameters, places)
+        if leaves is None:
+            raise FinishedKernelError(f"the code of {function.name} takes other parameters than {self.text}")
+        handle = called(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
+        return Loaded.of(handle, leaves, self._kernel.cooperative, self._kernel)

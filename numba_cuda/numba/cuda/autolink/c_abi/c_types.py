@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The C ABI: how C declares a value of a Numba type, and where it finds the value's parts in memory.
+
+The sizes and alignments are CUDA C++'s own (`CUDA C++ Programming Guide, "Built-in Vector Types"
+<https://docs.nvidia.com/cuda/cuda-c-programming-guide/#built-in-vector-types>`_); the tests compare every prototype
+with the one that NVRTC compiles.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CField, CType
+
+from ..frontend_api.front_end import core_type
+from .c_names import RESERVED
+
+
+class CABIError(TypeError):
+    """A value cannot be passed to C or returned from it. The message says why and what to do."""
+
+
+_VOID = CType("void", "void", 0, 1)
+_SCALARS: dict[Any, CType] = {
+    types.int8: CType("signed char", "int", 1, 1),
+    types.int16: CType("short", "int", 2, 2),
+    types.int32: CType("int", "int", 4, 4),
+    types.int64: CType("long long", "int", 8, 8),
+    types.uint8: CType("unsigned char", "uint", 1, 1),
+    types.uint16: CType("unsigned short", "uint", 2, 2),
+    types.uint32: CType("unsigned int", "uint", 4, 4),
+    types.uint64: CType("unsigned long long", "uint", 8, 8),
+    types.boolean: CType("bool", "bool", 1, 1),
+    types.float16: CType("__half", "struct", 2, 2),
+    types.bfloat16: CType("__nv_bfloat16", "struct", 2, 2),
+    types.float32: CType("float", "float", 4, 4),
+    types.float64: CType("double", "float", 8, 8),
+    types.complex64: CType("float2", "struct", 8, 8),
+    types.complex128: CType("double2", "struct", 16, 16),
+}
+
+
+# What may be the name of a member in C++, apart from words that mean something else.
+_MEMBER = re.compile(r"(?!__|defined$|nca_)[A-Za-z_][A-Za-z0-9_]*")
+# The headers of types that CUDA C++ does not have without one.
+HEADERS = {"__half": "cuda_fp16.h", "__nv_bfloat16": "cuda_bf16.h"}
+_BY_NAME = {c_type.cxx: c_type for c_type in _SCALARS.values()}
+
+
+def pointer_to(cxx: str) -> CType:
+    """Return the C type of a pointer to the C++ type *cxx*."""
+    name = cxx.removeprefix("const ")
+    pointee = pointer_to(name.removesuffix("*")) if name.endswith("*") else _BY_NAME.get(name)
+    return CType(f"{cxx}*", "pointer", 8, 8, pointee)
+
+
+def cxx_type(numba_type: Any, view: Any = None) -> str:
+    """Return the CUDA C++ type of a parameter or a result of a Numba type.
+
+    Numbers are passed by value: ``float32`` is ``float``, ``int64`` ``long long``, ``complex64`` ``float2``,
+    ``float16`` ``__half`` (from ``<cuda_fp16.h>``). A contiguous array is a pointer to its first element, ``float*``,
+    or ``const float*`` if it is read-only; a tuple of equal types is a ``const`` pointer to the first. Records are
+    ``void*`` and other tuples ``const void*``: the C++ code declares the struct. ``None`` is ``void``; as an argument
+    it is a null pointer, whatever pointer the C++ code declares.
+
+    With a *view*, `autolink.span` or `autolink.mdspan`, the result is the type of a parameter that takes an array as
+    this view: ``cuda::std::span<float>``, ``const cuda::std::mdspan<float, cuda::std::dextents<long long, 2>,
+    cuda::std::layout_right>&``.
+
+    *numba_type* may also be the type's name as in signatures (``"float32"``), or a NumPy dtype or scalar class. Raises
+    `CABIError` if C has no type for it: a strided array, an unaligned record, a dtype, a function, any other object.
+    """
+    described = ctype if view is None else view.ctype
+    return str(described(numba_type_of(numba_type)).cxx)
+
+
+def numba_type_named(name: str) -> Any:
+    """Return the Numba type with this *name* in the signatures of ``cuda.jit``, such as ``"float32[::1]"``. Raise
+    `CABIError` if there is no such type."""
+    try:
+        found = eval(name, {"__builtins__": {}}, vars(types))
+    except Exception as error:
+        why = "" if isinstance(error, NameError) else f": {type(error).__name__}: {error}"
+        raise CABIError(f"{name!r} is not the name of a Numba type{why}") from None
+    if not isinstance(found, types.Type):
+        raise CABIError(f"{name!r} is not the name of a Numba type: it is {found!r}")
+    return found
+
+
+def numba_type_of(given: Any) -> Any:
+    """Return the Numba type of a Numba type of any front end, its name, or a NumPy dtype or scalar class; None is
+    void."""
+    if given is None:
+        return types.none
+    given = numba_type_named(given) if isinstance(given, str) else core_type(given)
+    if isinstance(given, types.Type):
+        return types.unliteral(given)
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        from numba.cuda.np import numpy_support
+
+        try:
+            return numpy_support.from_dtype(np.dtype(given))
+        except (NotImplementedError, NumbaError):
+            raise CABIError(f"{given!r} has no Numba type") from None
+    if isinstance(given, (tuple, list)):
+        raise CABIError(
+            f"{given!r} is not a Numba type\n"
+            "  what to do: write types.Tuple((...)), or types.UniTuple(T, n) if all elements are of one type"
+        )
+    if inspect.isfunction(given):
+        name = given.__name__
+        raise CABIError(
+            f"the function {name} is not a Numba type\n  what to do: call it with a type, such as {name}(types.int32)"
+        )
+    hint = ""
+    if isinstance(given, type) and given in (bool, int, float, complex):
+        hint = f": C and Python mean different types by {given.__name__}"
+    shown = given.__name__ if isinstance(given, type) else safe_repr(given, 40)
+    raise CABIError(f"{shown} is not a Numba type{hint}\n  expected: such as types.float32, its name or a dtype")
+
+
+def ctype(numba_type: Any) -> CType:
+    """Return how C sees a value of *numba_type*, or raise `CABIError` if C has no type for it."""
+    if isinstance(numba_type, types.EnumMember):
+        numba_type = numba_type.dtype
+    if numba_type in _SCALARS:
+        return _SCALARS[numba_type]
+    if numba_type == types.none:
+        return _VOID
+    if isinstance(numba_type, types.RawPointer):
+        return pointer_to("void")
+    if isinstance(numba_type, types.CPointer):
+        return _pointer(numba_type.dtype)
+    if isinstance(numba_type, types.Array):
+        return _array(numba_type)
+    if isinstance(numba_type, types.Record):
+        memory_layout(numba_type)
+        return _pointer(numba_type)
+    if isinstance(numba_type, types.BaseTuple) and len(numba_type):
+        memory_layout(numba_type)
+        is_uniform = len(set(numba_type.types)) == 1 and numba_type.types[0] in _SCALARS
+        return pointer_to(f"const {_SCALARS[numba_type.types[0]].cxx}" if is_uniform else "const void")
+    raise CABIError(f"{numba_type} has no counterpart in C{_ADVICE.get(type(numba_type), '')}")
+
+
+_ADVICE = {
+    types.Optional: ": a value that may be None cannot be passed\n  what to do: pass it where it cannot be None",
+    types.UnicodeType: ": strings must be constants",
+}
+
+
+def is_passed(numba_type: Any) -> bool:
+    """Whether an argument of *numba_type* is passed to C: dtypes, functions, strings and other objects that only the
+    compiler knows are not."""
+    if numba_type == types.none or isinstance(numba_type, types.RawPointer):
+        return True
+    if isinstance(numba_type, types.BaseTuple):
+        return any(map(is_passed, numba_type.types))
+    compile_time = (types.Dummy, types.Callable, types.DTypeSpec, types.TypeRef, types.StringLiteral)
+    return not isinstance(numba_type, compile_time)
+
+
+def element_ctype(numba_type: Any) -> CType:
+    """Return how C sees an element of an array or tuple: the value itself, in memory."""
+    found = ctype(numba_type)
+    is_pointer = isinstance(numba_type, (types.RawPointer, types.CPointer))
+    if found.kind == "void" or (found.kind == "pointer" and not is_pointer):
+        raise CABIError(f"{numba_type} inside an array or tuple has no counterpart in C")
+    return found
+
+
+def _pointer(numba_type: Any, qualifier: str = "") -> CType:
+    if isinstance(numba_type, types.Record):
+        return replace(pointer_to(f"{qualifier}void"), fields=fields_of_record(numba_type))
+    return pointer_to(qualifier + element_ctype(numba_type).cxx)
+
+
+def _array(array: Any) -> CType:
+    if array.layout not in "CF":
+        raise CABIError(
+            f"{array} may be strided, but C reads contiguous memory\n  what to do: pass a contiguous array, of type"
+            f" {array.copy(layout='C')} (in signatures: {array.dtype}[{':, ' * (array.ndim - 1)}::1]);"
+            " or let args pass it as autolink.mdspan, with its strides"
+        )
+    if isinstance(array.dtype, types.Record):
+        memory_layout(array.dtype)
+    return _pointer(array.dtype, "" if array.mutable else "const ")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A struct or an array in memory: its size, its alignment, and the offsets of its fields, in bytes."""
+
+    size: int
+    align: int
+    offsets: tuple[int, ...] = ()
+
+
+def memory_layout(numba_type: Any) -> Layout:
+    """Return where C finds the parts of a value of *numba_type* behind a pointer. Raise `CABIError` if a record has its
+    fields at other offsets than a C++ struct."""
+    if isinstance(numba_type, types.Record):
+        return _record(numba_type)
+    if isinstance(numba_type, types.BaseTuple):
+        return layout_of_fields(memory_layout(element) for element in numba_type.types)
+    if isinstance(numba_type, types.NestedArray):
+        of_one = memory_layout(numba_type.dtype)
+        return Layout(of_one.size * int(np.prod(numba_type.shape)), of_one.align)
+    if isinstance(numba_type, types.CharSeq):
+        return Layout(numba_type.count, 1)
+    element = element_ctype(numba_type)
+    return Layout(element.size, element.align)
+
+
+def fields_of_record(record: Any) -> tuple[CField, ...]:
+    """Return the fields of a record that can be members of a C++ struct by their names."""
+    return c_fields((name, record.offset(name), field_type) for name, field_type in record.members)
+
+
+def c_fields(fields: Iterable[tuple[str, int, Any]]) -> tuple[CField, ...]:
+    """Return what C sees of *fields* with a name, an offset and a Numba type; of those that C++ can name."""
+    usable = ((name, *rest) for name, *rest in fields if _MEMBER.fullmatch(name) and name not in RESERVED)
+    return tuple(CField(name, offset, _field_ctype(numba_type)) for name, offset, numba_type in usable)
+
+
+def _field_ctype(numba_type: Any) -> CType:
+    if isinstance(numba_type, types.NestedArray):
+        return _field_ctype(numba_type.dtype)
+    if isinstance(numba_type, types.Record):
+        layout = memory_layout(numba_type)
+        return CType("struct", "struct", layout.size, layout.align, fields=fields_of_record(numba_type))
+    if isinstance(numba_type, (types.CharSeq, types.BaseTuple)):
+        return CType("char[]", "unknown", 0, 1)
+    return element_ctype(numba_type)
+
+
+def layout_of_fields(fields: Iterable[Layout]) -> Layout:
+    """Return where a struct has its *fields*, in their order."""
+    offsets, end, align = [], 0, 1
+    for field in fields:
+        offsets.append(end + -end % field.align)
+        end, align = offsets[-1] + field.size, max(align, field.align)
+    return Layout(end + -end % align, align, tuple(offsets))
+
+
+def _record(record: Any) -> Layout:
+    fields = sorted(record.members, key=lambda member: record.offset(member[0]))
+    expected = layout_of_fields(memory_layout(field_type) for _, field_type in fields)
+    advice = "what to do: make its dtype with np.dtype(..., align=True), with the fields in the order of the C++ struct"
+    described = f"\n  record: {record}\n  {advice}"
+    for (name, field_type), offset in zip(fields, expected.offsets, strict=True):
+        if record.offset(name) != offset:
+            raise CABIError(
+                f"the field {name!r} ({field_type}) of a record is at byte {record.offset(name)}, but in C++ at byte"
+                f" {offset}{described}"
+            )
+    if record.size != expected.size:
+        raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++{described}")
+    return expected

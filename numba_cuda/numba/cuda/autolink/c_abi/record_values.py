@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What structs are in kernels that C functions return: tuples, with the names of the fields of a record.
+
+A tuple is a value. A record is a reference to memory, which the next call would overwrite.
+"""
+
+from __future__ import annotations
+
+import collections
+import operator
+from typing import Any
+
+from llvmlite import ir as llvm
+from numba.cuda import cgutils, types
+from numba.cuda.datamodel import models
+from numba.cuda.extending import lower_builtin, lower_cast, register_model
+from numba.cuda.typeconv import Conversion
+from numba.cuda.typing.templates import signature
+
+from .c_types import memory_layout
+from .structs import field_names, field_types, is_struct
+
+
+class RecordValue(types.Tuple, types.BaseNamedTuple):
+    """The type of a record that a function returned by value: a named tuple of its fields.
+
+    It can be assigned to an element of an array of these records.
+    """
+
+    def __new__(cls, record: Any) -> RecordValue:
+        # types.Tuple.__new__ would return another type for equal elements.
+        return object.__new__(cls)
+
+    def __init__(self, record: Any):
+        super().__init__([result_type(each) for each in field_types(record)])
+        self.of_record = record
+        self.fields = tuple(field_names(record))
+        self.instance_class = collections.namedtuple("Record", self.fields, rename=True)  # type: ignore[misc]
+        self.name = f"value of {record}"
+
+    @property
+    def key(self) -> Any:
+        """The record."""
+        return self.of_record
+
+    def __unliteral__(self) -> RecordValue:
+        return self
+
+    def can_convert_to(self, typing_context: Any, other: Any) -> Any:
+        """Allow an assignment to an element of an array; no variable may be one or the other."""
+        return Conversion.unsafe if other == self.of_record else None
+
+
+register_model(RecordValue)(models.TupleModel)
+
+
+def result_type(numba_type: Any) -> Any:
+    """Return the Numba type in a kernel of a result of *numba_type*, or of a part of one."""
+    if isinstance(numba_type, types.Record):
+        return RecordValue(numba_type)
+    if isinstance(numba_type, types.NestedArray):
+        found = result_type(numba_type.dtype)
+        for count in reversed(numba_type.shape):
+            found = types.UniTuple(found, count)
+        return found
+    if isinstance(numba_type, types.BaseTuple):
+        elements = [result_type(each) for each in numba_type.types]
+        return types.BaseTuple.from_types(elements, getattr(numba_type, "instance_class", None))
+    return numba_type
+
+
+@lower_cast(RecordValue, types.Record)
+def _to_record(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+    """Store the value where the element of an array is copied from."""
+    memory = cgutils.alloca_once(builder, context.get_value_type(toty).pointee)
+    memory.align = memory_layout(toty).align
+    store(context, builder, toty, value, builder.bitcast(memory, cgutils.voidptr_t))
+    return memory
+
+
+@lower_builtin(operator.setitem, types.Array, types.Any, RecordValue)
+def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Store the fields in the element, which Numba would copy byte by byte."""
+    array, index, value = sig.args
+    getitem = context.get_function(operator.getitem, signature(value.of_record, array, index))
+    element = getitem(builder, args[:2])
+    store(context, builder, value.of_record, args[2], builder.bitcast(element, cgutils.voidptr_t))
+    return context.get_dummy_value()
+
+
+def store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any) -> None:
+    """Store the *value* of a tuple, a number or a pointer at an *address*, where C expects a *numba_type*: a tuple, a
+    record, or a part of one."""
+    layout = memory_layout(numba_type)
+    if isinstance(numba_type, types.NestedArray):
+        size = layout.size // numba_type.shape[0]
+        shape = numba_type.shape[1:]
+        element = types.NestedArray(numba_type.dtype, shape) if shape else numba_type.dtype
+        parts = [(element, size * number) for number in range(numba_type.shape[0])]
+    elif is_struct(numba_type):
+        parts = list(zip(field_types(numba_type), layout.offsets, strict=True))
+    else:
+        data = context.get_value_as_data(builder, numba_type, value)
+        builder.store(data, builder.bitcast(address, data.type.as_pointer()), align=layout.align)
+        return
+    for (part, offset), element in zip(parts, cgutils.unpack_tuple(builder, value), strict=True):
+        store(context, builder, part, element, builder.gep(address, [llvm.Constant(llvm.IntType(32), offset)]))

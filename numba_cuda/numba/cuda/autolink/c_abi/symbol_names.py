@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Symbols of C functions, made of what distinguishes one instance of a function from another."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+
+from ..value_fingerprint import UnknownValueError, fingerprint
+
+_LONGEST_PART = 24
+_LONGEST_NAME = 80
+_DIGITS = 16  # of the digest: 64 bits
+
+
+def symbol(name: str, *parts: Any) -> str:
+    """Return a C identifier for the instance of a function that *parts* describe.
+
+    Parts are strings, Numba types, dtypes, numbers, tuples, functions and objects. They count by their content: the
+    symbol is the same in every process in which they are equal, and another one where anything about them differs, such
+    as the code of a function or an attribute of an object. It begins with *name* and what is readable of the parts, and
+    ends with digits that stand for their content::
+
+        autolink.symbol("reduce", 128, types.float32[::1])  # reduce_128_array_float32_1d_C_...
+
+    Raises
+    ------
+    TypeError
+        If *name* is not a C identifier, or the content of a part is not known: that of an object written in C, of an
+        array on the device, or of an object that refers to a large part of the program.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise TypeError(f"symbol() takes a C identifier as the name, got {safe_repr(name)}")
+    digests = []
+    for number, part in enumerate(parts, 1):
+        try:
+            digests.append(fingerprint(part))
+        except UnknownValueError as error:
+            raise TypeError(
+                f"symbol() cannot name a {type(part).__qualname__} by its content: {error}\n"
+                f"  part {number} of {name!r}: {safe_repr(part)}\n"
+                "  what to do: pass what distinguishes it instead: numbers, strings, types, functions"
+            ) from error
+    readable = "_".join(filter(None, [name, *map(_readable, parts)]))[:_LONGEST_NAME].rstrip("_")
+    return f"{readable}_{fingerprint(name, digests).hex()[:_DIGITS]}"
+
+
+def _readable(part: Any) -> str:
+    """Return what a reader recognises of *part*, in characters of identifiers."""
+    part = getattr(part, "dispatcher", part)  # of the type of a device function, whose name is that function's
+    part = getattr(part, "py_func", part)
+    if isinstance(part, (str, bool, int, float, complex)):
+        text = str(part)
+    elif isinstance(part, tuple):
+        text = "_".join(map(_readable, part))
+    elif hasattr(part, "__numba_cuda_link__") or type(part).__str__ is object.__str__:
+        text = getattr(part, "__name__", type(part).__name__)
+    else:
+        text = str(getattr(part, "__name__", part))
+    return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:_LONGEST_PART]

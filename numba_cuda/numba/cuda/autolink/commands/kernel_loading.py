@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Python files with kernels: importing one, where there is no GPU too, and the kernels in it."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib.util
+import inspect
+import operator
+import os
+import pathlib
+import sys
+import traceback
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from cuda import pathfinder
+from numba import cuda
+from numba.cuda import types
+from numba.cuda.core import config
+from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
+
+from ..frontend_api.front_end import NUMBA_CUDA, core_type, is_kernel, vocabulary_of_kernel
+from .argument_parsing import SIGNATURE_EXAMPLE, CommandError, check_known, check_signature
+
+# What kernels that are compiled as their file is imported are compiled for, without a GPU and without --cc.
+_WITHOUT_GPU = ComputeCapability(9, 0)
+
+
+@dataclass(frozen=True)
+class NamedKernel:
+    """A kernel, device function or Python function ``obj`` in a file; ``name`` is what the command line calls it."""
+
+    obj: Any
+    name: str
+
+    @property
+    def is_device_function(self) -> bool:
+        """Whether only kernels and other device functions call it."""
+        return bool(self._options.get("device"))
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return getattr(self.obj, "targetoptions", {})
+
+    @property
+    def function(self) -> Any:
+        """The Python function."""
+        return getattr(self.obj, "py_func", self.obj)
+
+    @property
+    def can_be_named(self) -> bool:
+        """Whether its name in the code can be set."""
+        return vocabulary_of_kernel(self.obj) is NUMBA_CUDA
+
+    @property
+    def parameters(self) -> str:
+        """Its parameters as text: ``(x, y)``."""
+        return str(inspect.signature(self.function))
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The signatures in its decorator, as text; none if it is compiled when it is called."""
+        if not hasattr(self.obj, "overloads"):
+            return ()
+        returned = {args: getattr(each.signature, "return_type", "void") for args, each in self.obj.overloads.items()}
+        return tuple(
+            f"{_written(result) if self.is_device_function else 'void'}({', '.join(map(_written, args))})"
+            for args, result in returned.items()
+        )
+
+    def signature(self, given: str | None) -> Any:
+        """Return the signature to build it for: the one *given*, or the only one in its decorator, as types. Raise
+        `CommandError` if there is none, or the *given* text is not one."""
+        if given is not None:
+            check_signature(given, self.function)
+            return given
+        named = list(getattr(self.obj, "overloads", ()))
+        if len(named) == 1:
+            return named[0]
+        if named:
+            listed = "".join(f"\n  {each}" for each in self.signatures)
+            raise CommandError(f"{self.name} is compiled for {len(named)} signatures; pass one as --sig:{listed}", 2)
+        raise CommandError(
+            f"--sig is missing: {self.name}{self.parameters} is not compiled for a signature yet\n"
+            f"  what to do: pass the types of its arguments, such as --sig {SIGNATURE_EXAMPLE}",
+            2,
+        )
+
+
+def _written(numba_type: Any) -> str:
+    """Return a Numba type as signatures have it: ``float32[:, ::1]``."""
+    numba_type = core_type(numba_type)
+    if not isinstance(numba_type, types.Array) or not (numba_type.mutable and numba_type.aligned):
+        return str(numba_type)
+    indices = [":"] * numba_type.ndim
+    if numba_type.layout in ("C", "F") and indices:
+        indices[-1 if numba_type.layout == "C" else 0] = "::1"
+    return f"{_written(numba_type.dtype)}[{', '.join(indices)}]"
+
+
+def load_file(path: str, capabilities: list[ComputeCapability] | None = None) -> ModuleType:
+    """Return the module that the Python file *path* is; its directory is first in ``sys.path``. Without a GPU, kernels
+    whose decorators name signatures are compiled for the first of *capabilities*.
+
+    Raise `CommandError` if there is no such file, or it raises an exception or exits.
+    """
+    if config.ENABLE_CUDASIM:
+        raise CommandError("the simulator compiles nothing\n  what to do: unset NUMBA_ENABLE_CUDASIM")
+    check_known(capabilities or [])
+    file = pathlib.Path(path).absolute()
+    if not file.is_file():
+        raise CommandError(f"{path} is a folder: name a Python file" if file.is_dir() else f"{path}: no such file")
+    package = _package(file)
+    name = ".".join((*package, file.stem))
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise CommandError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path[:0] = [str(file.parent), *([str(file.parents[len(package)])] if package else [])]
+    stand_in: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if not cuda.is_available():
+        from ..compilation.context import instead_of_device
+
+        stand_in = instead_of_device((capabilities or [_WITHOUT_GPU])[0].parts)
+    try:
+        with stand_in:
+            if package:
+                importlib.import_module(".".join(package))
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+    except SystemExit as error:
+        line = _line_in(file, error)
+        raise CommandError(
+            f"{path}:{line}: the file exits when it is imported: SystemExit({error.code!r})\n"
+            "  what to do: move what the program runs below: if __name__ == '__main__':"
+        ) from error
+    except Exception as error:
+        unloaded = isinstance(error, pathfinder.DynamicLibNotFoundError) or "Failed to dlopen" in str(error)
+        missing = why_missing("NVRTC") if unloaded else None
+        raise CommandError(f"{path}: {missing[0]}" if missing else _why_not_run(path, file, error)) from error
+    return module
+
+
+def _package(file: pathlib.Path) -> tuple[str, ...]:
+    """Return the names of the package that *file* is in, outermost first, so that its relative imports work. It is in
+    none if another package of that name is imported already."""
+    names: list[str] = []
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    imported = sys.modules.get(names[0]) if names else None
+    own = imported is None or str(folder / names[0]) in getattr(imported, "__path__", ())
+    return tuple(names) if own else ()
+
+
+def _line_in(file: pathlib.Path, error: BaseException) -> int:
+    """Return the line of *file* that raised, or that called what raised."""
+    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == str(file)]
+    return (lines[-1] if lines else None) or 1
+
+
+def _why_not_run(path: str, file: pathlib.Path, error: Exception) -> str:
+    """Return where and why the *file* raised: its own line first, then the line of another file that raised."""
+    if isinstance(error, SyntaxError):
+        place = path if error.filename == str(file) else error.filename
+        return f"{place}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    own = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(cuda.__file__))
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [each for each in frames if not each.filename.startswith((*own, "<"))]
+    text = f"{path}:{_line_in(file, error)}: {type(error).__name__}: {error}"
+    if theirs and theirs[-1].filename != str(file) and not theirs[-1].filename.startswith(sys.prefix):
+        text += f"\n  raised at: {theirs[-1].filename}:{theirs[-1].lineno} in {theirs[-1].name}"
+    return text
+
+
+def check_name(text: str) -> tuple[str, str]:
+    """Return the file and the kernel that *text*, FILE.py:KERNEL, names. Raise `CommandError` if it names none."""
+    path, _, name = text.rpartition(":")
+    if text.endswith(".py") and not pathlib.Path(text).is_file():
+        raise CommandError(f"{text}: no such file")
+    if not path or not name:
+        hint = f"; numba-cuda-autolink explain {text} lists its kernels" if pathlib.Path(text).is_file() else ""
+        raise CommandError(f"{text!r} does not name a kernel: write FILE.py:KERNEL{hint}", 2)
+    return path, name
+
+
+def load_kernel(text: str, capabilities: list[ComputeCapability] | None = None) -> NamedKernel:
+    """Return what FILE.py:KERNEL names, from the file as `load_file` imports it. Raise `CommandError` if there is no
+    such file, or what is named in it is neither a kernel nor a Python function."""
+    path, name = check_name(text)
+    module = load_file(path, capabilities)
+    try:
+        found = NamedKernel(operator.attrgetter(name)(module), name)
+    except AttributeError as error:
+        near = difflib.get_close_matches(error.name or name, dir(error.obj), n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else _kernels_as_hint(module)
+        raise CommandError(f"{path} has no {name!r}{hint}") from None
+    if not inspect.isfunction(found.function):
+        raise CommandError(
+            f"{name} is neither a kernel nor a Python function: {type(found.obj).__name__}{_kernels_as_hint(module)}"
+        )
+    return found
+
+
+def _kernels_as_hint(module: ModuleType) -> str:
+    names = [each.name for each in kernels_in(module) if not each.is_device_function]
+    return f"; kernels in it: {', '.join(names)}" if names else ""
+
+
+def kernels_in(module: ModuleType) -> list[NamedKernel]:
+    """Return the kernels and device functions among the names of *module*, in the order of their definitions."""
+    return [NamedKernel(value, name) for name, value in vars(module).items() if is_kernel(value)]

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The compilation in progress on this thread, and its target.
+
+A kernel and the device functions that it calls are compiled by nested runs of the compiler, but they are linked once,
+for the kernel's target. So the outermost compilation sets the target, and everything compiled inside it uses that one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording
+from numba.cuda.cudadrv.external_code.platform.target import Target
+
+if TYPE_CHECKING:
+    from numba.cuda import types
+    from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
+
+
+@dataclass
+class Compilation:
+    """An outermost compilation: its target; the first lines of this project's errors in it; the objects with linkable
+    code that typing has resolved so far, by their Numba types and their ``id()``; the C functions, with their types,
+    that the call calls that is being lowered; what called objects note for later calls of the same compilation; what
+    their hooks raised, by what they were asked; and the timeline of the build that it begins."""
+
+    target: Target
+    diagnoses: set[str] = field(default_factory=set)
+    objects: dict[types.Type, dict[int, Any]] = field(default_factory=dict)
+    prototypes: list[tuple[str, CPrototype]] = field(default_factory=list)
+    timeline: Timeline = field(default_factory=Timeline)
+    notes: dict[Any, Any] = field(default_factory=dict)
+    raised: dict[Any, Exception] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def noting_prototypes(self) -> Iterator[list[tuple[str, CPrototype]]]:
+        """Give the list of the C functions that are called inside the ``with`` block, apart from those outside."""
+        outer, self.prototypes = self.prototypes, []
+        try:
+            yield self.prototypes
+        finally:
+            self.prototypes = outer
+
+
+class _State(threading.local):
+    compilation: Compilation | None = None
+    hook_target: Target | None = None
+    cc: tuple[int, int, str] | None = None
+    for_launch: bool = False
+    # The device functions that the hook that is being asked has had compiled for C++.
+    device_functions: list[Any] | None = None
+    # Of the dispatchers that are isolated, by id(), the overloads that they had before; None where none are.
+    isolated: dict[int, tuple[Any, Any]] | None = None
+
+
+_state = _State()
+
+
+def compilation() -> Compilation | None:
+    """Return the outermost compilation in progress on this thread, or None."""
+    return _state.compilation
+
+
+@contextlib.contextmanager
+def _inside(**state: Any) -> Iterator[None]:
+    outer = {name: getattr(_state, name, None) for name in state}
+    try:
+        _state.__dict__.update(state)
+        yield
+    finally:
+        _state.__dict__.update(outer)  # in one call, which an interrupt does not part
+
+
+@contextlib.contextmanager
+def compiling(target: Target) -> Iterator[None]:
+    """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
+    in_progress = _state.compilation or Compilation(target)
+    with _inside(compilation=in_progress), recording(in_progress.timeline):
+        yield
+
+
+def is_asking() -> bool:
+    """Return whether a hook is being asked on this thread, so that what is compiled is part of its answer."""
+    return _state.hook_target is not None
+
+
+@contextlib.contextmanager
+def asking(target: Target) -> Iterator[None]:
+    """Let hooks see *target* inside the ``with`` block; what a hook compiles is a compilation of its own."""
+    with _inside(compilation=None, hook_target=target):
+        yield
+
+
+@contextlib.contextmanager
+def compiling_apart(target: Target) -> Iterator[None]:
+    """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
+    apart = contextlib.nullcontext() if _state.cc == target.cc else without_device(target.cc)
+    with _inside(compilation=Compilation(target)), apart:
+        yield
+
+
+@contextlib.contextmanager
+def noting_device_functions() -> Iterator[list[Any]]:
+    """Give the list of the device functions that hooks have compiled for C++ inside the ``with`` block."""
+    outer, noted = _state.device_functions, []  # type: ignore[var-annotated]
+    with _inside(device_functions=noted):
+        yield noted
+    if outer is not None:
+        outer.extend(noted)
+
+
+def note_device_function(function: Any) -> None:
+    """Remember that the hook that is being asked depends on *function*."""
+    if _state.device_functions is not None:
+        _state.device_functions.append(function)
+
+
+@contextlib.contextmanager
+def without_device(cc: tuple[int, int, str], *, for_launch: bool = False) -> Iterator[None]:
+    """Compile for *cc* inside the ``with`` block instead of for the current GPU, which need not exist; *for_launch*,
+    exactly as a launch on such a GPU would.
+
+    The device functions that are compiled there are kept apart: they may be for another compute capability.
+    """
+    isolated: dict[int, tuple[Any, Any]] = {}
+    with _inside(cc=cc, isolated=isolated, for_launch=for_launch):
+        try:
+            yield
+        finally:
+            for dispatcher, overloads in isolated.values():
+                dispatcher.overloads = overloads
+
+
+def instead_of_device(cc: tuple[int, int, str]) -> contextlib.AbstractContextManager[None]:
+    """Import modules for *cc* inside the ``with`` block, where there is no GPU: kernels and device functions that are
+    compiled there, because their decorators name signatures, are compiled for it and stay compiled."""
+    return _inside(cc=cc, isolated=None)
+
+
+def isolate(dispatcher: Any) -> None:
+    """Give *dispatcher* its own overloads inside the innermost `without_device`, if there is one."""
+    if _state.isolated is not None and id(dispatcher) not in _state.isolated:
+        _state.isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
+        dispatcher.overloads = type(dispatcher.overloads)()
+
+
+def cc_without_device() -> tuple[int, int, str] | None:
+    """Return the compute capability set by `without_device`, or None."""
+    return _state.cc
+
+
+def is_for_launch() -> bool:
+    """Return whether a kernel is compiled to be launched, and not for programs that may set its variables."""
+    return _state.cc is None or _state.for_launch
+
+
+def current_target() -> Target:
+    """Return the `Target` that code is compiled for now; no GPU is needed.
+
+    To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. Raises `RuntimeError` outside a compilation.
+    """
+    if _state.hook_target is not None:
+        return _state.hook_target
+    if _state.compilation is not None:
+        return _state.compilation.target
+    raise RuntimeError(
+        "current_target() has a value only while a kernel is being compiled\n"
+        "  what to do: call it in __numba_cuda_link__ or __numba_cuda_call__"
+    )
+
+
+@functools.cache
+def tool_versions() -> dict[str, str]:
+    """Return the version of everything that takes part in compiling a kernel."""
+    import llvmlite
+    import numba
+    import numpy as np
+    from numba.cuda.core import config
+    from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+
+    import numba_cuda
+    import numba_cuda_autolink
+
+    return {
+        "Python": f"{sys.implementation.cache_tag} {sys.version}",
+        "numba-cuda-autolink": getattr(numba_cuda_autolink, "__version__", "not installed"),
+        "Numba": numba.__version__,
+        "numba-cuda": str(vars(numba_cuda)["__version__"]),
+        "numba-cuda's runtime": repr(bool(getattr(config, "CUDA_ENABLE_NRT", False))),
+        "NumPy": np.__version__,
+        "llvmlite": llvmlite.__version__,
+        "NVRTC": cuda_libraries.nvrtc_build(),
+        "NVVM": cuda_libraries.nvvm_build(),
+        "nvJitLink": cuda_libraries.nvjitlink_build(),
+    }

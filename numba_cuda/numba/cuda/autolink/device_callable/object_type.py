@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The Numba types of device callables and their methods: one type for each object, and the typing of its calls."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from typing import Any
+
+from numba.cuda import types
+from numba.cuda.core.errors import NumbaError, TypingError
+from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, with_short_first_line
+from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.datamodel import models
+from numba.cuda.extending import register_model, typeof_impl
+from numba.cuda.typing.templates import Signature
+from numba.cuda.typing.typeof import Purpose
+
+from ..c_abi.c_types import CABIError
+from ..c_abi.extern import Extern, Prototype, check_values, prototype
+from ..c_abi.record_values import result_type
+from ..compilation.context import compilation, current_target
+from ..frontend_api.typing_rounds import DeferredCallError
+from ..protocol.callee import Identity, identity
+from ..protocol.errors import raised_by_user_code, typing_error
+from .arguments import ArgumentError, CallArguments
+from .base_class import BoundDeviceMethod, DeviceCallable, is_defined, type_name
+from .python_bodies import PythonBody
+
+_numbers = itertools.count()
+# The types of the objects that still live.
+_types: dict[Identity, DeviceCallableType] = {}
+
+
+class DeviceCallableType(types.Callable, types.Opaque):
+    """The type of one `DeviceCallable`, or of one method of one.
+
+    It does not keep the object alive, because Numba's own tables keep types forever.
+    """
+
+    def __init__(self, obj: Any):
+        is_method = isinstance(obj, BoundDeviceMethod)
+        known_as = identity(obj)
+        self._owner = weakref.ref(obj.__self__ if is_method else obj, lambda _: _types.pop(known_as, None))
+        self._method: Any = obj.__func__ if is_method else None
+        self._calls: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
+        self._as_written: dict[Any, tuple[Signature, Prototype | PythonBody]] = {}
+        self._in_progress: set[Any] = set()
+        self._arguments: dict[tuple[Any, ...], CallArguments] = {}
+        self.elsewhere: dict[str, Any] = {}  # the types of the object in other front ends
+        super().__init__(name=safe_repr(obj))
+
+    @classmethod
+    def of(cls, obj: Any) -> DeviceCallableType:
+        """Return the type of *obj*, the same one as long as the object lives."""
+        known_as = identity(obj)
+        return _types.get(known_as) or _types.setdefault(known_as, cls(obj))
+
+    @property
+    def key(self) -> Any:
+        """What no other type has, not even one of an equal object."""
+        return id(self)
+
+    @property
+    def numba_cuda_link_object(self) -> Any:
+        """The Python object that is called: the instance, or its bound method.
+
+        Any Numba type may have an attribute of this name, by which call sites find the object.
+        """
+        owner = self._owner()
+        if owner is None:
+            raise typing_error(
+                "a called object no longer exists: keep a reference to it while kernels are compiled\n"
+                f"  object: {self.name}"
+            )
+        return owner if self._method is None else self._method.__get__(owner, type(owner))
+
+    @functools.cached_property
+    def mangling_args(self) -> tuple[str, tuple[Any, ...]]:
+        """A number in the order of use, not an address: the same program gets the same symbols."""
+        return type(self).__name__, (next(_numbers),)
+
+    def __reduce__(self) -> Any:
+        return _type_of, (self.numba_cuda_link_object,)
+
+    def __deepcopy__(self, memo: Any) -> DeviceCallableType:
+        # literal_unroll copies the IR, types and all.
+        return self
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Signature:
+        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
+        return self._typed(context, args, kws)[0]
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        """Return no signatures: none are known before a call."""
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """Return the key of the one implementation that lowers the calls of all device callables."""
+        return DeviceCallableType
+
+    def meaning(self, context: Any, argtypes: Any) -> Prototype | PythonBody:
+        """Return the C function, or the body in Python, for a call with final *argtypes*, one for each
+        parameter of its signature."""
+        return self._call(context, self._arguments[tuple(argtypes)])[1]
+
+    def said(self, arguments: CallArguments) -> Any:
+        """Return what the object's ``__numba_cuda_call__`` returns for a call."""
+        return arguments.apply(self.numba_cuda_link_object.__numba_cuda_call__)
+
+    def body_of(self, arguments: CallArguments, returned: Any) -> PythonBody | None:
+        """Return the body in Python that the object *returned* for a call; None if it is not a function."""
+        return PythonBody.of(self.numba_cuda_link_object, arguments, returned)
+
+    def _typed(self, context: Any, args: Any, kws: Any) -> tuple[Signature, Prototype | PythonBody]:
+        as_written = tuple(args), tuple(dict(kws).items()), _target()
+        known = self._remembered(self._as_written)
+        # Type inference asks about the same call many times.
+        if as_written not in known:
+            try:
+                arguments = CallArguments.bind(self.numba_cuda_link_object.__numba_cuda_call__, args, dict(kws))
+            except ArgumentError as error:
+                raise self._error(f"{type_name(self.numba_cuda_link_object)}: {error}") from None
+            self._arguments.setdefault(arguments.types, arguments)
+            call = self._call(context, arguments)
+            if isinstance(call[1], Prototype):
+                try:
+                    check_values(call[1], arguments.as_given)
+                except CABIError as error:
+                    raise self._error(str(error)) from None
+            known[as_written] = call
+        return known[as_written]
+
+    def _call(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
+        # Numba caches the types of intrinsics, so a call may be lowered for a target that it was not typed for.
+        call = arguments.types, _target()
+        known = self._remembered(self._calls)
+        if call not in known:
+            if call in self._in_progress:  # by a Python function that the object has had compiled
+                name = type_name(self.numba_cuda_link_object)
+                argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
+                diagnosis = f"{name} is called with the same types while it says what that call means"
+                raise self._error(diagnosis, argtypes)
+            self._in_progress.add(call)
+            try:
+                known[call] = self._ask(context, arguments)
+            finally:
+                self._in_progress.discard(call)
+        return known[call]
+
+    def _remembered(self, always: dict[Any, Any]) -> dict[Any, Any]:
+        """Return the memory of calls for *always*, or for the compilation in progress, if what the object says of a
+        call depends on files."""
+        in_progress = compilation()
+        if in_progress is None or not getattr(type(self.numba_cuda_link_object), "cxx_reads_files", False):
+            return always
+        found: dict[Any, Any] = in_progress.notes.setdefault((id(self), id(always)), {})
+        return found
+
+    def _ask(self, context: Any, arguments: CallArguments) -> tuple[Signature, Prototype | PythonBody]:
+        if not is_defined(self.numba_cuda_link_object):
+            kind = type_name(self.numba_cuda_link_object)
+            advice = "  what to do: define it: it names the C function of a call"
+            raise self._error(f"kernels cannot call {kind}: it does not define __numba_cuda_call__\n{advice}")
+        name = f"{type_name(self.numba_cuda_link_object)}.__numba_cuda_call__"
+        argtypes = f"argument types: ({', '.join(map(str, arguments.types))})"
+        # Numba asks again about a call that it could not type, in case other types are known by then.
+        raised: dict[Any, Exception] = {} if (in_progress := compilation()) is None else in_progress.raised
+        try:
+            if (call := (self, arguments.types)) in raised:
+                raise raised[call]
+            extern = self.said(arguments)
+            body = self.body_of(arguments, extern)
+        except DeferredCallError:
+            raise
+        except CABIError as error:  # it says why C or C++ has no such call
+            raise self._error(str(error)) from error
+        except Exception as error:
+            raised[call] = error
+            raised_at = f"raised at: {raised_by_user_code(error)}"
+            said = f"{name} raised {type(error).__name__}: {safe_text(error)}"
+            if isinstance(error, AttributeError) and error.name == "literal_value":
+                said += (
+                    "\n  what to do: write a constant in the call: a variable has no value while a kernel is compiled"
+                )
+            raise self._error(said, argtypes, raised_at) from error
+        if body is not None:
+            try:
+                returns = body.returns
+            except (NumbaError, TypeError) as error:
+                raise self._error(f"the function that {name} returned does not compile\n{error}", argtypes) from error
+            return Signature(returns, arguments.types, recvr=self, pysig=arguments.pysig), body
+        if not isinstance(extern, Extern):
+            got = f"got: {shown(extern)}"
+            raise self._error(f"{name} returned neither an autolink.Extern nor a function", argtypes, got)
+        try:
+            c_function = prototype(extern, arguments.named, context)
+        except TypeError as error:
+            raise self._error(str(error), argtypes) from None
+        return Signature(result_type(extern.returns), arguments.types, recvr=self, pysig=arguments.pysig), c_function
+
+    def _error(self, diagnosis: str, *details: str) -> TypingError:
+        """Return an error with details after the first line of the diagnosis, and the rest of it, what to do, last."""
+        first, *advice = with_short_first_line(diagnosis).splitlines()
+        return typing_error("\n".join([first, *(f"  {line}" for line in (f"object: {self.name}", *details)), *advice]))
+
+
+def _type_of(obj: Any) -> DeviceCallableType:
+    # cloudpickle writes a class method by value, with the globals that it uses: the types of all objects.
+    return DeviceCallableType.of(obj)
+
+
+register_model(DeviceCallableType)(models.OpaqueModel)
+
+
+def _target() -> Target | None:
+    try:
+        return current_target()
+    except RuntimeError:  # compiled while autolink is deactivated
+        return None
+
+
+@typeof_impl.register(DeviceCallable)
+@typeof_impl.register(BoundDeviceMethod)
+def _typeof(obj: Any, context: Any) -> DeviceCallableType:
+    if context.purpose is Purpose.argument:
+        raise TypeError(
+            f"{type_name(obj)} cannot be an argument of a kernel: kernels treat it as a constant\n"
+            f"  object: {safe_repr(obj)}\n"
+            "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
+        )
+    try:
+        return DeviceCallableType.of(obj)
+    except TypeError:  # weak references are made of the object itself only
+        raise typing_error(
+            f"a weak proxy of a {type_name(obj)} cannot be called in a kernel\n  object: {safe_repr(obj)}\n"
+            "  what to do: use the object itself"
+        ) from None

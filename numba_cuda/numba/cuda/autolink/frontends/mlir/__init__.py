@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""numba-cuda-mlir, the second front end. Importing a module here imports it.
+
+====================  ==================================================================================================
+``activation``        every seam with numba-cuda-mlir
+``words``             its vocabulary
+``type_translation``  its Numba types as numba-cuda's, and back
+``called_objects``    the types of device callables and of their attributes
+``constants``         expressions of device callables that are constants
+``python_bodies``     Python functions that calls stand for
+``call_lowering``     MLIR of the calls
+``local_arrays``      local and shared arrays of records, such as objects of C++
+``memory_values``     values in memory, views of arrays and state, of which calls pass the address
+``external_calls``    C++ functions that take structs by address and short numbers as ``int``, for functions that do not
+``kernel_module``     what is changed in the MLIR of a kernel: the alignment of arrays, and names
+``linker``            the linker that the front end is given, which links by this project's own path
+``module_callbacks``  modules as callbacks are given them
+``front_end``         kernels that are built without a GPU, and reports
+``bound_kernels``     kernels of this process with the launch of finished kernels
+====================  ==================================================================================================
+"""

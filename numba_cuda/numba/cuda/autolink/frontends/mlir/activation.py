@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every seam with numba-cuda-mlir: the only module that assigns to its internals.
+
+`activate` checks that all seams exist before it replaces any, and does nothing the second time. `deactivate` restores
+numba-cuda-mlir as it was. Importing this module imports that front end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
+from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
+from numba.cuda.cudadrv.linkable_code import LinkableCode
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaError, TypingError
+
+from ...compilation.context import cc_without_device, compilation, compiling, isolate
+from ...compilation.kernel_events import KernelEvent, announce
+from ...frontend_api.front_end import register
+from ...frontend_api.seams import Seams
+from ...frontend_api.type_inference import inferred
+from ...frontend_api.typing_rounds import propagated
+from ...function_code.function_code import KEY, ExternalCode
+from ...function_code.passed_state import check_state
+from ...protocol.ask import asked_at
+from ...protocol.call_sites import CallSites, note_objects
+from ...protocol.typing_diagnosis import has_own_diagnosis
+from .call_lowering import llvm_prototype, lower_call
+from .called_objects import CalledObjectType, is_called_object
+from .constants import refresh_typing
+from .linker import CallLinker, linker_for
+from .local_arrays import lower_record_array
+from .words import MLIR
+
+_seams = Seams("numba-cuda-mlir")
+
+
+# Compiling for a target
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_compiler:compile_mlir")
+def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
+    """Set the target of the outermost compilation, and refuse called objects as arguments of kernels."""
+    name = getattr(pyfunc, "__name__", "a function")
+    if not targetoptions.get("device"):
+        _check_arguments(name, args)
+    front_end = timeline.span("front end", name)
+    with compiling(_target(targetoptions)), progress.step(f"compiling {name}"), front_end:
+        try:
+            return original(pyfunc, return_type, args, targetoptions)
+        except NumbaError as error:
+            has_own_diagnosis(error)
+            raise
+
+
+def _check_arguments(kernel: str, args: Any) -> None:
+    for each in args:
+        if isinstance(each, CalledObjectType):
+            raise TypeError(
+                f"a called object cannot be an argument of kernel {kernel!r}: kernels treat it as a constant\n"
+                f"  object: {each}\n"
+                "  what to do: use it as a global variable, or as a variable of the function that defines the kernel"
+            )
+
+
+def _target(options: dict[str, Any]) -> Target:
+    from numba_cuda_mlir import tools
+
+    capability = ComputeCapability.parse(str(tools.resolve_gpu_target(options)["linker_arch"]))
+    debug = bool(options.get("debug"))
+    # A device function does not know how its kernel is linked: `_compile_device_callee` gives it lto=False.
+    is_given = options.get("_lto_explicit") and not options.get("device")
+    return Target(
+        capability,
+        lto=bool(options.get("lto")) if is_given else not debug,
+        debug=debug,
+        lineinfo=bool(options.get("lineinfo")),
+        fastmath=bool(options.get("fastmath")),
+        max_registers=options.get("max_registers") or None,
+    )
+
+
+@_seams.in_place_of("numba_cuda_mlir.tools:get_gpu_compute_capability")
+def _compute_capability(original: Any, as_type: type = str) -> Any:
+    """Report the compute capability that `build` compiles for, with or without a GPU."""
+    if (cc := cc_without_device()) is None:
+        return original(as_type)
+    return cc[:2] if as_type is tuple else f"sm_{cc[0]}{cc[1]}{cc[2]}"
+
+
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_device_callee")
+def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
+    """Keep device functions that are compiled without a GPU apart, with the chip that they are compiled for."""
+    if cc_without_device() is None:
+        return original(dispatcher, *args, **kwargs)
+    isolate(dispatcher)
+    chip = dispatcher.targetoptions.pop("chip", None)
+    try:
+        return original(dispatcher, *args, **kwargs)
+    finally:
+        dispatcher.targetoptions["chip"] = chip
+
+
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")  # of a launch
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
+def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
+    """Announce the kernels that an application compiles or loads from a cache."""
+    before = set(dispatcher.overloads)
+    compiled = original(dispatcher, *args, **kwargs)
+    if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
+        for signature in dispatcher.overloads:
+            if signature not in before:
+                announce(KernelEvent(dispatcher, signature, for_launch=True))
+    return compiled
+
+
+# Asking
+
+
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRTypingContext.resolve_value_type")
+def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
+    """Note the Numba types of objects with linkable code."""
+    numba_type = original(context, value)
+    if compilation() is not None:
+        note_objects(numba_type, value)
+    return numba_type
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_compiler:MLIRTypeInference.run_pass")
+def _infer_types(original: Any, inference: Any, state: Any) -> Any:
+    """Let functions of C++ write to variables, and ask called objects when types are final, so that one that refuses is
+    a typing error at the call."""
+    changed = inferred(original, inference, state, TypingError, MLIR)
+    if compilation() is not None:
+        for call, site in CallSites(state.func_ir, state.typemap, MLIR).all(state.calltypes):
+            asked_at(site, call.loc)
+    return changed
+
+
+@_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
+def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
+    """Resolve together the calls that called objects put off."""
+    return propagated(original, inferer, raise_errors)
+
+
+# Lowering
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_call_expr_assign")
+def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws: Any, expr: Any = None) -> Any:
+    """Attach the code of the called objects, and lower calls of device callables."""
+    in_progress = compilation()
+    if in_progress is None or expr is None or expr not in lower.fndesc.calltypes:
+        return original(lower, target, fn, args, kws, expr)
+    sites = CallSites(lower.func_ir, lower.fndesc.typemap, MLIR)
+    asked = [asked_at(site, expr.loc) for site in sites.of(expr, lower.fndesc.calltypes[expr])]
+    for call in asked:
+        _external(lower).add_call(call)
+    if not isinstance(lower.get_numba_type(fn.name), CalledObjectType):
+        if lower_record_array(lower, target, fn, args, kws, expr.loc):
+            return None
+        return original(lower, target, fn, args, kws, expr)
+    with in_progress.noting_prototypes() as prototypes:
+        lower_call(lower, _external(lower), target, expr, args)
+    check_state(asked, prototypes, expr.loc)
+    arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
+    place = f"{expr.loc.filename}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
+    described = f"the call with ({arguments}) at {place}"
+    _external(lower).note_prototypes(prototypes, described, asked, llvm_prototype)
+    return None
+
+
+def _external(lower: Any) -> ExternalCode:
+    """Return what the function that is being lowered needs linked."""
+    if KEY not in lower.metadata:
+        in_progress = compilation()
+        assert in_progress is not None
+        external = ExternalCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
+        external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
+        lower.metadata[KEY] = external
+    found: ExternalCode = lower.metadata[KEY]
+    return found
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower.lower_assign")
+def _lower_assign(original: Any, lower: Any, assignment: Any) -> Any:
+    """Keep called objects, which their types name, out of the memory of variables that are assigned several times."""
+    name, value = assignment.target.name, assignment.value
+    numba_type = lower.fndesc.typemap.get(name)
+    if not isinstance(numba_type, CalledObjectType) or getattr(value, "op", None) == "call":
+        return original(lower, assignment)
+    _external(lower)  # also of a kernel that only reads attributes, which no key of a cache knows
+    lower.var_assign_count[name] = 1
+    lower.varmap[name] = numba_type.called_object()
+    return None
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._call_operands_from_vars")
+def _operands(original: Any, lower: Any, *args: Any, **kwargs: Any) -> Any:
+    """Pass no called objects to device functions: these know them by their types."""
+    return [each for each in original(lower, *args, **kwargs) if not is_called_object(each)]
+
+
+# Linking
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._record_ltoirs_from_linker")
+def _take_along(original: Any, lower: Any, linker: Any) -> Any:
+    """Take along what a function that is called needs linked."""
+    if isinstance(linker, CallLinker):
+        line = getattr(lower.loc, "line", None)
+        _external(lower).add_callee(linker.external, line)
+    return original(lower, linker)
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_lowering:MLIRLower._create_resolved_linker")
+def _create_linker(original: Any, lower: Any) -> Any:
+    """Link functions with external code by this project's path, also where only ``link=`` names code that is not of
+    numba-cuda-mlir's own classes."""
+    if any(isinstance(item, LinkableCode) for item in lower._linked_external_link_items):
+        _external(lower)
+    return linker_for(lower) if KEY in lower.metadata else original(lower)
+
+
+@_seams.in_place_of("numba_cuda_mlir.mlir_optimization:optimize")
+def _optimize(original: Any, cres: Any) -> Any:
+    """Note in the timeline how long MLIR, NVVM and the link take, and give the launch the kernel's name in its code."""
+    if (external := cres.metadata.get(KEY)) is None:
+        return original(cres)
+    with recording(external.timeline), timeline.span("NVVM", external.name):
+        optimized = original(cres)
+    if external.entry_name:
+        cres.metadata["func_name"] = external.entry_name
+    return optimized
+
+
+@_seams.in_place_of("numba_cuda_mlir.caching:MLIRCacheImpl.check_cachable")
+def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
+    """Keep kernels that use called objects out of numba-cuda-mlir's cache, whose keys do not know these objects."""
+    if (external := cres.metadata.get(KEY)) is None:
+        return original(implementation, cres)
+    reason = "the cache of numba-cuda-mlir does not know what its called objects provide"
+    logger.info("kernel %r is not cached: %s", external.name, reason)
+    return False
+
+
+# Attributes of numba-cuda-mlir that are used and not replaced.
+_ALSO_NEEDED = (
+    "numba_cuda_mlir.descriptor:MLIRDispatcher.get_call_template",
+    "numba_cuda_mlir.extending:lowering_registry",
+    "numba_cuda_mlir.extending:typing_registry",
+    "numba_cuda_mlir.linker:resolve_link_plan",
+    "numba_cuda_mlir.lowering_utilities:get_or_insert_function",
+    "numba_cuda_mlir.mlir_lowering:MLIRLower._call_results_tuple",
+    "numba_cuda_mlir.mlir_lowering:MLIRLower._function_needs_nrt",
+    "numba_cuda_mlir.mlir_lowering:MLIRLower.alloca_insertion_point",
+    "numba_cuda_mlir.mlir_lowering:MLIRLower.build_user_defined_function_call",
+    "numba_cuda_mlir.mlir_lowering:MLIRLower.lower_cast",
+    "numba_cuda_mlir.models:mlir_data_manager",
+    "numba_cuda_mlir.tools:resolve_gpu_target",
+)
+
+
+def activate() -> None:
+    """Make numba-cuda-mlir ask called objects for their code. Do nothing if it already does.
+
+    Raises `MissingSeamError` if the installed numba-cuda-mlir lacks a seam. Nothing is replaced then.
+    """
+    if not _seams.active:
+        _seams.replace(_ALSO_NEEDED)
+        register(MLIR)
+        refresh_typing()
+
+
+def deactivate() -> None:
+    """Restore numba-cuda-mlir as it was. Kernels that are already compiled keep working."""
+    _seams.restore()
+
+
+def active() -> bool:
+    """Return whether numba-cuda-mlir asks called objects for their code."""
+    return _seams.active
+
+
+SEAMS = _seams.functions

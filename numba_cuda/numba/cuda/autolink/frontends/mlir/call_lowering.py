@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""MLIR for calls of device callables, and for their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
+from numba_cuda_mlir._mlir import ir
+from numba_cuda_mlir._mlir.dialects import arith, func, llvm
+from numba_cuda_mlir._mlir.extras import types as T
+from numba_cuda_mlir.lowering_utilities import (
+    get_or_insert_function,
+    memref_data_pointer,
+)
+from numba_cuda_mlir.numba_cuda import types
+from numba_cuda_mlir.numba_cuda.core.errors import LoweringError
+
+from ...c_abi.array_views import ArrayView
+from ...c_abi.c_types import CABIError, memory_layout
+from ...c_abi.conversions import State
+from ...c_abi.extern import Passed, Prototype
+from ...c_abi.record_values import result_type
+from ...compilation.context import compilation
+from ...device_callable.constants import as_constant
+from ...function_code.function_code import ExternalCode
+from .external_calls import by_address, is_plain, is_short, is_struct
+from .memory_values import allocate, load, state, store, view
+from .python_bodies import Body
+from .type_translation import from_core, to_core
+
+
+def lower_call(builder: Any, external: ExternalCode, target: Any, call: Any, args: Sequence[Any]) -> None:
+    """Lower *call*, an IR expression that calls a device callable with the variables *args*, to the variable
+    *target*; *external* gets what must be linked."""
+    callee = builder.get_numba_type(call.func.name)
+    signature = builder.fndesc.calltypes[call]
+    argtypes = tuple(map(to_core, signature.args))
+    meaning = callee.calls.meaning(None, argtypes)
+    bound = signature.pysig.bind(*args, **dict(call.kws))
+    values = [bound.arguments.get(name, parameter.default) for name, parameter in signature.pysig.parameters.items()]
+    if isinstance(meaning, Body):
+        variables = [_variable(builder, call, *each) for each in zip(values, signature.args, strict=True)]
+        builder.store_var(target, builder.build_user_defined_function_call(target, meaning.dispatcher, variables))
+        return
+    _call_c_function(builder, external, target, meaning, list(zip(values, signature.args, strict=True)), call.loc)
+
+
+def _variable(builder: Any, call: Any, value: Any, numba_type: Any) -> Any:
+    """Return the IR variable of an argument; a new one for a default."""
+    if hasattr(value, "name") and value.name in builder.fndesc.typemap:
+        return value
+    variable = type(call.func)(call.func.scope, f"$default_{id(call)}_{len(builder.varmap)}", call.loc)
+    builder.fndesc.typemap[variable.name] = numba_type
+    builder.varmap[variable.name] = as_constant(value)
+    return variable
+
+
+def _call_c_function(
+    builder: Any, external: ExternalCode, target: Any, c_function: Prototype, arguments: Any, loc: Any
+) -> None:
+    if c_function.cooperative:
+        builder.metadata["use_cooperative"] = True
+    prototype = c_function.c_prototype
+    if (in_progress := compilation()) is not None:
+        in_progress.prototypes.append((c_function.symbol, prototype))
+    operands = [_operand(builder, arg, arguments[arg.index], loc) for arg in c_function.args]
+    returns, symbol = c_function.return_ctype, c_function.symbol
+    result = None
+    if not is_plain(prototype):
+        glue = by_address(c_function.symbol, prototype)
+        external.add_glue(glue.link_input)
+        symbol = glue.symbol
+        if is_struct(returns):
+            result = allocate(builder, returns.size, returns.align)
+            operands.insert(0, result)
+    results = [] if returns.kind == "void" or result is not None else [_mlir_type(returns)]
+    function_type = ir.FunctionType.get(inputs=[each.type for each in operands], results=results)
+    callee = get_or_insert_function(symbol, function_type, builder.mlir_gpu_module)
+    if [*map(str, callee.function_type.value.inputs)] != [str(each.type) for each in operands]:
+        raise LoweringError(
+            f"the symbol {c_function.symbol!r} is already declared with another prototype\n"
+            f"  this call: {c_function}\n  what to do: put the types that differ into the symbol",
+            loc=loc,
+        )
+    returned = func.call(result=results, callee=callee.name.value, operands_=operands)
+    core = result_type(c_function.returns)
+    if returns.kind == "void":
+        value: Any = ir.NoneType.get()
+    elif result is not None:
+        value = load(builder, core, c_function.returns, result)
+    else:
+        value = _from_c(builder, returns, from_core(core), builder._call_results_tuple(returned)[0])
+    builder.store_var(target, value)
+
+
+def _mlir_type(c_type: CType) -> Any:
+    if c_type.kind == "pointer":
+        return llvm.PointerType.get()
+    if c_type.kind == "float":
+        return T.f32() if c_type.size == 4 else T.f64()
+    return ir.IntegerType.get_signless(max(32, 8 * c_type.size))
+
+
+def _from_c(builder: Any, c_type: CType, numba_type: Any, value: Any) -> Any:
+    if c_type.kind == "bool":
+        return arith.cmpi(arith.CmpIPredicate.ne, value, arith.constant(value.type, 0))
+    if is_short(c_type):
+        return arith.trunci(out=ir.IntegerType.get_signless(8 * c_type.size), in_=value)
+    return value
+
+
+def _operand(builder: Any, arg: Passed, argument: tuple[Any, Any], loc: Any) -> Any:
+    """Return what the function is given for an *argument*: its variable, or the value of a default; and its type."""
+    given, numba_type = argument
+    if arg.numba_type == to_core(types.none):
+        return llvm.mlir_zero(llvm.PointerType.get())
+    if isinstance(arg.asked_for, State):
+        return _state(builder, arg.numba_type, lambda: _value(builder, given), loc)
+    goal = from_core(arg.numba_type)
+    value = _value(builder, given)
+    if not isinstance(goal, (types.Array, types.Record, types.CPointer, types.RawPointer)):
+        value = builder.lower_cast(numba_type, goal, value)  # also of an equal type: a size is an index in MLIR
+    if isinstance(arg.asked_for, ArrayView):
+        return view(builder, arg.asked_for, arg.numba_type, value)
+    c_type = arg.c_type
+    if c_type.kind == "pointer":
+        return _address(builder, arg.numba_type, goal, value)
+    if is_struct(c_type):
+        memory = allocate(builder, c_type.size, c_type.align)
+        store(builder, arg.numba_type, value, memory)
+        return memory
+    if is_short(c_type):
+        extend = arith.extsi if c_type.kind == "int" else arith.extui
+        return extend(out=T.i32(), in_=value)
+    return value
+
+
+def _value(builder: Any, given: Any) -> Any:
+    if hasattr(given, "name"):
+        return builder.load_var(given)
+    return builder.lower_literal_if_needed(as_constant(given))
+
+
+def _state(builder: Any, core: Any, value: Any, loc: Any) -> Any:
+    try:
+        return state(builder, core, value)
+    except CABIError as error:
+        raise LoweringError(str(error), loc=loc) from None
+
+
+def _address(builder: Any, core: Any, numba_type: Any, value: Any) -> Any:
+    """Return the address that C gets of an array, a pointer, a record, a tuple, or a number in memory."""
+    if isinstance(numba_type, types.Array):
+        return memref_data_pointer(value)
+    if isinstance(numba_type, (types.CPointer, types.RawPointer, types.Record)):
+        return value
+    layout = memory_layout(core)
+    memory = allocate(builder, layout.size, layout.align)
+    store(builder, core, value, memory)
+    return memory
+
+
+def llvm_prototype(prototype: CPrototype) -> str:
+    """Return a prototype as LLVM writes it, for messages and for checks of what is linked."""
+    parameters = ", ".join(map(_llvm_name, prototype.parameters))
+    return f"{_llvm_name(prototype.returns)} ({parameters})"
+
+
+def _llvm_name(c_type: CType) -> str:
+    if c_type.kind in ("void", "float"):
+        return "void" if c_type.kind == "void" else {4: "float", 8: "double"}[c_type.size]
+    if c_type.kind in ("pointer", "struct"):
+        return "i8*" if c_type.kind == "pointer" else f'%"struct.{c_type.cxx}"'
+    return f"i{8 * c_type.size}"

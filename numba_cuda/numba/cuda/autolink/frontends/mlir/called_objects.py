@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The types of device callables in numba-cuda-mlir: the typing of their calls, and their attributes as constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.core.errors import NumbaError
+from numba_cuda_mlir._mlir import ir
+from numba_cuda_mlir.extending import typing_registry
+from numba_cuda_mlir.models import OpaqueModel, mlir_data_manager
+from numba_cuda_mlir.numba_cuda import types
+from numba_cuda_mlir.numba_cuda.core.errors import TypingError
+from numba_cuda_mlir.numba_cuda.datamodel.registry import register
+from numba_cuda_mlir.numba_cuda.typing.templates import AttributeTemplate, Signature
+from numba_cuda_mlir.numba_cuda.typing.typeof import typeof, typeof_impl
+
+from ...device_callable.arguments import CallArguments
+from ...device_callable.attributes import attribute
+from ...device_callable.base_class import BoundDeviceMethod, DeviceCallable
+from ...device_callable.object_type import DeviceCallableType
+from ...protocol.callee import takes_core_types
+from .python_bodies import Body
+from .type_translation import from_core, to_core
+
+
+class Calls(DeviceCallableType):
+    """The typing of the calls of one device callable in numba-cuda-mlir: its hook gets that front end's types."""
+
+    def said(self, arguments: CallArguments) -> Any:
+        """Return what the object's ``__numba_cuda_call__`` returns for a call."""
+        obj = self.numba_cuda_link_object
+        return arguments.apply(obj.__numba_cuda_call__, None if takes_core_types(obj) else from_core)
+
+    def body_of(self, arguments: CallArguments, returned: Any) -> Any:
+        """Return the body in Python that the object *returned* for a call; None if it is not a function."""
+        return Body.of(self.numba_cuda_link_object, arguments, returned)
+
+
+class _Conversions:
+    """A typing context of numba-cuda-mlir, as far as the core asks it: about numba-cuda's types."""
+
+    def __init__(self, context: Any):
+        self._context = context
+
+    def can_convert(self, given: Any, goal: Any) -> Any:
+        return self._context.can_convert(from_core(given), from_core(goal))
+
+
+class CalledObjectType(types.Callable, types.NoneType):
+    """The type of one `DeviceCallable`, or of one method of one, in numba-cuda-mlir.
+
+    It is a ``NoneType``, so that device functions that an object is passed to have no parameter for it.
+    """
+
+    def __init__(self, core: DeviceCallableType):
+        self.core = core
+        self.calls = Calls(core.numba_cuda_link_object)
+        super().__init__(name=core.name)
+
+    @classmethod
+    def of(cls, obj: Any) -> CalledObjectType:
+        """Return the type of *obj*, the same one as long as the object lives."""
+        core = DeviceCallableType.of(obj)
+        found: CalledObjectType | None = core.elsewhere.get("numba-cuda-mlir")
+        return found or core.elsewhere.setdefault("numba-cuda-mlir", cls(core))
+
+    @property
+    def key(self) -> Any:
+        """What no other type has, not even one of an equal object."""
+        return id(self)
+
+    def called_object(self) -> Any:
+        """Return the object that is called: the instance, or its bound method."""
+        return self.core.numba_cuda_link_object
+
+    @property
+    def numba_cuda_link_object(self) -> Any:
+        """The same, under the name by which call sites find it."""
+        return self.core.numba_cuda_link_object
+
+    def __reduce__(self) -> Any:
+        return CalledObjectType.of, (self.called_object(),)
+
+    def __deepcopy__(self, memo: Any) -> CalledObjectType:
+        # literal_unroll copies the IR, types and all.
+        return self
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        """Return the type itself for another use of the object; with anything else it has no type in common."""
+        return self if other == self else None
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        """Return the signature of a call, or raise `TypingError` if the object cannot be called so."""
+        named = {name: to_core(each) for name, each in dict(kws).items()}
+        try:
+            typed = self.calls.get_call_type(_Conversions(context), tuple(map(to_core, args)), named)
+            returns = from_core(typed.return_type)
+        except (NumbaError, TypeError) as error:
+            raise TypingError(str(error)) from error
+        return Signature(returns, tuple(map(from_core, typed.args)), recvr=None, pysig=typed.pysig)
+
+    def get_call_signatures(self) -> tuple[list[Any], bool]:
+        """Return no signatures: none are known before a call."""
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        """Return a key, under which nothing is registered: `lowering` lowers all calls."""
+        return CalledObjectType
+
+
+register(mlir_data_manager, CalledObjectType)(OpaqueModel)
+
+
+@typeof_impl.register(DeviceCallable)
+@typeof_impl.register(BoundDeviceMethod)
+def _typeof(obj: Any, context: Any) -> CalledObjectType:
+    try:
+        return CalledObjectType.of(obj)
+    except NumbaError as error:
+        raise TypingError(str(error)) from error
+
+
+def is_called_object(value: Any) -> bool:
+    """Return whether a *value* of the lowering is a called object or its placeholder, rather than a value of MLIR."""
+    return isinstance(value, (DeviceCallable, BoundDeviceMethod, ir.NoneType))
+
+
+def constant_of_attribute(owner: Any, name: str) -> tuple[Any, Any]:
+    """Return the attribute *name* of the object *owner* as a constant, and its type in numba-cuda-mlir."""
+    value = getattr(owner, name, None)
+    if type(value).__module__.startswith("numba_cuda_mlir."):  # a device function or a type of that front end
+        return value, typeof(value)
+    value, numba_type = attribute(owner, name)
+    return value, from_core(numba_type)
+
+
+@typing_registry.register_attr
+class _Attributes(AttributeTemplate):
+    key = CalledObjectType
+
+    def generic_resolve(self, typ: Any, name: str) -> Any:
+        if name.startswith("__"):  # Numba looks for __call__ and other names that may be missing
+            return None
+        try:
+            return constant_of_attribute(typ.called_object(), name)[1]
+        except (NumbaError, TypeError) as error:
+            raise TypingError(str(error)) from error

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Values in memory, where a call passes their address: as C++ has them, and views of arrays and state of Python
+functions as numba-cuda has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.cuda import types
+from numba_cuda_mlir._mlir import ir
+from numba_cuda_mlir._mlir.dialects import arith, llvm, memref
+from numba_cuda_mlir._mlir.extras import types as T
+from numba_cuda_mlir.lowering_utilities import (
+    complex_to_llvm_struct,
+    convert,
+    get_type_size_bytes,
+    is_complex_type,
+    llvm_ptr_add_bytes,
+    llvm_struct_to_complex,
+    memref_data_pointer,
+)
+
+from ...c_abi.array_views import ArrayView
+from ...c_abi.c_types import CABIError, Layout, layout_of_fields, memory_layout
+from ...c_abi.structs import field_types, is_struct
+from .type_translation import from_core
+
+_POINTERS = (types.CPointer, types.RawPointer, types.Record)
+_NUMBERS = (types.Number, types.Boolean, types.EnumMember)
+
+
+def allocate(builder: Any, size: int, align: int) -> Any:
+    """Return the address of *size* bytes of local memory."""
+    with builder.alloca_insertion_point():
+        count = arith.constant(T.i64(), size)
+        return ir.Value(llvm.alloca(llvm.PointerType.get(), count, T.i8(), alignment=max(align, 1)))
+
+
+def _at(address: Any, offset: int) -> Any:
+    return llvm_ptr_add_bytes(address, arith.constant(T.i64(), offset)) if offset else address
+
+
+def store(builder: Any, core: Any, value: Any, address: Any) -> None:
+    """Store a *value* of the *core* type, numba-cuda's, at an *address* where C++ reads it."""
+    layout = memory_layout(core)
+    if isinstance(core, types.Record):
+        data = llvm.load(ir.Type.parse(f"!llvm.array<{layout.size} x i8>"), value)
+        llvm.store(data, address, alignment=1)
+    elif isinstance(core, types.BaseTuple):
+        for part, element, offset in zip(field_types(core), value, layout.offsets, strict=True):
+            store(builder, part, element, _at(address, offset))
+    else:
+        _store_number(builder, core, value, address, layout.align)
+
+
+def _store_number(builder: Any, core: Any, value: Any, address: Any, align: int) -> None:
+    data = builder.as_storage(from_core(core), value)
+    if is_complex_type(data.type):
+        data = complex_to_llvm_struct(data)
+    llvm.store(data, address, alignment=align)
+
+
+def load(builder: Any, core: Any, in_memory: Any, address: Any) -> Any:
+    """Return the value of a *core* type that C++ has stored as an *in_memory* type at an *address*."""
+    layout = memory_layout(in_memory)
+    if isinstance(in_memory, types.NestedArray):
+        size = layout.size // in_memory.shape[0]
+        shape = in_memory.shape[1:]
+        element = types.NestedArray(in_memory.dtype, shape) if shape else in_memory.dtype
+        elements = enumerate(core.types)
+        return tuple(load(builder, each, element, _at(address, size * number)) for number, each in elements)
+    if is_struct(core):
+        parts = zip(core.types, field_types(in_memory), layout.offsets, strict=True)
+        return tuple(load(builder, part, stored, _at(address, offset)) for part, stored, offset in parts)
+    numba_type = from_core(core)
+    data_type = builder.get_storage_type(numba_type)
+    if is_complex_type(data_type):
+        part = data_type.element_type
+        loaded = llvm.load(llvm.StructType.get_literal([part, part]), address, alignment=layout.align)
+        return llvm_struct_to_complex(loaded, data_type)
+    return builder.from_storage(numba_type, llvm.load(data_type, address, alignment=layout.align))
+
+
+def view(builder: Any, how: ArrayView, core: Any, value: Any) -> Any:
+    """Return the address of the view of an array, a memref, as C++ has views in memory."""
+    shape, strides = _shape_and_strides(value)
+    of_mdspan = shape if core.layout in "CF" else [*shape, *strides]
+    words = [_product(shape)] if how.name == "span" else of_mdspan
+    memory = allocate(builder, 8 * (1 + len(words)), 8)
+    _store_words([memref_data_pointer(value), *words], memory)
+    return memory
+
+
+def state(builder: Any, core: Any, value: Callable[[], Any]) -> Any:
+    """Return the address of what *value* returns, of the *core* type, as functions have it that numba-cuda compiles.
+    Raise `CABIError` if they cannot be given such values."""
+    layout = _layout_in_python(core)
+    memory = allocate(builder, layout.size, layout.align)
+    _store_for_python(builder, core, value(), memory)
+    return memory
+
+
+def _layout_in_python(core: Any) -> Layout:
+    if isinstance(core, types.Array):
+        return Layout(40 + 16 * core.ndim, 8)
+    if isinstance(core, _POINTERS):
+        return Layout(8, 8)
+    if isinstance(core, types.BaseTuple):
+        return layout_of_fields(map(_layout_in_python, core.types))
+    if not isinstance(core, _NUMBERS):
+        raise CABIError(f"a value of {core} cannot be passed as autolink.state in a kernel of numba-cuda-mlir")
+    layout = memory_layout(core)
+    # A complex number is a struct of two, with the alignment of one.
+    return Layout(layout.size, layout.size // 2) if isinstance(core, types.Complex) else layout
+
+
+def _store_for_python(builder: Any, core: Any, value: Any, address: Any) -> None:
+    layout = _layout_in_python(core)
+    if isinstance(core, types.Array):
+        size = memory_layout(core.dtype).size
+        if get_type_size_bytes(ir.MemRefType(value.type).element_type) != size:
+            raise CABIError(
+                f"an array of {core.dtype} cannot be passed as autolink.state in a kernel of numba-cuda-mlir\n"
+                "  what to do: pass a pointer to its elements, and its shape as numbers"
+            )
+        shape, strides = _shape_and_strides(value)
+        item = arith.constant(T.i64(), size)
+        nothing = arith.constant(T.i64(), 0)
+        in_bytes = [arith.muli(stride, item) for stride in strides]
+        data = memref_data_pointer(value)
+        _store_words([nothing, nothing, _product(shape), item, data, *shape, *in_bytes], address)
+    elif isinstance(core, _POINTERS):
+        llvm.store(value, address, alignment=8)
+    elif isinstance(core, types.BaseTuple):
+        for part, element, offset in zip(core.types, value, layout.offsets, strict=True):
+            _store_for_python(builder, part, element, _at(address, offset))
+    else:
+        _store_number(builder, core, value, address, layout.align)
+
+
+def _shape_and_strides(value: Any) -> tuple[list[Any], list[Any]]:
+    """Return the shape of a memref, and its strides in elements."""
+    metadata = list(memref.extract_strided_metadata(value))[2:]
+    numbers = [convert(each, T.i64()) for each in metadata]
+    return numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+
+
+def _product(numbers: Sequence[Any]) -> Any:
+    found = arith.constant(T.i64(), 1)
+    for each in numbers:
+        found = arith.muli(found, each)
+    return found
+
+
+def _store_words(words: Sequence[Any], address: Any) -> None:
+    for number, word in enumerate(words):
+        llvm.store(word, _at(address, 8 * number), alignment=8)

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every seam with numba-cuda: the only module that assigns to numba-cuda's internals.
+
+`activate` checks that all seams exist before it replaces any, and does nothing the second time. `deactivate` restores
+numba-cuda as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types as pytypes
+from collections.abc import Iterator
+from typing import Any
+
+from numba.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
+from numba.cuda.cudadrv.external_code.signal_handlers import handlers_held_back
+
+from ...compilation.context import cc_without_device, compilation, compiling, isolate
+from ...compilation.kernel_events import KernelEvent, announce
+from ...frontend_api.seams import MissingSeamError, Seams
+from .fork_support import watch_forks
+
+# The replacements import what they need when something is compiled, so that importing numba.cuda stays quick.
+
+
+__all__ = ["SEAMS", "MissingSeamError", "activate", "active", "deactivate", "locate"]
+
+_seams = Seams("numba-cuda")
+SEAMS = _seams.functions
+_in_place_of = _seams.in_place_of
+locate = _seams.locate
+
+
+@_in_place_of("numba.cuda:jit")
+def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> Any:
+    """Keep ``lto=``, which numba-cuda drops where neither a function nor a signature is given."""
+    decorate = original(func_or_sig, *args, **options)  # checks the options
+    return decorate if func_or_sig is not None else lambda function: original(function, *args, **options)
+
+
+@_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
+def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
+    from ...kernel_cache.library import PicklableLibrary
+
+    return PicklableLibrary(*args, **kwargs)
+
+
+@_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
+def _magic_tuple(original: Any, codegen: Any) -> Any:
+    """Cache a kernel that is compiled without a GPU under the compute capability that it is compiled for."""
+    if (cc := cc_without_device()) is None:
+        return original(codegen)
+    from numba.cuda.cudadrv.runtime import runtime
+
+    return runtime.get_version(), cc
+
+
+@_in_place_of("numba.cuda.compiler:ExternalCodeLibrary")
+def _make_external_library(original: Any, *args: Any, **kwargs: Any) -> Any:
+    """Keep the order in which code is given to ``declare_device``."""
+    from .linking_files import OrderedSet
+
+    library = original(*args, **kwargs)
+    library._linking_files = OrderedSet()
+    return library
+
+
+@_in_place_of("numba.cuda.compiler:CUDACompiler.define_cuda_lowering_pipeline")
+def _define_lowering_pipeline(original: Any, compiler: Any, state: Any) -> Any:
+    """Ask called objects when types are final, and lower with `LinkingNativeLowering`."""
+    from numba.cuda.compiler import CUDANativeLowering
+
+    from .compiler_passes import AskCallees, LinkingNativeLowering
+
+    manager = original(compiler, state)
+    lowered = [(LinkingNativeLowering if each is CUDANativeLowering else each, text) for each, text in manager.passes]
+    manager.passes = [(AskCallees, "ask called objects for linkable code"), *lowered]
+    return manager
+
+
+@_in_place_of("numba.cuda.compiler:compile_cuda")
+def _compile(original: Any, *args: Any, **options: Any) -> Any:
+    """Compile for the target that ``cuda.compile`` and the like are given."""
+    front_end = timeline.span("front end", getattr(args[0], "__name__", "a function"))
+    with compiling(_target(options, for_device=False)), front_end, _diagnosing(args[0]):
+        return original(*args, **options)
+
+
+@_in_place_of("numba.cuda.compiler:ExternFunction.__reduce__")
+def _reduce_extern_function(original: Any, function: Any) -> Any:
+    """Pickle declared functions so that they can be called after unpickling."""
+    from .declared_functions import reduce_function
+
+    return reduce_function(function)
+
+
+@_in_place_of("numba.cuda.core.base:BaseContext.refresh")
+def _refresh_target_context(original: Any, context: Any) -> None:
+    """Load new registrations whole: numba-cuda's generators of them end for good when they are interrupted."""
+    with handlers_held_back():
+        original(context)
+
+
+@_in_place_of("numba.cuda.typing.context:BaseContext.refresh")
+def _refresh_typing_context(original: Any, context: Any) -> None:
+    """Load new registrations whole, as those of target contexts."""
+    with handlers_held_back():
+        original(context)
+
+
+@_in_place_of("numba.cuda.core.typed_passes:BaseTypeInference.run_pass")
+def _infer_types(original: Any, inference: Any, state: Any) -> Any:
+    """Let functions of C++ write to variables and to elements of arrays."""
+    from numba.cuda.core.errors import TypingError
+
+    from ...frontend_api.type_inference import inferred
+
+    return inferred(original, inference, state, TypingError)
+
+
+@_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
+def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
+    """Resolve together the calls that called objects put off."""
+    from ...frontend_api.typing_rounds import propagated
+
+    return propagated(original, inferer, raise_errors)
+
+
+@_in_place_of("numba.cuda.decorators:declare_device_function")
+def _declare_device_function(
+    original: Any, name: Any, restype: Any, argtypes: Any, link: Any, use_cooperative: Any, abi: Any
+) -> Any:
+    """Remember how functions are declared."""
+    from .declared_functions import Declaration, declarations
+
+    template = original(name, restype, argtypes, link, use_cooperative, abi)
+    declarations[template.key] = Declaration(tuple(link), use_cooperative, abi)
+    return template
+
+
+@_in_place_of("numba.cuda.dispatcher:compile_cuda")
+def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
+    """Compile a dispatcher's kernel or device function for the GPU: architecture-specific, where that exists."""
+    from .code_library import LinkingCodeLibrary
+
+    function = getattr(args[0], "__name__", "a function")
+    target, front_end = _target(options, for_device=True), timeline.span("front end", function)
+    with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
+        compiled = original(*args, **options)
+    if isinstance(compiled.library, LinkingCodeLibrary):
+        compiled.library.is_searched = True
+    return compiled
+
+
+@contextlib.contextmanager
+def _diagnosing(function: Any) -> Iterator[None]:
+    """Where compiling *function* fails over a called object, say what is wrong instead of what Numba cannot type."""
+    try:
+        yield
+    except NumbaError as error:
+        from ...protocol.typing_diagnosis import diagnosed
+
+        if (better := diagnosed(error, function)) is None:
+            raise
+        raise better from error
+
+
+def _target(options: dict[str, Any], for_device: bool) -> Target:
+    capability, without_device = ComputeCapability.parse(options["cc"]), cc_without_device()
+    if for_device:
+        capability = ComputeCapability(*without_device) if without_device else capability.as_launched
+    debug = bool(options.get("debug"))
+    lto = options.get("lto")
+    if lto is None:
+        from numba.cuda.cudadrv.driver import _have_nvjitlink
+
+        # A device function does not know how its kernel is linked: assume the default of kernels.
+        lto = (_have_nvjitlink() and not debug) if for_device else "gen-lto" in (options.get("nvvm_options") or {})
+    return Target(
+        capability,
+        lto=bool(lto),
+        debug=debug,
+        lineinfo=bool(options.get("lineinfo")),
+        fastmath=bool(options.get("fastmath")),
+        max_registers=options.get("max_registers") or None,
+    )
+
+
+@_in_place_of("numba.cuda.dispatcher:get_current_device")
+def _current_device(original: Any) -> Any:
+    """Report the compute capability that `build` compiles for, with or without a GPU."""
+    cc = cc_without_device()
+    return original() if cc is None else pytypes.SimpleNamespace(compute_capability=cc[:2])
+
+
+@_in_place_of("numba.cuda.dispatcher:_Kernel.bind")
+def _bind(original: Any, kernel: Any) -> None:
+    """Without a GPU, link a compiled kernel and do not load it."""
+    if (cc := cc_without_device()) is None:
+        original(kernel)
+    else:
+        kernel._codelibrary.get_cubin(cc)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
+def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
+    """Announce the kernels that an application compiles or loads from a cache."""
+    kernel = original(dispatcher, signature)
+    announce(KernelEvent(dispatcher, signature, for_launch=True))
+    return kernel
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
+def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
+    """Keep device functions that are compiled without a GPU apart."""
+    isolate(dispatcher)
+    return original(dispatcher, *args, **kwargs)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.enable_caching")
+def _enable_caching(original: Any, dispatcher: Any) -> None:
+    """Cache kernels with external code too."""
+    if dispatcher.targetoptions.get("device"):
+        original(dispatcher)
+        return
+    from ...kernel_cache.dispatcher_cache import KernelCache
+
+    dispatcher._cache = KernelCache(dispatcher.py_func, dispatcher.targetoptions)
+
+
+@_in_place_of("numba.cuda.target:CUDATypingContext.resolve_value_type")
+def _resolve_value_type(original: Any, context: Any, value: Any) -> Any:
+    """Note the Numba types of objects with linkable code."""
+    numba_type = original(context, value)
+    if compilation() is not None:
+        from ...protocol.call_sites import note_objects
+
+        note_objects(numba_type, value)
+    return numba_type
+
+
+@_in_place_of("numba.cuda.target:CUDATargetContext.get_function")
+def _get_function(original: Any, context: Any, func_type: Any, signature: Any, *args: Any, **kwargs: Any) -> Any:
+    """Attach the code of objects that only an intrinsic requests, and choose elements of tuples quickly."""
+    if compilation() is None:
+        return original(context, func_type, signature, *args, **kwargs)
+    from .compiler_passes import attach_requested, element_without_data, note_implementation
+
+    if func_type == "typed_getitem" and (element := element_without_data(context, signature)) is not None:
+        return element
+    attach_requested(context, func_type, signature)
+    implementation = original(context, func_type, signature, *args, **kwargs)
+    note_implementation(context, implementation)
+    return implementation
+
+
+# Attributes of numba-cuda that are used and not replaced.
+_ALSO_NEEDED = (
+    "numba.core.compiler_lock:global_compiler_lock._lock",
+    "numba.cuda.codegen:CUDACodeLibrary._reduce_states",
+    "numba.cuda.codegen:CUDACodeLibrary.get_cubin",
+    "numba.cuda.codegen:CUDACodeLibrary._ensure_cc",
+    "numba.cuda.compiler:CUDANativeLowering.lowering_class",
+    "numba.cuda.compiler:run_frontend",
+    "numba.cuda.cudadrv.linkable_code:LinkableCode",
+    "numba.cuda.cudadrv.driver:_have_nvjitlink",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.attrs",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.device",
+    "numba.cuda.cudadrv.driver:CudaPythonFunction.handle",
+    "numba.cuda.cudadrv.nvrtc:_get_nvrtc_version",
+    "numba.cuda.cuda_paths:_get_include_dir",
+    "numba.cuda.dispatcher:_Kernel",
+    "numba.cuda.dispatcher:CUDACache._load_overload",
+    "numba.cuda.dispatcher:CUDACache._guard_against_spurious_io_errors",
+    "numba.cuda.dispatcher:CUDACache._save_overload",
+    "numba.cuda.lowering:CUDALower.lower_call",
+    "numba.cuda.memory_management.nrt:NRT_LIBRARY",
+    "numba.cuda.utils:numba_target_override",
+)
+
+
+def activate() -> None:
+    """Make numba-cuda ask called objects for their code. Do nothing if it already does.
+
+    Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
+    """
+    if not _seams.active:
+        _seams.replace(_ALSO_NEEDED)
+        watch_forks()
+
+
+def deactivate() -> None:
+    """Restore numba-cuda as it was. Kernels that are already compiled keep working."""
+    _seams.restore()
+
+
+def active() -> bool:
+    """Return whether numba-cuda asks called objects for their code."""
+    return _seams.active

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LLVM IR for calls of device callables: of C functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from llvmlite import ir as llvm
+from numba.cuda import cgutils, types
+from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
+
+from ...c_abi.array_views import ArrayView
+from ...c_abi.c_functions import function_type, new_function
+from ...c_abi.c_types import memory_layout
+from ...c_abi.conversions import State
+from ...c_abi.extern import Passed, Prototype
+from ...c_abi.llvm_values import BYTE, POINTER, from_c, to_c
+from ...c_abi.record_values import result_type, store
+from ...compilation.context import compilation
+from ...device_callable.attributes import attribute
+from ...device_callable.object_type import DeviceCallableType
+from ...device_callable.python_bodies import PythonBody
+from ...protocol.errors import lowering_error
+from .code_library import LinkingCodeLibrary
+from .view_lowering import view
+
+
+@lower_builtin(DeviceCallableType, types.VarArg(types.Any))
+def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = None) -> Any:
+    callee, *argtypes = sig.args
+    # An intrinsic that asks the context for the function passes only the arguments.
+    values = args if len(args) == len(argtypes) else args[1:]
+    meaning = callee.meaning(context.typing_context, argtypes)
+    if isinstance(meaning, PythonBody):
+        if isinstance(library := context.active_code_library, LinkingCodeLibrary):
+            library.calls.bodies[id(meaning.function)] = meaning
+        return meaning.lowered(context, builder, argtypes, values)
+    return _call_c_function(context, builder, meaning, (argtypes, values), loc)
+
+
+def _call_c_function(context: Any, builder: Any, c_function: Prototype, arguments: Any, loc: Any) -> Any:
+    argtypes, values = arguments
+    if c_function.cooperative:
+        context.active_code_library.use_cooperative = True
+    in_progress = compilation()
+    if in_progress is not None:
+        in_progress.prototypes.append((c_function.symbol, c_function.c_prototype))
+    function = _declared(builder, c_function, loc)
+    passed = []
+    for arg, expected in zip(c_function.args, function.type.pointee.args, strict=True):
+        value = _to_c(context, builder, arg, argtypes[arg.index], values[arg.index])
+        passed.append(builder.bitcast(value, expected) if isinstance(expected, llvm.PointerType) else value)
+    returned = builder.call(function, passed)
+    return from_c(context, builder, c_function.return_ctype, result_type(c_function.returns), returned)
+
+
+def _declared(builder: Any, c_function: Prototype, loc: Any) -> Any:
+    module, returns = builder.module, c_function.return_ctype
+    c_types = [arg.c_type for arg in c_function.args]
+    function = module.globals.get(c_function.symbol)
+    if function is None:
+        return new_function(module, c_function.symbol, returns, c_types)
+    declared, expected = getattr(function, "ftype", None), function_type(module, returns, c_types)
+    if declared == expected:
+        return function
+    if declared is not None and _with_untyped_pointers(declared) == _with_untyped_pointers(expected):
+        return builder.bitcast(function, expected.as_pointer())
+    raise lowering_error(
+        f"the symbol {c_function.symbol!r} is already declared with another prototype\n  this call: {c_function}\n"
+        "  what to do: put the types that differ into the symbol",
+        loc=loc,
+    )
+
+
+def _with_untyped_pointers(function_type: Any) -> list[Any]:
+    parts = (function_type.return_type, *function_type.args)
+    return [POINTER if isinstance(each, llvm.PointerType) else each for each in parts]
+
+
+def _to_c(context: Any, builder: Any, arg: Passed, given: Any, value: Any) -> Any:
+    numba_type = arg.numba_type
+    if isinstance(arg.asked_for, ArrayView):
+        return view(context, builder, arg.asked_for, numba_type, value)
+    value = context.cast(builder, value, given, numba_type)
+    if isinstance(arg.asked_for, State):
+        return builder.bitcast(cgutils.alloca_once_value(builder, value), POINTER)
+    if arg.c_type.kind == "pointer":
+        return _pointer(context, builder, numba_type, value)
+    return to_c(builder, arg.c_type, numba_type, value)
+
+
+def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
+    if numba_type == types.none:
+        return POINTER(None)
+    if isinstance(numba_type, (types.Number, types.Boolean)):
+        data = context.get_value_as_data(builder, numba_type, value)
+        memory = cgutils.alloca_once(builder, data.type)
+        memory.align = memory_layout(numba_type).align
+        builder.store(data, memory, align=memory.align)
+        return builder.bitcast(memory, POINTER)
+    if isinstance(numba_type, types.Array):
+        value = context.make_array(numba_type)(context, builder, value).data
+    elif isinstance(numba_type, types.BaseTuple):
+        layout = memory_layout(numba_type)
+        memory = cgutils.alloca_once(builder, llvm.ArrayType(BYTE, layout.size))
+        memory.align = layout.align
+        address = builder.bitcast(memory, POINTER)
+        store(context, builder, numba_type, value, address)
+        return address
+    if value.type.addrspace:
+        value = builder.addrspacecast(value, value.type.pointee.as_pointer())
+    return builder.bitcast(value, POINTER)
+
+
+@lower_getattr_generic(DeviceCallableType)
+def _getattr(context: Any, builder: Any, typ: Any, value: Any, name: str) -> Any:
+    constant, numba_type = attribute(typ.numba_cuda_link_object, name)
+    return context.get_constant_generic(builder, numba_type, constant)
+
+
+@lower_setattr_generic(DeviceCallableType)
+def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
+    raise lowering_error(
+        f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
+        f"  object: {sig.args[0]}"
+    )

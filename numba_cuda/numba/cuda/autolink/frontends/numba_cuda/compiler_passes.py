@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compiler passes: called objects are asked once types are final, and their code is attached while lowering."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from llvmlite import ir as llvm
+from numba.cuda import types
+from numba.cuda.compiler import CUDANativeLowering
+from numba.cuda.core import ir
+from numba.cuda.core.compiler_machinery import AnalysisPass, register_pass
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
+from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
+from numba.cuda.datamodel import models
+from numba.cuda.lowering import CUDALower
+from numba.cuda.typing.templates import Signature
+
+from ...compilation.context import compilation
+from ...compilation.source_locations import shown_file
+from ...function_code.passed_state import check_state
+from ...protocol.ask import asked_at
+from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
+from .code_library import LinkingCodeLibrary
+
+_COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class AskCallees(AnalysisPass):
+    """Ask every called object for its code, so that an object that rejects a signature is a typing error at the call.
+    Lowering, which also meets calls that rewrites have introduced, finds the answers remembered."""
+
+    _name = "ask_callees"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if compilation() is not None:
+            for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
+                asked_at(site, call.loc)
+        return False
+
+
+class LinkingLower(CUDALower):
+    """Lowers a function, and attaches the code that its called objects provide to its code library."""
+
+    def lower(self) -> Any:
+        if not isinstance(self.library, LinkingCodeLibrary):
+            return super().lower()
+        with self.library.calls.being_lowered(self):
+            return super().lower()
+
+    def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
+        """Lower one call, and note which symbols it declares and calls."""
+        signature = self.fndesc.calltypes[expr]
+        in_progress = compilation()
+        if in_progress is None or not isinstance(self.library, LinkingCodeLibrary):
+            return super().lower_call(resty, expr)
+        known = len(self.module.globals)
+        asked = []
+        outer, _lowering.call = _lowering.call, (self.typeof(expr.func.name), expr.loc)
+        try:
+            for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
+                asked.append(asked_at(site, expr.loc))
+                self.library.add_call(asked[-1])
+            with in_progress.noting_prototypes() as prototypes:
+                result = super().lower_call(resty, expr)
+            check_state(asked, prototypes, expr.loc)
+        finally:
+            _lowering.call = outer
+        added = len(self.module.globals) - known
+        if added or prototypes:
+            arguments = ", ".join(map(str, signature.args))
+            place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
+            described = f"the call with ({arguments}) at {place}"
+            for symbol, prototype, c_prototype in self._symbols(added, prototypes):
+                self.library.note_symbol(symbol, SymbolSite(prototype, described, c_prototype), asked)
+        return result
+
+    def lower_function_body(self) -> Any:
+        """Lower the body. Where it has call sites below it, its arrays get the alignment that C++ relies on."""
+        entry_block_tail = super().lower_function_body()
+        if isinstance(self.library, LinkingCodeLibrary) and self.library.call_sites:
+            _align_arrays(self.builder)
+        return entry_block_tail
+
+    def _symbols(
+        self, added: int, prototypes: Sequence[tuple[str, CPrototype]]
+    ) -> Iterator[tuple[str, str, CPrototype | None]]:
+        """Yield the functions that a call references, with their LLVM types and, if known, those that C sees: those
+        with *prototypes*, and the other declarations among the *added* newest globals of the module."""
+        with_types = {symbol for symbol, _ in prototypes}
+        newest = tuple(itertools.islice(reversed(self.module.globals.values()), added))
+        for value in reversed(newest):
+            if isinstance(value, llvm.Function) and value.is_declaration and value.name not in with_types:
+                yield value.name, str(value.function_type), None
+        for symbol, c_prototype in prototypes:
+            if symbol in self.module.globals:
+                yield symbol, str(self.module.globals[symbol].function_type), c_prototype
+
+
+class _Lowering(threading.local):
+    call: tuple[types.Type, ir.Loc] | None = None  # the callee's Numba type and the place of the call being lowered
+
+
+_lowering = _Lowering()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LinkingNativeLowering(CUDANativeLowering):
+    """numba-cuda's lowering pass, with `LinkingLower`."""
+
+    _name = "linking_native_lowering"
+    lowering_class = LinkingLower
+
+
+def attach_requested(context: Any, func_type: types.Type, signature: Signature) -> None:
+    """Attach the code of an object whose implementation an intrinsic requests from the target context: a call that is
+    not in the IR. Its place is that of the call for which the intrinsic is lowered."""
+    if _lowering.call is None or _lowering.call[0] is func_type:
+        return
+    if not isinstance(library := context.active_code_library, LinkingCodeLibrary):
+        return
+    loc = _lowering.call[1]
+    for callee in callees_of_type(func_type):
+        site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
+        library.add_call(asked_at(site, loc))
+
+
+def element_without_data(context: Any, signature: Signature) -> Callable[[Any, Any], Any] | None:
+    """Return what lowers an element of a tuple in one body of an unrolled loop, if the element is a function or an
+    object whose type says all of it; else ``None``. numba-cuda's code chooses among all elements, in each body."""
+    element = signature.return_type
+    if isinstance(element, types.Callable) and isinstance(context.data_model_manager[element], models.OpaqueModel):
+        return lambda builder, args: context.get_dummy_value()
+    return None
+
+
+def note_implementation(context: Any, implementation: Any) -> None:
+    """Note for the function that is being lowered the Python function that makes the code of a call in it."""
+    library = context.active_code_library if _lowering.call is not None else None
+    if isinstance(library, LinkingCodeLibrary):
+        wrapped = getattr(implementation, "_callable", None)
+        library.calls.note_implementation(getattr(wrapped, "func", implementation))
+
+
+def _align_arrays(builder: Any) -> None:
+    """Align the local and shared arrays of the function that *builder* builds as C++ expects. Numba aligns complex
+    numbers and records like their parts: ``complex64`` to 4 bytes, where ``float2`` needs 8."""
+    variables = [
+        *(i for i in builder.function.entry_basic_block.instructions if isinstance(i, llvm.AllocaInstr)),
+        *(g for g in builder.module.globals.values() if isinstance(g, llvm.GlobalVariable)),
+    ]
+    for variable in variables:
+        array = variable.type.pointee
+        if isinstance(array, llvm.ArrayType):
+            variable.align = max(variable.align or 0, _cxx_alignment(array.element)) or None
+
+
+def _cxx_alignment(element: Any) -> int:
+    """Return the alignment in bytes of an array element of LLVM type *element*, or 0 where Numba's is right."""
+    if isinstance(element, llvm.LiteralStructType):
+        return _COMPLEX.get(tuple(element.elements), 0)
+    if isinstance(element, llvm.ArrayType) and element.element == llvm.IntType(8):
+        # A record. The size of a struct is a multiple of its alignment.
+        return min(16, element.count & -element.count)
+    return 0

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Variables of device code that Python sets: ``autolink.Variable``."""
+
+from __future__ import annotations
+
+import operator
+import re
+import uuid
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.cuda import types
+from numba.cuda.core.errors import NumbaError
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
+
+from numba_cuda_autolink.finished import variables
+from numba_cuda_autolink.types.parameters import element_type
+from numba_cuda_autolink.types.variable_types import MOST_CONSTANT, SPACES, VariableType
+
+from ..c_abi.c_types import CABIError, element_ctype, memory_layout, numba_type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SHORT = 50  # characters of a type that a first line shows
+_KINDS = "biufc"
+# Those of this process, so that a variable that is unpickled where it was pickled is the same one.
+_known: weakref.WeakValueDictionary[str, Variable] = weakref.WeakValueDictionary()
+
+
+class Variable(VariableSource):
+    """A variable of device code that the host sets: a table of coefficients, a parameter, a counter.
+
+    An object returns it among the items of ``__numba_cuda_link__``, and C++ declares it ``extern``::
+
+        table = autolink.Variable("table", np.float32, 256, space="constant")
+        ...
+        extern __constant__ float table[256];
+
+    Each kernel that links it has its own copy on each device, as each is a module of its own. `set` sets them all.
+
+    Parameters
+    ----------
+    name : str
+        Its name in C++, a C identifier. The variables of a kernel have different names.
+    dtype : NumPy dtype or scalar class, Numba type, or its name
+        The type of its elements: a number, a bool, complex, or a record, for which C++ declares a struct of the same
+        layout.
+    shape : int or tuple of int, optional
+        Its shape. Default: a single value.
+    space : {"device", "constant", "managed"}, optional
+        The memory that it is in. Constant memory is cached for reads of one address by all threads; a kernel has 64 KiB
+        of it.
+    value : array or number, optional
+        Its first value. Default: zeros.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the name is not a C identifier, there is no such dtype, shape or space in CUDA C++, it is too large for
+        constant memory, or *value* does not fit.
+    """
+
+    def __init__(
+        self, name: str, dtype: Any, shape: int | tuple[int, ...] = (), *, space: str = "device", value: Any = None
+    ):
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError(f"Variable() takes a C identifier as the name, got {safe_repr(name)}")
+        if space not in SPACES:
+            raise ValueError(
+                f"the space of the variable {name!r} is {safe_repr(space)}\n  expected: {', '.join(map(repr, SPACES))}"
+            )
+        try:
+            lengths = (operator.index(shape),) if not isinstance(shape, tuple) else tuple(map(operator.index, shape))
+        except TypeError:
+            raise TypeError(f"the shape of the variable {name!r} is {safe_repr(shape)}, expected integers") from None
+        if any(length < 1 for length in lengths):
+            raise ValueError(f"the variable {name!r} of shape {lengths} has no elements, which C++ does not allow")
+        described = VariableType(name, element_type(_dtype(name, dtype)), lengths, space)
+        if space == "constant" and described.nbytes > MOST_CONSTANT:
+            raise ValueError(
+                f"the variable {name!r} is too large for constant memory: {described.nbytes / 1024:.1f} KiB of"
+                f" {MOST_CONSTANT >> 10} KiB\n"
+                "  what to do: use space='device', which is global memory"
+            )
+        self._token = uuid.uuid4().hex
+        _known[self._token] = self
+        super().__init__(variables.Variable(described))
+        if value is not None:
+            self.set(value)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of its elements."""
+        found: np.dtype[Any] = self.memory.dtype
+        return found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self.memory.shape
+
+    @property
+    def space(self) -> str:
+        """The memory that it is in."""
+        return self.memory.space
+
+    @property
+    def declaration(self) -> str:
+        """Its declaration in C++. Raises `CABIError` for records, whose struct only C++ knows."""
+        numba_type = numba_type_of(self.dtype)
+        if isinstance(numba_type, types.Record):
+            raise CABIError(f"{self.memory.name!r} is of records, whose struct only C++ knows")
+        sizes = "".join(f"[{length}]" for length in self.shape)
+        return f'extern "C" __{self.space}__ {element_ctype(numba_type).cxx} {self.memory.name}{sizes};'
+
+    def set(self, value: Any, *, device: int | None = None) -> None:
+        """Set it in all kernels, loaded now and later, on all devices.
+
+        This waits for the kernels that were launched before, other than in non-blocking streams: synchronize those
+        first. Graphs that were captured use the value in their next launch.
+
+        Parameters
+        ----------
+        value:
+            An array in host memory of its dtype and shape; or a number, or lists of numbers that its dtype holds.
+        device:
+            The number of one device, to set it there alone. Default: all.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the dtype or the shape is another one, or the array is on a device.
+        RuntimeError
+            If a stream is being captured, or the driver refuses the copy.
+        """
+        self.memory.set(value, device=device)
+
+    def get(self, kernel: Any = None, *, device: int | None = None) -> np.ndarray[Any, Any]:
+        """Return its value as a NumPy array: as it is in memory, where kernels may have changed it.
+
+        Before a kernel with it is loaded this is what was set, or zeros.
+
+        Parameters
+        ----------
+        kernel:
+            The kernel whose copy to read, made by ``cuda.jit`` or `bind`. Default: any that is loaded; all must have
+            the same value.
+        device:
+            The number of the device. Default: the current one.
+
+        Raises
+        ------
+        ValueError
+            If loaded kernels have different values, and none was chosen.
+        """
+        owners = None if kernel is None else list(_modules_of(kernel))
+        found: np.ndarray[Any, Any] = self.memory.get_from(owners, device)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a kernel that is compiled with it depends on, which its value is not."""
+        return self.memory.type._asdict()
+
+    def __reduce__(self) -> Any:
+        return _restored, (self._token, self.memory.type, self.memory.initial)
+
+    def __repr__(self) -> str:
+        return f"<autolink.Variable {self.memory.name}: {self.memory.type}>"
+
+
+def _restored(token: str, described: VariableType, value: bytes | None) -> Variable:
+    """Return the variable of this process with this *token*; without one, a copy of that which was pickled."""
+    found = _known.get(token)
+    if found is None:
+        found = Variable(described.name, described.dtype, described.shape, space=described.space)
+        found._token = token
+        found = _known.setdefault(token, found)
+        if value is not None:
+            found.set(np.frombuffer(value, described.dtype).reshape(described.shape))
+    return found
+
+
+def _dtype(name: str, given: Any) -> np.dtype[Any]:
+    """Return the NumPy dtype of the elements of the variable *name*. Raise `TypeError` if C++ has no such type."""
+    try:
+        numba_type = numba_type_of(given)
+        if isinstance(numba_type, types.Record):
+            memory_layout(numba_type)
+        else:
+            element_ctype(numba_type)
+        from numba.cuda.np import numpy_support
+
+        found: np.dtype[Any] = np.dtype(numpy_support.as_dtype(numba_type))
+        if not found.names and found.kind not in _KINDS:
+            raise NotImplementedError
+    except (CABIError, NotImplementedError, NumbaError) as error:
+        shown = safe_repr(given)
+        short, why = shown if len(shown) <= _SHORT else "this type", [line.strip() for line in str(error).splitlines()]
+        got = [f"got: {shown}"] if short != shown else []
+        raise TypeError(
+            f"the variable {name!r} cannot have elements of {short}\n"
+            + "".join(f"  {line}\n" for line in [*got, *why])
+            + "  expected: a number, bool, complex or aligned record, as a NumPy dtype or a Numba type"
+        ) from None
+    return found
+
+
+def _modules_of(kernel: Any) -> Iterator[Any]:
+    """Yield the loadable code of a kernel, made by ``cuda.jit`` or `bind`."""
+    compiled = kernel.overloads.values() if hasattr(kernel, "overloads") else getattr(kernel, "owners", None)
+    if compiled is None:
+        raise TypeError(f"get() takes a kernel made by cuda.jit or autolink.bind, got {safe_repr(kernel)}")
+    for each in compiled:
+        yield from each._codelibrary._cubin_cache.values()

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asking objects for their code: the only module that calls their hooks. A call site then travels with its answer."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.cache.store import current_store
+from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text
+from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
+from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.cudadrv.external_code.signal_handlers import raised_by_signal_handler
+
+from ..compilation.context import asking, compilation, noting_device_functions
+from .answers import Answer, AnswerMemory, Item, items_of
+from .call_sites import CallSite
+from .callee import KEY_HOOK, Callee
+from .calling_code import CallingCode
+from .errors import AskedAgainError, CallError, HookError, raised_at, raised_by_hook
+
+
+@dataclass(frozen=True)
+class AskedCall(CallSite):
+    """A call site together with the answer for one target. Two are equal if their call sites are.
+
+    It is pickled as its call site: the answer holds code and callbacks, which the object gives again.
+    """
+
+    target: Target = field(compare=False)
+    answer: Answer = field(compare=False, repr=False)
+
+    @property
+    def site(self) -> CallSite:
+        """The call site alone, without an answer."""
+        return CallSite(self.callee, self.argtypes, self.filename, self.line, self.function)
+
+    def __reduce__(self) -> Any:
+        return CallSite, tuple(vars(self.site).values())
+
+
+class _InProgress(threading.local):
+    """The questions that objects are answering on this thread."""
+
+    questions: tuple[tuple[Callee, tuple[Any, ...], Target], ...] = ()
+
+
+_memory = AnswerMemory()
+_in_progress = _InProgress()
+
+
+def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    """Return the answer of *callee* for a call with *argtypes*; ask once for each signature and target.
+
+    Raise `HookError`, without the call site, which the caller knows: if the object raises, returns what cannot be
+    linked, or compiles a call to itself; where the cache is verified, also if it answers otherwise than before.
+    """
+    answers, question = _memory.of(callee), (argtypes, target)
+    outer = _in_progress.questions
+    being_asked = (callee, *question) in outer
+    if question in answers:
+        if current_store().settings.verify and not being_asked:
+            _verify(callee, argtypes, target, answers[question])
+    elif being_asked:
+        raise AskedAgainError(callee, argtypes, "is asked again while it is still answering")
+    else:
+        _in_progress.questions = (*outer, (callee, *question))
+        try:
+            answers[question] = _answer(callee, argtypes, target)
+        finally:
+            _in_progress.questions = outer
+    return answers[question]
+
+
+def with_answer(call: CallSite, target: Target) -> AskedCall:
+    """Return *call* with its answer for *target*; raise `HookError` as `ask` does.
+
+    The called object is asked only where there is no such answer: by the compiler, when it finds the call; for a link
+    for another target than the compilation's, as ``get_cubin(cc=...)`` makes it; and for a kernel loaded from a cache,
+    whose calls come without answers.
+    """
+    if isinstance(call, AskedCall) and call.target == target:
+        return call
+    return AskedCall(**vars(call.site), target=target, answer=ask(call.callee, call.argtypes, target))
+
+
+def asked_at(site: CallSite, loc: Any) -> AskedCall:
+    """Return *site* with its answer for the target of the compilation in progress; raise `CallError`, an error at *loc*
+    of the IR, if there is no usable answer. An object that gave none is not asked again in the same compilation."""
+    in_progress = compilation()
+    assert in_progress is not None
+    question = site.callee, site.argtypes
+    try:
+        if question in in_progress.raised:
+            raise in_progress.raised[question]
+        return with_answer(site, in_progress.target)
+    except HookError as error:
+        in_progress.raised[question] = error
+        raise CallError(error, site, loc) from error.__cause__
+
+
+def ask_afresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    """Call the hook of *callee*, whatever it answered before, and remember nothing; raise `HookError` as `ask` does."""
+    with _hook_errors(callee, argtypes):
+        return _fitting(Answer(_call_hook(callee, argtypes, target)), target)
+
+
+def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
+    """Return the link key of *callee* for a call with *argtypes*; None if it has none. Raise `HookError` if its
+    ``__numba_cuda_link_key__`` raises."""
+    if callee.link_key is None:
+        return None
+    with asking(target), _hook_errors(callee, argtypes, f"{KEY_HOOK} "):
+        return callee.link_key(*argtypes)
+
+
+def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
+    key = link_key(callee, argtypes, target)
+    code = callee.code_digest() if key is not None else None
+    start = time.perf_counter()
+    hook = timeline.span("hook", callee.name if str(callee).startswith("<") else str(callee))
+    with noting_device_functions() as noted, _hook_errors(callee, argtypes), hook as span:
+        if key is None:
+            items, was_stored = _call_hook(callee, argtypes, target), False
+        else:
+            from .stored_answers import stored
+
+            ask_object = functools.partial(_call_hook, callee, argtypes, target)
+            items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
+            span.origin = "stored" if was_stored else "built"
+        return _fitting(Answer(items, time.perf_counter() - start, was_stored, code, bool(noted)), target)
+
+
+def _fitting(answer: Answer, target: Target) -> Answer:
+    """Return *answer*, whose files must exist, and whose finished code must fit the target."""
+    for link_input in answer.inputs():
+        if link_input.kind is not kinds.CUDA:
+            from numba.cuda.cudadrv.external_code.plan.target_fit import misfit  # which CUDA C++ does not need
+
+            if why := misfit(link_input, target):
+                raise LinkInputError(f"{link_input.kind} {link_input.name!r} does not fit\n  reason: {why}")
+    return answer
+
+
+def _call_hook(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> tuple[Item, ...]:
+    if not callable(callee.hook):
+        raise HookError(callee, argtypes, f"is not callable\n  got: {safe_repr(callee.hook)}")
+    with asking(target), progress.step(f"asking {callee.name} for its code"):
+        items = items_of(callee.hook(*argtypes))
+    return tuple(_checked(callee, item) for item in items)
+
+
+def _checked(callee: Callee, item: Any) -> Item:
+    if isinstance(item, CallingCode) or file_of(item) is not None:
+        found: Item = item
+        return found
+    return _named(callee, from_item(item))
+
+
+def _named(callee: Callee, link_input: LinkInput) -> LinkInput:
+    """Return *link_input*; if it has no name, it is called after the object."""
+    name = f"{callee.name}{link_input.kind.suffixes[0]}"
+    return dataclasses.replace(link_input, name=name) if link_input.name.startswith("<unnamed") else link_input
+
+
+@contextlib.contextmanager
+def _hook_errors(callee: Callee, argtypes: tuple[Any, ...], which: str = "") -> Iterator[None]:
+    """Turn what a hook raises into `HookError`; *which* names the hook if it is not ``__numba_cuda_link__``."""
+    try:
+        yield
+    except HookError:
+        raise
+    except LinkInputError as error:
+        raise HookError(callee, argtypes, f"{which}returned what cannot be linked: {error}") from error
+    except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
+        if isinstance(error, CallError) and isinstance(error.hook_error, AskedAgainError):
+            message = (
+                "compiles a call to itself with the same types, and so can never answer\n"
+                f"  compiled call at: {error.call_site.place}\n"
+                "  what to do: let the code that it compiles call something else, or return CUDA C++"
+            )
+            raise HookError(callee, argtypes, message, raised_at=raised_by_hook(error)) from error
+        message = f"{which}raised {type(error).__name__}: {safe_text(error)}"
+        raise HookError(callee, argtypes, message, raised_at=raised_at(error)) from error
+
+
+def _verify(callee: Callee, argtypes: tuple[Any, ...], target: Target, before: Answer) -> None:
+    """Ask again, and refuse an answer that differs from the one *before*: what is cached would be one of several."""
+    if difference := before.difference_from(_answer(callee, argtypes, target)):
+        raise HookError(
+            callee,
+            argtypes,
+            f"changes its answer between calls\n  got: {difference}\n  expected: the same code each time\n"
+            "  what to do: make the code depend on nothing but the object's own constant attributes, the argument"
+            " types and autolink.current_target()",
+        )

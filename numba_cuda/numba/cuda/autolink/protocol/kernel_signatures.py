@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signatures of kernels and device functions, as ``cuda.jit`` takes them, with errors that say what is wrong."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text
+
+from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
+from .callee import find_callee
+
+_EXAMPLE = "void(float32[::1], int32)"
+
+
+def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tuple[Any, ...], Any]:
+    """Return the types of the arguments and of the result, ``None`` where *signature* does not give it, as types of the
+    front end of the *vocabulary*. Types may be given as those of any front end.
+
+    Raises `ValueError` for text that is not a signature, and `TypeError` for an object among the types.
+    """
+    given = signature if isinstance(signature, tuple) else ()
+    if (called := next((each for each in given if find_callee(each) is not None), None)) is not None:
+        raise TypeError(
+            f"an object cannot be an argument of a kernel: {called!r}\n"
+            "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
+        )
+    try:
+        argtypes, return_type = vocabulary.sigutils.normalize_signature(_translated(signature, vocabulary))
+    except Exception as error:
+        if not isinstance(signature, str):  # text is evaluated as Python, and may raise anything
+            raise TypeError(
+                f"a signature is text or a tuple of Numba types, got {shown(signature)}\n  reason: {safe_text(error)}\n"
+                f"  expected: such as {_EXAMPLE!r} or (types.float32[::1], types.int32)"
+            ) from None
+        why = str(error).splitlines()[0] if str(error) else "Numba has no such type"
+        advice = f"write the types, such as {_EXAMPLE!r}"
+        raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
+    return tuple(argtypes), return_type
+
+
+def _translated(signature: Any, vocabulary: Vocabulary) -> Any:
+    """Return a *signature* of types of another front end with those of the *vocabulary*, and any other as it is."""
+    given = signature if isinstance(signature, tuple) else getattr(signature, "args", ())
+    if all(vocabulary_of(each) is vocabulary for each in given):
+        return signature
+    argtypes = tuple(vocabulary.from_core(core_type(each)) for each in given)
+    if isinstance(signature, tuple):
+        return argtypes
+    return vocabulary.from_core(core_type(signature.return_type))(*argtypes)
+
+
+def kernel_argument_types(signature: Any, function: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[Any, ...]:
+    """Return the types of the arguments of a kernel, which is made of the Python *function*.
+
+    Raises what `normalized` does, and `TypeError` for a signature that returns, or of another number of arguments.
+    """
+    argtypes, return_type = normalized(signature, vocabulary)
+    if return_type not in (None, vocabulary.types.void):
+        raise TypeError(f"a kernel returns nothing, but the signature returns {return_type}")
+    check_count(argtypes, function)
+    return argtypes
+
+
+def check_count(argtypes: tuple[Any, ...], function: Any) -> None:
+    """Raise `TypeError` unless the Python *function* can be called with so many arguments."""
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    # Numba takes keyword-only parameters by position too.
+    fewest = sum(each.default is each.empty and each.kind is not each.VAR_POSITIONAL for each in parameters)
+    has_most = all(each.kind is not each.VAR_POSITIONAL for each in parameters)
+    if len(argtypes) < fewest or (has_most and len(argtypes) > len(parameters)):
+        one = len(argtypes) == 1
+        raise TypeError(
+            f"the signature has {len(argtypes)} argument{'s'[: not one]}, but the kernel is"
+            f" {function.__name__}{signature}"
+        )

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Why Numba cannot type a use of called objects: what the Python code does wrong, in place of Numba's own message.
+
+Only where a compilation has failed, the function is read once more, and the uses are looked for that kernels cannot
+have and that Numba's message shows. An error that is none of them is left as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+import types as pytypes
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from numba import cuda
+from numba.core.errors import NumbaError
+from numba.cuda.compiler import run_frontend
+from numba.cuda.core import ir
+from numba.cuda.core.ir_utils import get_definition, guard
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+
+from ..compilation.context import compilation
+from .call_sites import constant_of
+from .callee import HOOK, find_callee
+from .errors import typing_error
+
+_STEP = re.compile(r"(?:(?:\x1b\[[0-9;]*m)*Failed in \w+ mode pipeline \(step: [^\n]*\)\n)+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # with NUMBA_COLOR_SCHEME
+_UNTYPED = re.compile(r"Cannot determine Numba type|Unknown attribute")
+_OPERATORS = ("binop", "inplace_binop", "unary")
+_NO_OVERLOAD = "No implementation of function"
+_NONE_GIVEN = re.compile(r"^ *>>> .*[(, ]none[,)]", re.MULTILINE)
+_ARRAYS = (cuda.local.array, cuda.shared.array)
+_MOST_ELEMENTS = 1000  # of a container that are looked at
+
+
+class _Misuse(NamedTuple):
+    loc: ir.Loc
+    diagnosis: str
+    remedy: str
+
+
+def has_own_diagnosis(error: Exception) -> bool:
+    """Return whether the message of a front end's *error* begins with a diagnosis of this project, without the front
+    end's line about the step in which it arose, which is taken away then."""
+    text, in_progress = str(error), compilation()
+    steps = _STEP.match(text)
+    rest = text[steps.end() :] if steps else text
+    if in_progress is None or _COLOUR.sub("", rest.partition("\n")[0]) not in in_progress.diagnoses:
+        return False
+    error.args = (rest, *error.args[1:])
+    return True
+
+
+def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:
+    """Return the error to raise in place of *error*, which compiling *function* raised; ``None`` for *error* itself.
+
+    An error whose message begins with its own diagnosis loses numba-cuda's line about the step in which it arose.
+    """
+    if has_own_diagnosis(error):
+        return None
+    text, found = str(error), None
+    with contextlib.suppress(Exception):  # whatever is wrong with the function, Numba has said it
+        found = next(_misuses(run_frontend(function), text), None)
+    if found is None:
+        return None
+    return typing_error(f"{found.diagnosis}\n  what to do: {found.remedy}", loc=found.loc)
+
+
+def _misuses(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
+    """Yield what is wrong with the uses of called objects in a function, of what Numba's message *text* shows."""
+    for block in func_ir.blocks.values():
+        for assignment in block.find_insts(ir.Assign):
+            value, loc = assignment.value, assignment.loc
+            if isinstance(value, (ir.Global, ir.FreeVar)):
+                yield from _misused_constant(value.name, value.value, loc, text)
+            elif isinstance(value, ir.Expr):
+                yield from _misused_expression(func_ir, value, loc, text)
+    if _NO_OVERLOAD in text:
+        yield from _misused_operands(func_ir, text)
+    if "Cannot unify" in text:
+        for name, definitions in func_ir._definitions.items():
+            called = [constant_of(func_ir, each) for each in definitions if isinstance(each, (ir.Var, ir.Global))]
+            yield from _chosen(name, [each for each in called if find_callee(each)], definitions)
+
+
+def _misused_expression(func_ir: ir.FunctionIR, expr: ir.Expr, loc: ir.Loc, text: str) -> Iterator[_Misuse]:
+    if expr.op == "getattr":
+        owner = constant_of(func_ir, expr.value)
+        if owner is not None and find_callee(owner) is None:
+            yield from _misused_constant(expr.attr, getattr(owner, expr.attr, None), loc, text)
+    elif expr.op in ("getitem", "getiter") and expr.op in text:
+        elements = _elements(func_ir, expr.value)
+        if isinstance(elements, tuple) and _has_called_objects(elements):
+            if expr.op == "getitem":
+                diagnosis = "the index of a tuple of called objects must be a constant"
+            else:
+                diagnosis = "a loop over a tuple of called objects must be unrolled"
+            yield _Misuse(
+                loc,
+                diagnosis,
+                "loop over the tuple with `for f in literal_unroll(functions)` (from numba.cuda import literal_unroll),"
+                " or call each element in a branch of its own",
+            )
+    elif expr.op == "call" and _NO_OVERLOAD in text and constant_of(func_ir, expr.func) in _ARRAYS:
+        for dtype in (*expr.args[1:], *(value for name, value in expr.kws if name == "dtype")):
+            if (callee := find_callee(constant_of(func_ir, dtype))) is not None:
+                yield _Misuse(
+                    loc,
+                    "the dtype of an array is an object to call, not a type",
+                    f"give a Numba type; a type of C++ by name is lib.type({callee.name!r}), made before the kernel",
+                )
+
+
+def _elements(func_ir: ir.FunctionIR, var: ir.Var) -> Any:
+    """Return the constant that *var* stands for; of a tuple that the function makes, its elements."""
+    made = guard(get_definition, func_ir, var)
+    if isinstance(made, ir.Expr) and made.op == "build_tuple":
+        return tuple(constant_of(func_ir, each) for each in made.items)
+    return constant_of(func_ir, var)
+
+
+def _misused_operands(func_ir: ir.FunctionIR, text: str) -> Iterator[_Misuse]:
+    """Yield what is wrong with a value that an operator takes, or that is assigned to an element."""
+    nothing: dict[str, ir.Loc] = {}
+    for loc, operand in _operands(func_ir, text):
+        definition = guard(get_definition, func_ir, operand)
+        if isinstance(definition, (ir.Global, ir.FreeVar)):
+            if find_callee(definition.value) is not None and safe_repr(definition.value) in text:
+                yield _Misuse(
+                    loc,
+                    f"kernels can call the object {definition.name!r}, and cannot store it or calculate with it",
+                    f"call it: {definition.name}(...)",
+                )
+            continue
+        called = definition.func if isinstance(definition, ir.Expr) and definition.op == "call" else None
+        if called is not None and _NONE_GIVEN.search(text) and find_callee(constant_of(func_ir, called)) is not None:
+            function = guard(get_definition, func_ir, called)
+            nothing[_name(function)] = loc
+    if nothing:
+        yield _Misuse(
+            next(iter(nothing.values())),
+            f"{' or '.join(nothing)} returns nothing, and its result is used",
+            "call it as a statement of its own, or declare what it returns",
+        )
+
+
+def _name(function: Any) -> str:
+    """Return what the code calls a *function* that it calls."""
+    if isinstance(function, ir.Expr):  # getattr() with a default does not work for it
+        return repr(function.attr) if function.op == "getattr" else "the object"
+    return repr(function.name) if isinstance(function, (ir.Global, ir.FreeVar)) else "the object"
+
+
+def _operands(func_ir: ir.FunctionIR, text: str) -> Iterator[tuple[ir.Loc, ir.Var]]:
+    """Yield the values that the operators take, and those that are assigned to elements, of what *text* is about."""
+    for block in func_ir.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, (ir.SetItem, ir.StaticSetItem)) and "setitem" in text:
+                yield statement.loc, statement.value
+                continue
+            value: Any = statement.value if isinstance(statement, ir.Assign) else None
+            if getattr(value, "op", "") in _OPERATORS and f"function {value.fn.__name__}>" in text:
+                yield from ((statement.loc, operand) for operand in value.list_vars())
+
+
+def _misused_constant(name: str, value: Any, loc: ir.Loc, text: str) -> Iterator[_Misuse]:
+    """Yield what is wrong with a global variable, a variable of a closure or an attribute *name*."""
+    if isinstance(value, (list, dict)):
+        if _has_called_objects(value.values() if isinstance(value, dict) else value):
+            yield _Misuse(
+                loc,
+                f"kernels cannot call objects in a {type(value).__name__}: {name!r}",
+                "make it a tuple, and call its elements by constant index or in a loop over literal_unroll (from"
+                " numba.cuda import literal_unroll)"
+                if not isinstance(value, dict)
+                else "give each object a name of its own: a global variable, or an attribute of a module",
+            )
+    elif f"'{name}'" not in text:
+        return
+    elif inspect.isclass(value):
+        if hasattr(value, HOOK) and find_callee(value) is None:
+            yield _Misuse(
+                loc,
+                f"kernels cannot make objects: {value.__qualname__} is called in one",
+                "make the object before the kernel is defined, as a global variable or one of the enclosing function",
+            )
+    elif isinstance(value, pytypes.FunctionType):
+        if _calls_objects(value):
+            yield _Misuse(
+                loc,
+                f"kernels cannot call the Python function {name!r}: it is not a device function",
+                "decorate it with @cuda.jit(device=True), or write cuda.jit(device=True)(lambda ...)",
+            )
+    elif isinstance(value, functools.partial):
+        if _has_called_objects([value.func, *value.args, *value.keywords.values()]):
+            yield _Misuse(
+                loc,
+                f"kernels cannot call functools.partial: {name!r}",
+                "write a device function that passes these arguments",
+            )
+    elif find_callee(value) is not None and _UNTYPED.search(text):
+        kind = type(value).__qualname__
+        yield _Misuse(
+            loc,
+            f"kernels cannot call {name!r}: {kind} has {HOOK}, but no Numba type",
+            f"derive {kind} from autolink.DeviceCallable and define __numba_cuda_call__, or register a Numba type"
+            " for it (numba.cuda.extending.typeof_impl)",
+        )
+
+
+def _chosen(name: str, called: list[Any], definitions: list[Any]) -> Iterator[_Misuse]:
+    if len({id(each) for each in called}) > 1:
+        what = "a conditional expression" if name.startswith("$") else f"the variable {name!r}"
+        yield _Misuse(
+            definitions[-1].loc,
+            f"{what} stands for one called object or another, chosen while the kernel runs",
+            "call each object in a branch of its own: y = f(x) if condition else g(x)",
+        )
+
+
+def _has_called_objects(elements: Any) -> bool:
+    return any(find_callee(each) is not None for _, each in zip(range(_MOST_ELEMENTS), elements, strict=False))
+
+
+def _calls_objects(function: pytypes.FunctionType) -> bool:
+    names = inspect.getclosurevars(function)
+    return _has_called_objects([*names.nonlocals.values(), *names.globals.values()])

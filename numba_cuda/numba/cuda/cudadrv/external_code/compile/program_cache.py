@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A translation unit in the cache: the headers that it reads, its key, and its program.
+
+A program's key is its translation unit, NVRTC, and the content of every header. Which headers those are is recorded
+under the same key without them. While their files are unchanged, only the files' states are read.
+
+Whether its functions have the types with which Python calls them is not part of the program's key, so that kernels that
+call different functions of one source share the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..cache.key import CacheKey
+from ..cache.shared_work import check_assigned, shares_work
+from ..cache.store import CacheStore, Fetched, current_store
+from ..headers.manifest import HeaderManifest
+from .nvrtc import Compiled, CompileError
+from .translation_unit import TranslationUnit, working_directory
+from .unit_headers import UnitHeaders, nvrtc_reports_headers
+from .unit_keys import UnitKeys, checked_keys
+
+# What it takes to compile is imported where it is needed: a cached program is found without it.
+if TYPE_CHECKING:
+    from ..inputs.c_prototypes import CalledFunction
+
+# Options that make NVRTC write a file, or read one that is not a header: a program compiled with them is not cached.
+_NOT_CACHEABLE = ("create_pch", "fdevice_time_trace", "pch", "pch_dir", "time", "use_pch")
+
+# Bytes of headers from which on compiling takes longer than starting a process for it.
+MANY_HEADERS = 1 << 20
+
+Compile = Callable[[TranslationUnit], Compiled]
+CompileNames = Callable[[TranslationUnit, Sequence[str]], Compiled]
+Called = Sequence["CalledFunction"]
+
+
+class KnownHeaders(NamedTuple):
+    """The record of a unit's headers, and the program's key, which contains it."""
+
+    key: CacheKey
+    manifest: HeaderManifest
+
+
+@dataclasses.dataclass(frozen=True)
+class FetchedProgram(Fetched):
+    """A program as it was fetched, and the digest of its *key*, which contains the headers that it was compiled with;
+    ``None`` if these are not known."""
+
+    key: bytes | None = None
+
+
+class Lowered(NamedTuple):
+    """The lowered names of a unit's name expressions, NVRTC's log, and whether both are from a cache."""
+
+    names: dict[str, str]
+    log: str
+    was_cached: bool
+
+
+class CachedUnit:
+    """A translation unit, and what is known of its headers.
+
+    ``found`` is the digest of the key of the program that was last fetched, if its headers were read as they are.
+    """
+
+    def __init__(self, unit: TranslationUnit):
+        self.unit = unit
+        self._is_cacheable = not any(unit.option(option) for option in _NOT_CACHEABLE)
+        self._keys = UnitKeys(unit)
+        self.base_key = self._keys.headers
+        self._lock = threading.Lock()
+        self._headers = UnitHeaders(unit, self.base_key)
+        self._known: KnownHeaders | None = None
+        self.found: bytes | None = None
+
+    def known(self) -> KnownHeaders | None:
+        """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
+        `OSError` if one cannot be read, or is not a regular file."""
+        with self._lock:
+            # To find them here is faster than to ask another machine which they are.
+            if not self._is_cacheable or not (
+                self._headers.on_record() or self._headers.find() or self._headers.on_record(remote=True)
+            ):
+                return None
+            return self._current()
+
+    def recorded(self) -> KnownHeaders | None:
+        """Return what `known` does if the headers are on record; ``None`` if they would have to be found."""
+        with self._lock:
+            return self._current() if self._is_cacheable and self._headers.on_record() else None
+
+    def is_slow(self, called: Called = ()) -> bool:
+        """Whether it is to be compiled, and has many headers."""
+        try:
+            known = self.known()
+        except OSError:  # which `fetched` reports
+            return False
+        if known is None:
+            return True
+        store = current_store()
+        keys = [known.key, *checked_keys(known.key, called)]
+        return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
+
+    def fetched(self, compile_: Compile, called: Called = ()) -> FetchedProgram:
+        """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
+
+        The functions *called* must have the types of the calls. Where that was not checked when the program was
+        compiled, it is compiled once more. What was checked is stored next to the program.
+
+        Raises
+        ------
+        CompileError
+            If the code does not compile, or a function has other types (`PrototypeError`).
+        """
+        start = time.perf_counter()
+        self.found = None
+        known, data = self._recorded_or_compiled(compile_, called)
+        if data is not None:
+            return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
+        if known is None:
+            check_assigned([dataclasses.replace(self.base_key, kind="program")])
+            data = self._compiled_and_recorded(compile_, called)
+            return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
+        program, manifest = known
+        found: bytes | None = program.digest
+        store, key = current_store(), program
+        if store.settings.verify:  # only in the same places does a compile give the same bytes again
+            places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
+            key = dataclasses.replace(key, parts=(*key.parts, ("places", places)))
+
+        def compiled() -> bytes:
+            return self._compiled(compile_, called, manifest)
+
+        try:
+            fetched = store.fetch(key, compiled)
+            unchecked = checked_keys(program, called)
+            if fetched.origin != "built":
+                unchecked = [key for key in unchecked if store.get(key) is None]
+                if unchecked:
+                    check_assigned(unchecked)
+                    fetched = Fetched(compiled(), "built", 0)
+            _put_checked(unchecked)
+        except _HeaderEditedError as edited:
+            fetched, found = Fetched(edited.data, "built", 0), None
+        self.found = found
+        return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
+
+    def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
+        """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
+        program is cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
+        from .nvrtc_processes import compile_in_child
+
+        found: Lowered | None = None
+
+        def noted(compiled: Compiled) -> Compiled:
+            nonlocal found
+            found = Lowered(compiled.names, compiled.log, False)
+            return compiled
+
+        def here(unit: TranslationUnit) -> Compiled:
+            return noted(compile_(unit, names))
+
+        def in_child(unit: TranslationUnit) -> Compiled:
+            return noted(compile_in_child(unit, names, traces=True))
+
+        def built() -> Lowered:
+            assert found is not None
+            return found
+
+        known, data = self._recorded_or_compiled(here, ())
+        if known is None:
+            self._compiled_and_recorded(here, (), in_child)
+            return built()
+        program, manifest = known
+
+        def build() -> bytes:
+            if data is None:
+                current_store().put(program, self._compiled(here, (), manifest))
+            return json.dumps(built()[:2]).encode()
+
+        parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
+        try:
+            lowered = current_store().fetch(CacheKey("names", self.unit.name, parts), build).data
+        except _HeaderEditedError:
+            return built()
+        if found is not None:
+            return found
+        known_names, log = json.loads(lowered)
+        return Lowered(known_names, log, True)
+
+    def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
+        """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
+        was compiled now. Raise `CompileError` for a header that cannot be read."""
+        try:
+            known = self.recorded()
+            data = self._compiled_first(compile_, called) if known is None else None
+            return known or self.known(), data
+        except OSError as error:
+            raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
+
+    def _compiled_first(self, compile_: Compile, called: Called) -> bytes | None:
+        """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
+        that is not so or cannot be done, or another process has done it."""
+        store = current_store()
+        if not self._is_new(store):
+            return None
+        from .unknown_headers import compiled_with_headers
+
+        data: bytes | None = None
+        start = time.perf_counter()
+
+        def record() -> bytes:
+            nonlocal data
+            result = compiled_with_headers(self._headers.text, lambda: self._checked(compile_, called))
+            if result is None or result[1] is None:
+                raise _NoRecordError
+            data = _packed(result[0])
+            with self._lock:
+                self._headers.note(result[1], time.monotonic())
+                key = self._current().key
+            store.put(key, data, built_since=start)
+            _put_checked(checked_keys(key, called))
+            self._note_source()
+            self.found = key.digest
+            return result[1].packed
+
+        with contextlib.suppress(_NoRecordError):
+            store.fetch(self.base_key, record, is_portable=lambda _: False)
+        return data
+
+    def _is_new(self, store: CacheStore) -> bool:
+        """Whether no program of this source is in a cache, and this thread builds it if it is missing."""
+        return (
+            self._is_cacheable
+            and not store.settings.verify
+            and not store.settings.read_only
+            and store.remote is None
+            and not shares_work()
+            and store.get(self.base_key) is None
+            and store.get(self._keys.source) is None
+        )
+
+    def _note_source(self) -> None:
+        """Note that there is a program of this source, if it is not compiled in less time than that takes."""
+        if (manifest := self._headers.manifest) is not None and _is_slow(manifest):
+            current_store().put(self._keys.source, b"")
+
+    def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
+        """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
+        data = _packed(self._checked(compile_, called))
+        if manifest.refreshed() is None:
+            raise _HeaderEditedError(data)
+        self._note_source()
+        return data
+
+    def _checked(self, compile_: Compile, called: Called) -> Compiled:
+        """Compile the unit, and check the types of the functions *called*."""
+        if not called:
+            return compile_(self.unit)
+        from .prototype_assertions import raise_understood, with_assertions
+
+        try:
+            return compile_(with_assertions(self.unit, called))
+        except CompileError as error:
+            raise_understood(error, self.unit.name, called)
+        return compile_(self.unit)  # nothing can be told of one of the functions, which the unit need not define
+
+    def note_checked(self, called: Called) -> None:
+        """Note that the functions *called* have the types of the calls, which their author derived from this unit."""
+        with contextlib.suppress(OSError):
+            if (known := self.known()) is not None:
+                _put_checked(checked_keys(known.key, called))
+
+    def _current(self) -> KnownHeaders:
+        manifest = self._headers.manifest
+        assert manifest is not None
+        if self._known is None or self._known.manifest is not manifest:
+            self._known = KnownHeaders(self._keys.program(manifest), manifest)
+        return self._known
+
+    def _compiled_and_recorded(self, compile_: Compile, called: Called, traced: Compile | None = None) -> bytes:
+        """Compile the program, whose headers only NVRTC can report. If it does, as *traced* lets it, the program is
+        cached."""
+        if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
+            return _packed(self._checked(compile_, called))
+        began = time.time_ns()
+        from .nvrtc_processes import compile_in_child
+
+        compiled = self._checked(traced or functools.partial(compile_in_child, traces=True), called)
+        data = _packed(compiled)
+        with self._lock:
+            if not compiled.headers or not self._headers.find(compiled.headers):
+                return data
+            key, manifest = self._current()
+        if not dataclasses.replace(manifest, recorded=began).is_settled:
+            # One is so new that it may have been edited after NVRTC read it. Now it is known which to watch.
+            try:
+                data = self._compiled(compile_, called, manifest)
+            except _HeaderEditedError as edited:
+                return edited.data
+        current_store().put(key, data)
+        _put_checked(checked_keys(key, called))
+        self.found = key.digest
+        return data
+
+
+class _NoRecordError(Exception):
+    """A program was compiled, or was not, and its headers are not known."""
+
+
+class _HeaderEditedError(Exception):
+    """A header was edited while the program *data* was compiled: nobody knows which text was."""
+
+    def __init__(self, data: bytes):
+        self.data = data
+
+
+def _put_checked(keys: Sequence[CacheKey]) -> None:
+    """Note that the functions of these *keys* have the types of their calls."""
+    for key in keys:
+        current_store().put(key, b"")
+
+
+def _packed(compiled: Compiled) -> bytes:
+    log = compiled.log.encode()
+    return len(log).to_bytes(8, "little") + log + compiled.code
+
+
+def unpacked(data: bytes) -> tuple[bytes, str]:
+    """Return the program's code and NVRTC's log."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    return data[end:], data[8:end].decode()
+
+
+def _is_slow(manifest: HeaderManifest) -> bool:
+    return manifest.size > MANY_HEADERS

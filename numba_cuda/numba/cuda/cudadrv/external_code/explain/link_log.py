@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What nvJitLink's log means: which input is at fault, what it is, what was expected, and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+
+from ..formats.bounds import FormatError
+from ..formats.lto_ir import read_lto_ir
+from ..inputs import kinds
+from ..link.duplicate_symbols import duplicate_error, duplicate_of
+from ..link.linker_input import LinkJob, Part, listed
+from ..link.nvjitlink import TrialError, multiply_defined, run_trials, worst
+from ..plan.errors import LinkError, link_error
+from .undefined_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
+from .unsupported_instruction import unsupported_in, unsupported_in_link
+
+_TOO_NEW = re.compile(r"OUTDATED_LIBRARY|nvvmAddNVVMContainerToProgram")
+_PTX_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
+_PTX_TARGET = re.compile(
+    r"SM version specified by \.target|PTX with \.target '(\w+)' cannot|Unsupported \.target '(\w+)'"
+)
+_TOO_MUCH = re.compile(r"uses too much (shared|global constant) data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)")
+_REMEDIES = {
+    "shared": ("static shared", "use dynamic shared memory, or fewer threads or items"),
+    "global constant": ("constant", "make the __constant__ variables smaller, or keep them in global memory"),
+}
+_PTX_LINE = re.compile(r"ptx input, line (\d+)")
+
+
+def explained(job: LinkJob, log: str) -> LinkError:
+    """Return the error that says what nvJitLink's *log* means."""
+    if found := _TOO_MUCH.search(log):
+        memory, remedy = _REMEDIES[found[1]]
+        used, most = (f"{int(size, 16) / 1024:.1f}".removesuffix(".0") for size in found.group(2, 3))
+        why = f"too much {memory} memory: {used} KiB of {most} KiB"
+        return link_error(job.plan, why, f"linked: {listed(job.parts)}", f"what to do: {remedy}", log=log)
+    if (unsupported := unsupported_in(log)) is not None:
+        return unsupported_in_link(job, unsupported, log)
+    symbol = multiply_defined(log)
+    if symbol is not None and (duplicate := duplicate_of(symbol, job.parts, job.plan.target.arch)) is not None:
+        return duplicate_error(job, duplicate, log)
+    if (symbol := symbol_in_log(log)) is not None:
+        return missing_symbol_error(job, symbol, log)
+    if _TOO_NEW.search(log):
+        return _too_new(job, log)
+    arch = job.plan.target.arch
+    at_fault = [part for part in job.parts if part.name and part.name in log]
+    if version := _PTX_VERSION.search(log):
+        why = f"its PTX has .version {version[1]}, and this toolkit knows versions up to {version[2]}"
+        remedy = "compile the PTX with this toolkit or an older one, or update nvJitLink"
+        return _refused(job, why, remedy, at_fault, log)
+    if _PTX_TARGET.search(log):
+        why = f"its PTX is for an architecture that {arch} does not run"
+        remedy = f"compile it for {arch} or an older architecture (in the hook: autolink.current_target().arch)"
+        return _refused(job, why, remedy, at_fault, log)
+    if (symbol := symbol_in_parts(job)) is not None:
+        return missing_symbol_error(job, symbol, log)
+    return _unexplained(job, at_fault, log)
+
+
+def _refused(job: LinkJob, why: str, remedy: str, at_fault: Sequence[Part], log: str) -> LinkError:
+    fault = listed(at_fault) or f"one of: {listed(job.parts)}"
+    return link_error(job.plan, why, f"at fault: {fault}", f"what to do: {remedy}", log=log)
+
+
+def _too_new(job: LinkJob, log: str) -> LinkError:
+    headers = {}
+    for part in job.parts:
+        if part.kind is kinds.LTO_IR:
+            with contextlib.suppress(FormatError):
+                headers[part] = read_lto_ir(part.code)
+    linker = ".".join(map(str, job.plan.target.nvjitlink_version or ("?",)))
+    own = headers.get(job.parts[0])
+    newer = [part for part, header in headers.items() if own is not None and header.is_newer_than(own)]
+    if own is None or not newer:
+        external = [part for part in headers if part.planned is not None]
+        why = f"some LTO-IR is of a newer toolkit than nvJitLink {linker}"
+        remedy = f"make the LTO-IR with a toolkit no newer than {linker}, or update nvJitLink"
+        return _refused(job, why, remedy, external, log)
+    return link_error(
+        job.plan,
+        f"LTO-IR was made by a newer toolkit than nvJitLink {linker} can read",
+        *(f"at fault: {part.origin}" for part in newer),
+        f"got: LTO-IR of {headers[newer[0]].version}",
+        f"expected: no newer than nvJitLink {linker}; the kernel's own LTO-IR, made here, is of {own.version}",
+        f"what to do: update nvJitLink, make the LTO-IR with a toolkit no newer than {linker}, or return CUDA C++ or"
+        " PTX of an older version",
+        log=log,
+    )
+
+
+def _unexplained(job: LinkJob, at_fault: list[Part], log: str) -> LinkError:
+    if not at_fault:
+        at_fault, tried = _found_by_trial(job)
+        log += tried
+    details = [f"at fault: {part.origin}" for part in at_fault]
+    for part in at_fault:
+        if (line := _PTX_LINE.search(log)) and part.kind is kinds.PTX:
+            for text in part.code.decode("utf-8", "replace").splitlines()[int(line[1]) - 1 :][:1]:
+                details.append(f"its line {line[1]}: {text.strip()}")
+    if not at_fault or len(job.parts) > len(at_fault):
+        details.append(f"linked: {listed(job.parts)}")
+    if at_fault and at_fault[0].planned is not None:
+        details.append(
+            f"what to do: rebuild that {at_fault[0].kind} for {job.plan.target.arch} with this toolkit; the log shows"
+            " what the linker found wrong with it"
+        )
+    return link_error(job.plan, _rejected(at_fault), *details, log=log)
+
+
+def _rejected(at_fault: Sequence[Part]) -> str:
+    """Return the diagnosis where only the log says what the linker found wrong."""
+    if not at_fault:
+        return "nvJitLink rejects the inputs together"
+    planned = at_fault[0].planned
+    return (
+        f"nvJitLink rejects {planned.input.kind} {planned.input.name!r}"
+        if planned
+        else "nvJitLink rejects its own code"
+    )
+
+
+def _found_by_trial(job: LinkJob) -> tuple[list[Part], str]:
+    """Return the part that the linker refuses or does not survive alone, and what it reports."""
+    with contextlib.suppress(TrialError):
+        outcomes = run_trials(job.parts, [[index] for index in range(len(job.parts))], job.plan.target.arch)
+        if (index := worst(outcomes)) is not None:
+            part, outcome = job.parts[index], outcomes[index]
+            reported = outcome.log or f"the linker does not survive it ({outcome.crash})"
+            return [part], f"\nof {part.name} alone: {reported}"
+    return [], ""

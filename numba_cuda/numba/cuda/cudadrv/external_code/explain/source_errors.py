@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The errors of sources: they do not compile, or a function has other types than a call passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..compile import nvrtc_log, programs
+from ..compile.nvrtc import CompileError
+from ..compile.programs import SourceError
+from ..compile.prototype_assertions import PrototypeError, WrongFunction
+from ..formats.symbols import defined_in
+from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction
+from ..inputs.link_input import LinkInput
+from ..link.ltoir_probes import defined_in_ltoir
+from ..plan.errors import LinkError, link_error
+from ..plan.kernel_code import KernelCode
+from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from ..plan.variable_checks import declaration_error, undeclared_variable
+from ..platform.target import Target
+from .unsupported_instruction import unsupported_in, unsupported_in_source
+
+
+def declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
+    """Return the functions that a unit of the plan declares with other types than the calls have, and does not define,
+    with the index of the unit: those types do not matter. Raises what any other *error* of the compile stage means."""
+    planned, cause = plan.units[error.number], error.error
+    if planned.input.kind is kinds.BITCODE:
+        raise link_error(
+            plan,
+            f"{planned.input.kind} {planned.input.name!r} cannot be compiled for {plan.target.arch}",
+            f"at fault: {planned}",
+            "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; else make it with a clang"
+            " no newer than llvmlite's LLVM",
+            log=cause.log,
+        ) from cause
+    if planned.origins == (NAMED_EXPLICITLY,) and cause.__cause__ is not None:
+        raise cause.__cause__ from None  # what numba-cuda raises for link=
+    if not isinstance(cause, PrototypeError):
+        others = [(plan.units[each.number], each.error) for each in error.others]
+        raise does_not_compile(plan, planned, kernel_code, cause, others) from cause
+    if defined := defined_among(planned.input, cause.wrong, plan.target):
+        raise wrong_types(plan, planned, cause, defined) from cause
+    return {(error.number, each.called) for each in cause.wrong}
+
+
+def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:
+    """Return those of the *wrong* functions that *source* defines: others it only declares, or they are C++ functions
+    that have the name of another input's C function."""
+    program = programs.compiled(source, target)
+    if program.kind is kinds.LTO_IR:
+        return [each for each in wrong if defined_in_ltoir(program.code, [each.called.symbol], target.arch)]
+    names = defined_in(program.kind.name, program.code)
+    return [each for each in wrong if each.called.symbol in names]
+
+
+def does_not_compile(
+    plan: LinkPlan,
+    planned: PlannedInput,
+    kernel_code: KernelCode,
+    error: CompileError,
+    others: Sequence[tuple[PlannedInput, CompileError]],
+) -> LinkError:
+    if (found := unsupported_in(error.log)) is not None:
+        return unsupported_in_source(plan, planned, kernel_code, found, error.log)
+    if (wrong_size := declaration_error(plan, planned, error.log)) is not None:
+        return wrong_size
+    path = nvrtc_log.saved(planned.input.text.encode(), planned.input.name)
+    options = planned.input.options
+    macros = [name for name, _ in options.defines]
+    todo = undeclared_variable(plan, error.log) or nvrtc_log.remedy(error.log, options.include_paths, macros)
+    return link_error(
+        plan,
+        f"{planned.input.name!r} does not compile: {nvrtc_log.first_error(error.log, planned.input.name)}",
+        f"at fault: {planned}",
+        f"source: {path or 'could not be saved'}",
+        f"what to do: {todo}",
+        *(f"does not compile either: {each}" for each, _ in others),
+        log="\n".join([error.log, *(each.log for _, each in others)]),
+        source_path=path,
+        shown="\n".join(nvrtc_log.errors_in(each.log) for each in (error, *(each for _, each in others))),
+    )
+
+
+def wrong_types(
+    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
+) -> LinkError:
+    of_types = [each for each in wrong if each.declaration]
+    if not of_types:
+        return _wrong_members(plan, planned, error, wrong)
+    functions = [
+        line
+        for each in of_types
+        for line in (
+            f"got: {each.called.declaration} for {each.called.call}",
+            f"expected: {each.declaration}, as it is defined",
+        )
+    ]
+    return link_error(
+        plan,
+        f"{of_types[0].called.symbol!r} is called with other types than it has",
+        f"defined by: {planned}",
+        *functions,
+        f"what to do: {_remedy(of_types)}",
+        log=error.log,
+        shown="",
+    )
+
+
+def _remedy(wrong: Sequence[WrongFunction]) -> str:
+    for each in wrong:
+        passed = each.called.prototype.parameters
+        if re.search(r"[*&]", each.declaration) and any(c.kind in ("int", "uint") and c.size == 8 for c in passed):
+            return (
+                "pass a number to a reference with args={...: autolink.by_reference(T)}, and an integer that is an"
+                " address with args={...: types.voidptr}"
+            )
+    return (
+        "give the function the types of the call (autolink.cxx_type(x) is the C++ type of a parameter), or let the call"
+        " convert them (Extern's args and returns)"
+    )
+
+
+def _wrong_members(
+    plan: LinkPlan, planned: PlannedInput, error: PrototypeError, wrong: Sequence[WrongFunction]
+) -> LinkError:
+    function, struct = wrong[0].called.symbol, wrong[0].members[0].struct
+    members = [
+        line
+        for each in wrong
+        for line in (
+            f"got: {', '.join(map(str, each.members))}",
+            f"expected: {', '.join(it.expected for it in each.members)}, as in the record of {each.called.call}",
+        )
+    ]
+    return link_error(
+        plan,
+        f"members of {struct}, in {function!r}, differ from the record's fields",
+        f"defined by: {planned}",
+        *members,
+        "what to do: list the fields of the dtype as the struct lists its members: np.dtype([...], align=True). Members"
+        " that have other names than the fields are not compared",
+        log=error.log,
+        shown="",
+    )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The error for a symbol that nothing defines: who references it, and which similar names exist."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+
+from ..compile import bitcode, programs
+from ..compile.nvrtc import CompileError
+from ..formats import mangled_names, symbols
+from ..formats.containers import has_compressed_piece
+from ..inputs import kinds
+from ..link import ltoir_probes
+from ..link.linker_input import LinkJob, Part
+from ..plan.errors import LinkError, link_error
+from ..plan.variable_checks import extern_declaration, undefined_variable
+from ..platform.target import Target
+
+_UNDEFINED = re.compile(
+    r"Unresolved extern (?:function|variable) '([^']+)'|Undefined reference to '([^']+)'|undefined symbol '?([\w$]+)"
+)
+_MOST_NAMES = 8
+_REMEDY = (
+    "check the symbol's spelling; in CUDA C++ declare the function"
+    ' extern "C" __device__, so that its name is not mangled; return the code that defines it from __numba_cuda_link__'
+)
+_REMEDY_WITHOUT_CODE = (
+    "return the code that defines it from the object's __numba_cuda_link__; if it does, check that method's spelling"
+)
+_REMEDY_FOR_VARIABLES = (
+    "return the autolink.Variable that is called so from __numba_cuda_link__, with the source; or, if the host does not"
+    " set it, define it in C++"
+)
+
+
+def symbol_in_log(log: str) -> str | None:
+    """Return the first undefined symbol that the linker's *log* names, or ``None``."""
+    found = _UNDEFINED.search(log)
+    return next(group for group in found.groups() if group) if found else None
+
+
+def symbol_in_parts(job: LinkJob) -> str | None:
+    """Return an undefined symbol that no part defines, where that can be read, or ``None``. nvJitLink before 12.9 does
+    not name those of machine code."""
+    defined: set[str] = set()
+    undefined = list(job.kernel_code.sites)
+    for part in job.parts:
+        own = symbols.symbols_of(part.kind.name, part.code)
+        undefined += own.undefined if own is not None else ()
+        names = _names_in(part, job.plan.target)
+        if names is None and part.planned is not None:
+            return None
+        defined |= names or set()
+    return next((name for name in undefined if name not in defined), None)
+
+
+def missing_symbol_error(job: LinkJob, symbol: str, log: str) -> LinkError:
+    """Return the error for an undefined *symbol*."""
+    declared = _declarations(job, symbol)
+    is_variable = bool(declared) or symbol == undefined_variable(log)
+    external = [part for part in job.parts if part.planned is not None]
+    defined = {part: names for part in external if (names := _names_in(part, job.plan.target)) is not None}
+    near, remedy = _similar_names(symbol, _variables_among(defined) if is_variable else defined)
+    if is_variable and near:
+        remedy = "give the autolink.Variable the name that it has in C++, or the other way round"
+    if any(f"AUTOLINK_{symbol}\n".encode() in each.input.code for each in job.plan.inputs):
+        remedy = "return the device_function itself from __numba_cuda_link__, with the source that has its declaration"
+    if not near and symbol in job.kernel_code.sites:
+        near, remedy = _mangled_in_ltoir(job, external, symbol)
+    if not external:
+        remedy = remedy or _REMEDY_WITHOUT_CODE
+    used = "read" if is_variable else "called"
+    return link_error(
+        job.plan,
+        f"{mangled_names.readable(symbol)!r} is {used} but nothing that is linked defines it",
+        *mangled_names.mangled_lines(symbol),
+        *(declared or [f"referenced by: {job.kernel_code.referenced_by(symbol)}"]),
+        *(f"near miss: {line}" for line in near),
+        *(f"linked: {part.origin}{_definitions(defined.get(part))}" for part in job.parts),
+        f"what to do: {remedy or (_REMEDY_FOR_VARIABLES if is_variable else _REMEDY)}",
+        log=log,
+    )
+
+
+def _declarations(job: LinkJob, symbol: str) -> list[str]:
+    """Return where CUDA C++ declares *symbol* as a variable that other code defines."""
+    sources = [each for each in job.plan.inputs if each.input.kind is kinds.CUDA]
+    found = [(each, extern_declaration(each.input.code.decode(), symbol)) for each in sources]
+    return [f"declared by: {each}, line {declaration[1]}" for each, declaration in found if declaration is not None]
+
+
+def _variables_among(defined: Mapping[Part, frozenset[str]]) -> dict[Part, frozenset[str]]:
+    """Return the parts that are variables of Python, with their names."""
+    return {part: names for part, names in defined.items() if part.planned and part.planned.input.variable is not None}
+
+
+def _definitions(names: frozenset[str] | None) -> str:
+    if names is None:
+        return ""
+    shown = sorted(map(mangled_names.readable, names))
+    more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+    return f", which defines {', '.join(shown[:_MOST_NAMES])}{more}" if shown else ", which defines nothing"
+
+
+def _names_in(part: Part, target: Target) -> frozenset[str] | None:
+    """Return the symbols that *part* defines; ``None`` if they cannot be read."""
+    source = part.planned.input if part.planned is not None else None
+    if source is not None and source.kind is kinds.BITCODE:
+        return frozenset(bitcode.defined(source) or ()) or None
+    if part.kind is kinds.LTO_IR:
+        if source is not None and source.kind is kinds.CUDA:
+            with contextlib.suppress(CompileError):  # to machine code, whose symbols can be read
+                program = programs.compiled(source, dataclasses.replace(target, lto=False))
+                return symbols.defined_in("cubin", program.code)
+        return None
+    names = symbols.defined_in(part.kind.name, part.code)
+    if has_compressed_piece(part.kind.name, part.code):
+        names |= symbols.host_functions(part.kind.name, part.code)
+    return names or None
+
+
+def _similar_names(symbol: str, defined: Mapping[Part, Iterable[str]]) -> tuple[list[str], str]:
+    """Return what is defined under a name similar to *symbol*, and what to do about it."""
+    mangled = [
+        (part, name) for part, names in defined.items() for name in names if mangled_names.base_name(name) == symbol
+    ]
+    mangled = [(part, name) for part, name in mangled if name != symbol]
+    if mangled:
+        near = [f"{part.origin} defines {mangled_names.readable(name)}, as C++: {name}" for part, name in mangled]
+        return near, f'declare it extern "C" __device__, so that its name in the code is {symbol!r}'
+    near = []
+    for part, names in defined.items():
+        bases = {mangled_names.base_name(name): name for name in names}
+        for base in difflib.get_close_matches(symbol, bases, n=2, cutoff=0.7):
+            near.append(f"{part.origin} defines {mangled_names.readable(bases[base])!r}")
+    return near, f"call what is defined, or rename the function to {symbol!r}" if near else ""
+
+
+def _mangled_in_ltoir(job: LinkJob, external: Iterable[Part], symbol: str) -> tuple[list[str], str]:
+    """Return whether LTO-IR, whose names cannot be listed, defines the C++ name that *symbol* would have."""
+    candidates = mangled_names.possible_names(symbol, job.kernel_code.prototypes[symbol])
+    for part in external:
+        if part.kind is kinds.LTO_IR and candidates:
+            name = ltoir_probes.defined_in_ltoir(part.code, candidates, job.plan.target.arch)
+            if name is not None:
+                return _similar_names(symbol, {part: [name]})
+    return [], ""

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A link that no cache has: its parts are checked and linked, and so is its result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..cache.store import current_store
+from ..diagnostics.log import logger
+from ..formats.cubin import kernels_of
+from ..formats.symbols import kernels_in, symbols_of
+from ..plan.errors import link_error
+from ..plan.kernel_code import KernelCode
+from ..plan.link_plan import NAMED_EXPLICITLY
+from ..plan.variable_checks import undefined_variable
+from ..platform.child_process import ChildStartError
+from .crash_history import doubted, remember
+from .duplicate_symbols import check_readable_duplicates, duplicate_error, find_duplicate
+from .hidden_prototypes import all_interfaces
+from .linker_input import LinkJob, listed
+from .nvjitlink import TrialError, link_here, link_in_helper, run_trials
+from .prototype_checks import Interface, check_no_kernel_is_called, check_signatures
+
+_NEEDS_DEVICE_RUNTIME = re.compile(r"(?:Unresolved extern function|Undefined reference to) '(?:__cudaCDP2|cuda)\w*'")
+_TIMES = re.compile(r"^.*\btime\b.*(?:\n|$)", re.MULTILINE | re.IGNORECASE)
+_DROP = "-optimize-unused-variables"
+# What nvJitLink prints, and does not report, of machine code that it links into something wrong.
+_PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
+
+
+class LinkFailedError(Exception):
+    """nvJitLink, or a look at what it made, found a fault: ``log`` names it, and ``whole`` is all that was printed."""
+
+    def __init__(self, log: str, whole: str = ""):
+        self.log, self.whole = log, whole or log
+        super().__init__(log)
+
+
+def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
+    """Check and link *job*: return the code, none if the device runtime is missing, and the log. Raises `LinkError` for
+    what a check finds, `LinkFailedError` for what the linker does."""
+    if current_store().settings.verify:
+        options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
+    interfaces = all_interfaces(job)
+    check_signatures(job, interfaces)
+    options = _with_variables_kept(job, interfaces, options)
+    check_no_kernel_is_called(job, *(kernels_in(part.kind.name, part.code) for part in job.provided))
+    check_readable_duplicates(job)
+    doubts, arch = doubted(job), job.plan.target.arch
+    try:
+        tried = link_in_helper(job.parts, options, output) if doubts else None
+    except TrialError as error:
+        if not isinstance(error.__cause__, ChildStartError):
+            raise link_error(job.plan, "the process that links external code fails", f"{error}") from error
+        logger.warning("external code is linked without a trial: %s", error)
+        tried = None
+    alone = []  # the doubted parts that nvJitLink does not survive alone either
+    if tried is not None and tried.crash:
+        outcomes = run_trials(doubts, [[index] for index in range(len(doubts))], arch)
+        alone = [part for part, outcome in zip(doubts, outcomes, strict=True) if outcome.crash]
+    if not alone:  # else what two parts define may be the reason
+        # What survived one link may crash the next.
+        duplicate = find_duplicate(job.provided, job.kernel_code.sites, arch, isolated=tried is not None)
+        if duplicate is not None:
+            raise duplicate_error(job, duplicate)
+    if tried is not None and tried.crash:
+        raise link_error(
+            job.plan,
+            f"nvJitLink does not survive it ({tried.crash})",
+            *(f"at fault: {part.origin}" for part in alone or doubts),
+            "what to do: rebuild the code: it is damaged, or it triggers a bug in nvJitLink (the link ran in another"
+            " process)",
+            log=tried.log,
+        )
+    if tried is not None and tried.ok and _PRINTED_ERROR.search(tried.printed):
+        raise link_error(job.plan, "the linker reports an error", f"linked: {listed(job.parts)}", log=tried.log)
+    outcome = tried or link_here(job.parts, options, output)
+    log = outcome.log.replace("\0", "")
+    if not outcome.ok:
+        if _NEEDS_DEVICE_RUNTIME.search(log):
+            return b"", log
+        raise LinkFailedError(log)
+    remember(job, doubts)
+    if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
+        warnings = "\n".join(line for line in log.splitlines() if undefined_variable(line))
+        raise LinkFailedError(warnings, log)
+    if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
+        raise LinkFailedError(f"Undefined reference to '{symbol}', which nvJitLink does not report")
+    if output == "cubin":
+        check_no_kernel_is_called(job, kernels_of(outcome.code))  # those of LTO-IR show only here
+    # The log is cached with the code, so what differs from run to run is left out. Parts are named by their numbers:
+    # equal code may be called otherwise where the link is found in the cache.
+    numbers = (job.parts.index(each.part) + 1 for each in interfaces if not each.is_whole)
+    notes = (f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers)
+    return outcome.code, "\n".join((_TIMES.sub("", log).strip(), *notes)).strip()
+
+
+def _with_variables_kept(job: LinkJob, interfaces: Sequence[Interface], options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options of a link that drops unused variables with those to keep: programs may look up variables of
+    code that is named explicitly. All are kept if it is not known which these are."""
+    named = job.plan.named_explicitly
+    if _DROP not in options or not named:
+        return options
+    kept: set[str] = set()
+    for each in interfaces:
+        if each.part.planned is not None and each.part.planned.input in named:
+            if each.variables is None:
+                return tuple(option for option in options if option != _DROP)
+            kept.update(each.variables)
+    return (*options, f"-variables-used={','.join(sorted(kept))}") if kept else options
+
+
+def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
+    """Return a symbol that a call in Python references and the linked *cubin* lacks, or ``None``. After ptxas has
+    failed once in a process, nvJitLink (at least 12.9 to 13.5) can let that pass."""
+    named = [name for name in kernel_code.sites if name.encode() + b"\0" in cubin]  # what was inlined is not there
+    found = symbols_of("cubin", cubin) if named else None
+    return next((name for name in found.undefined if name in named), None) if found is not None else None

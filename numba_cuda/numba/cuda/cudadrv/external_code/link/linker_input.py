@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The parts of a link: its inputs as the linker takes them, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..inputs import kinds
+from ..inputs.kinds import Kind
+from ..inputs.link_input import LinkInput
+from ..plan.kernel_code import KernelCode
+from ..plan.link_plan import LinkPlan, PlannedInput
+from .link_record import CompiledCode, LinkedInput, sha256
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One input as the linker takes it. *planned* is what it was made from; ``None`` for the kernel's own code."""
+
+    kind: Kind
+    code: bytes = field(repr=False)
+    name: str
+    planned: PlannedInput | None = None
+    compiled: CompiledCode | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, for messages."""
+        return "the kernel's own code" if self.planned is None else str(self.planned)
+
+    @property
+    def record(self) -> LinkedInput:
+        """What is remembered of it."""
+        if self.planned is not None:
+            return LinkedInput.of(self.planned, self.compiled)
+        return LinkedInput(self.kind.name, self.name, len(self.code), sha256(self.code))
+
+
+@dataclass(frozen=True)
+class LinkJob:
+    """All that goes into one link."""
+
+    plan: LinkPlan
+    kernel_code: KernelCode
+    parts: tuple[Part, ...]
+
+    @property
+    def provided(self) -> list[Part]:
+        """The parts that the kernel or a user provides, without runtime libraries."""
+        return [part for part in self.parts if part.planned is None or not part.planned.is_runtime]
+
+    @property
+    def has_ltoir(self) -> bool:
+        """Whether the link needs link-time optimisation."""
+        return any(part.kind is kinds.LTO_IR for part in self.parts)
+
+    def with_runtime(self, library: LinkInput, origin: str) -> LinkJob:
+        """Return the job with a runtime *library* added."""
+        part = Part(library.kind, library.code, library.name, PlannedInput(library, (origin,)))
+        return LinkJob(self.plan, self.kernel_code, (*self.parts, part))
+
+
+def listed(parts: Sequence[Part]) -> str:
+    """Return the origins of *parts*, for a message."""
+    return "; ".join(part.origin for part in parts)

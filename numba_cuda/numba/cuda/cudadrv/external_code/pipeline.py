@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The way from a link plan and a kernel's own code to a cubin: from the cache, in one look-up, or compiled, linked, and
+explained where that fails.
+
+The key of a link stands for all that is compiled and linked, so that of a kernel that was linked before no program is
+read: it contains the kernel's LLVM IR, the keys of the programs of sources, which contain their headers, other inputs
+by content, the types of the calls, options, and the builds of the tools. Nothing of Python is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
+
+import cuda.core
+from cuda import pathfinder
+from cuda.core import ObjectCode
+
+import numba_cuda
+
+from .cache.key import CacheKey
+from .cache.store import Fetched, current_store
+from .compile.plan_programs import called_in, keys_of, recorded_keys
+from .diagnostics import progress, timeline
+from .inputs import kinds
+from .inputs.link_input import LinkInput, from_item
+from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
+from .plan.errors import link_error
+from .plan.kernel_code import KernelCode, LLVMModules
+from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
+from .plan.target_fit import misfit
+from .plan.variable_checks import check_variables
+from .platform import cuda_libraries
+from .signal_handlers import interrupts_unchanged
+
+# What compiles, links and explains is imported where it is needed: a kernel that is linked already starts without it.
+if TYPE_CHECKING:
+    from .compile.programs import Program
+    from .link.linker_input import LinkJob, Part
+
+# Part of the cache's key: goes up when the meaning of what is cached changes.
+_FORMAT = "7"
+
+
+@dataclass(frozen=True)
+class Linked:
+    """The result of a link: a cubin or PTX, and the record of the link."""
+
+    code: ObjectCode
+    record: LinkRecord
+
+
+@interrupts_unchanged()
+def link(
+    plan: LinkPlan, kernel_code: KernelCode, output: str = "cubin", *, drop_unused_variables: bool = False
+) -> Linked:
+    """Link a kernel's own code with what is planned, to a cubin or, with LTO only, to PTX (``"ptx"``). With
+    *drop_unused_variables*, LTO may assume that no other code reads or sets a variable, or calls another kernel. If
+    code is named explicitly, that goes for the variables of headers alone: weak ones with a mangled name.
+
+    Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
+    target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
+    _check(plan)
+    request = _Request(plan, kernel_code, output, drop_unused_variables)
+    record, code = request.fetch()
+    if not code and (library := device_runtime()) is not None:
+        request = _Request(plan, kernel_code, output, drop_unused_variables, library)
+        record, code = request.fetch()
+    if not code:
+        raise request.error(record.log) from RuntimeError(record.log)
+    make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
+    return Linked(make(code, name=plan.kernel), record)
+
+
+def device_runtime() -> LinkInput | None:
+    """Return ``cudadevrt`` from the installed packages or the toolkit; ``None`` if there is none. As with nvcc, nobody
+    has to name it: it is linked if something calls it, as kernels that launch kernels do."""
+    try:
+        return from_item(pathfinder.find_static_lib("cudadevrt"))
+    except (pathfinder.StaticLibNotFoundError, RuntimeError):
+        return None
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """What is compiled for a link: the kernel's own code, and the programs of the plan's units, if they have one."""
+
+    own: tuple[LinkInput, ...]
+    programs: list[Program | None]
+
+
+class _OtherHeadersError(Exception):
+    """A header was edited after the key of a link was made, and before a program was compiled."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One link: what goes into it, with the *runtime* library of devices if it is needed, and what it makes."""
+
+    plan: LinkPlan
+    kernel_code: KernelCode
+    output: str
+    drop_unused_variables: bool
+    runtime: LinkInput | None = None
+
+    @property
+    def units(self) -> tuple[PlannedInput, ...]:
+        """The inputs besides the kernel's own code."""
+        runtime = () if self.runtime is None else (PlannedInput(self.runtime, (DEVICE_RUNTIME,)),)
+        return (*self.plan.units, *runtime)
+
+    def fetch(self) -> tuple[LinkRecord, bytes]:
+        """Return the record of the link, and its code, none if it needs the device runtime: from the cache, or made
+        now."""
+        store = current_store()
+        compiled: _Compiled | None = None
+        seconds = 0.0
+
+        def build() -> bytes:
+            nonlocal compiled, seconds
+            if compiled is None:
+                compiled = self._compile()
+                if keys_of(self.plan, compiled.programs) != keys:
+                    raise _OtherHeadersError
+            start = time.perf_counter()
+            data = self._link(compiled)
+            seconds = time.perf_counter() - start
+            return data
+
+        recorded = recorded_keys(self.plan)
+        keys = [key for key in recorded if key is not None]
+        if len(keys) < len(recorded):
+            compiled = self._compile()
+            keys = keys_of(self.plan, compiled.programs)
+        try:
+            fetched = store.fetch(self._key(keys), build)
+        except _OtherHeadersError:
+            assert compiled is not None
+            keys = keys_of(self.plan, compiled.programs)
+            fetched = store.fetch(self._key(keys), build)
+        if fetched.origin == "built":
+            assert compiled is not None
+            return self._read(Fetched(fetched.data, "built", seconds), compiled.programs)
+        with timeline.span("link", self.plan.kernel) as span:
+            span.origin = fetched.origin
+        return self._read(fetched)
+
+    def error(self, log: str) -> Exception:
+        """Return the error of a link that failed with *log*."""
+        return _explained(self._job(self._compile()), log)
+
+    def _key(self, keys: Sequence[bytes]) -> CacheKey:
+        """Return the key of the link, where *keys* stand for the plan's units."""
+        plan, kernel_code, target = self.plan, self.kernel_code, self.plan.target
+        called = called_in(plan, kernel_code)
+        units = [
+            (f"input {number}", key + repr((_role(unit), [(each.symbol, each.types) for each in functions])).encode())
+            for number, (unit, key, functions) in enumerate(zip(plan.units, keys, called, strict=True))
+        ]
+        if self.runtime is not None:
+            units.append(("device runtime", self.runtime.code))
+        calls = [(name, [site.called(name).types for site in sites]) for name, sites in kernel_code.sites.items()]
+        return CacheKey(
+            "link",
+            plan.kernel,
+            (
+                ("format", _FORMAT),
+                ("nvJitLink", cuda_libraries.nvjitlink_build()),
+                ("cuda.core", cuda.core.__version__),
+                ("output", self.output),
+                ("target", repr(target)),
+                ("entry", kernel_code.entry),
+                ("options", repr((sorted(kernel_code.options.items()), self.drop_unused_variables))),
+                ("undefined", "\n".join(kernel_code.undefined)),
+                ("calls", repr(sorted(calls))),
+                *(part for number, each in enumerate(kernel_code.inputs) for part in _own_parts(number, each)),
+                *units,
+            ),
+        )
+
+    def _compile(self) -> _Compiled:
+        """Compile what the link takes. Raises `LinkError` if something does not compile."""
+        from .compile.nvvm import compile_own_code
+        from .compile.plan_programs import compile_plan
+        from .compile.programs import SourceError
+
+        own = compile_own_code(self.kernel_code)
+        ignored: set[Any] = set()
+        while True:
+            try:
+                return _Compiled(own, compile_plan(self.plan, self.kernel_code, ignored))
+            except SourceError as error:
+                from .explain.source_errors import declared_only
+
+                ignored |= declared_only(self.plan, self.kernel_code, error)
+
+    def _job(self, compiled: _Compiled) -> LinkJob:
+        from .link.linker_input import LinkJob, Part
+
+        own = [Part(item.kind, item.code, item.name) for item in compiled.own]
+        programs = (*compiled.programs, None) if self.runtime is not None else compiled.programs
+        units = [_part(*each) for each in zip(range(1, len(self.units) + 1), self.units, programs, strict=True)]
+        from_sources = {(part.kind, part.code) for part in units if part.compiled is not None}
+        # What cuda.compile_all returns of a function contains the code that the kernel's calls bring as sources.
+        once = [part for part in units if part.compiled is not None or (part.kind, part.code) not in from_sources]
+        return LinkJob(self.plan, self.kernel_code, (*own, *once))
+
+    def _link(self, compiled: _Compiled) -> bytes:
+        """Link what was compiled: return the entry of the cache."""
+        from .link.checked_link import LinkFailedError, linked
+
+        job, plan = self._job(compiled), self.plan
+        options = self._options(job)
+        with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
+            try:
+                code, log = linked(job, options, self.output)
+            except LinkFailedError as error:
+                raise _explained(job, error.log) from RuntimeError(error.whole)
+        inputs = [
+            {"unit": None, "own": [part.kind.name, part.name, len(part.code), sha256(part.code)]}
+            if part.planned is None
+            else {"unit": self.units.index(part.planned), "compiled": part.compiled and astuple(part.compiled)[:3]}
+            for part in job.parts
+        ]
+        facts = {"lto": job.has_ltoir, "options": options, "inputs": inputs, "log": log}
+        return json.dumps(facts).encode() + b"\0" + code
+
+    def _options(self, job: LinkJob) -> tuple[str, ...]:
+        from .link.linker_options import options_for
+
+        target = self.plan.target
+        # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
+        drop = self.drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
+        return options_for(
+            job.parts,
+            target.arch,
+            max_register_count=target.max_registers or None,
+            lineinfo=target.lineinfo or None,
+            ptx=(job.has_ltoir and self.output == "ptx") or None,
+            optimize_unused_variables=drop or None,
+            kernels_used=[self.kernel_code.entry] if drop and not self.plan.named_explicitly else None,
+            verbose=True,  # ptxas then reports what it spills, in no measurable time
+            **self.kernel_code.options,
+        )
+
+    def _read(self, fetched: Fetched, programs: Sequence[Program | None] = ()) -> tuple[LinkRecord, bytes]:
+        """Return the record and the code of an entry: where its programs come from is known if they were just compiled,
+        as *programs*."""
+        head, _, code = fetched.data.partition(b"\0")
+        facts = json.loads(head)
+        inputs = []
+        for each in facts["inputs"]:
+            number, compiled = each["unit"], None
+            if number is None:
+                inputs.append(LinkedInput(*each["own"]))
+                continue
+            if each["compiled"]:
+                program = programs[number] if programs else None
+                how = (fetched.origin, 0.0) if program is None else (program.origin, program.seconds)
+                compiled = CompiledCode(*each["compiled"], *how)
+            inputs.append(LinkedInput.of(self.units[number], compiled))
+        what = self.plan.target.arch, self.output, facts["lto"], tuple(facts["options"]), tuple(inputs), facts["log"]
+        return LinkRecord(*what, fetched.origin, fetched.seconds), code
+
+
+def _part(number: int, planned: PlannedInput, program: Program | None) -> Part:
+    from .link.linker_input import Part
+
+    kind, code, compiled = planned.input.kind, planned.input.code, None
+    if program is not None:
+        kind, code = program.kind, program.code
+        compiled = CompiledCode(kind.name, len(code), sha256(code), program.origin, program.seconds)
+    # nvJitLink's messages refer to inputs by name, so names are unique.
+    return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
+
+
+def _role(unit: PlannedInput) -> tuple[str, bool, bool]:
+    """Return what a link makes of a unit besides its code: checks depend on where it comes from."""
+    return unit.input.kind.name, unit.is_runtime, unit.origins == (NAMED_EXPLICITLY,)
+
+
+def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str, str | bytes]]:
+    """Yield the parts of a key that stand for the kernel's own code."""
+    if isinstance(own, LinkInput):
+        yield f"own code {number}", f"{own.kind} ".encode() + own.code
+        return
+    yield (
+        f"NVVM {number}",
+        f"{cuda_libraries.nvvm_version()} {cuda_libraries.nvvm_build()}, numba-cuda {numba_cuda.__version__}",
+    )  # type: ignore[attr-defined]
+    yield f"NVVM's options {number}", repr(own.options)
+    for index, text in enumerate(own.texts):
+        yield f"LLVM IR {number}.{index}", text
+
+
+def _explained(job: LinkJob, log: str) -> Exception:
+    from .explain.link_log import explained
+
+    return explained(job, log)
+
+
+def _check(plan: LinkPlan) -> None:
+    """Check that the libraries are there, and that the inputs fit the target: those that hooks returned were checked
+    then, those named explicitly were not."""
+    needed = {"nvJitLink": "the link itself"}
+    for planned in plan.inputs:
+        if planned.input.kind is kinds.CUDA:
+            needed.setdefault("NVRTC", str(planned))
+    for library, what in needed.items():
+        if missing := cuda_libraries.why_missing(library):
+            text, error = missing
+            raise link_error(plan, text, f"needed for: {what}", log=str(error)) from error
+    for planned in plan.inputs:
+        if why := misfit(planned.input, plan.target):
+            raise link_error(plan, "an input does not fit the target", f"at fault: {planned}", f"reason: {why}")
+    if plan.variables:
+        check_variables(plan)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The error of a link, and the form of its messages."""
+
+from __future__ import annotations
+
+from numba.cuda.cudadrv.driver import LinkerError
+
+from ..diagnostics.messages import with_short_first_line
+from .link_plan import LinkPlan
+
+
+class LinkError(LinkerError):
+    """A kernel's external code could not be compiled or linked.
+
+    ``log`` is all that the compiler or linker printed; its own exception is ``__cause__``. ``source_path`` is the file
+    that holds a CUDA C++ source that does not compile, ``None`` if it could not be saved.
+    """
+
+    def __init__(self, message: str, log: str = "", *, source_path: str | None = None, shown: str | None = None):
+        self.log = log.replace("\0", "").strip()
+        self.source_path = source_path
+        shown = self.log if shown is None else shown
+        indented = "\n    ".join(line for line in shown.splitlines() if line.strip())
+        super().__init__(f"{message}\n  log: {indented}" if shown else message)
+
+
+def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
+    """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*. A first line that
+    would be too long is cut, and what it says follows in whole."""
+    first = f"linking {plan.kernel} for {plan.target.arch} failed"
+    if diagnosis:
+        said = diagnosis.removesuffix(": ")
+        first = with_short_first_line(f"{first}: {said}", said.partition("\n")[0])
+    return LinkError("\n  ".join((first, *details)), log, **source)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The link plan: the external code that is linked into one kernel, in which order, and where each input comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..inputs import kinds
+from ..inputs.link_input import LinkInput, line_marker
+from ..inputs.variable_source import VariableSource
+from ..platform.target import Target
+
+# The origins of inputs that no call site provides.
+NAMED_EXPLICITLY = "link="
+COOPERATIVE_LAUNCH = "cooperative launch"
+NRT = "numba-cuda's runtime"
+DEVICE_RUNTIME = "a call to the device runtime"
+_RUNTIMES = frozenset({COOPERATIVE_LAUNCH, NRT, DEVICE_RUNTIME})
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    """A link input and its origins: call sites, or ``link=``. Equal code is planned once. *members* are the sources
+    that a translation unit was put together from."""
+
+    input: LinkInput
+    origins: tuple[str, ...]
+    members: tuple[PlannedInput, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.input.kind} {self.input.name!r} of {' and of '.join(self.origins)}"
+
+    @property
+    def is_runtime(self) -> bool:
+        """Whether it is a runtime library that the kernel needs, rather than code that a user provides."""
+        return _RUNTIMES.issuperset(self.origins)
+
+
+@dataclass(frozen=True)
+class LinkPlan:
+    """The inputs of one link besides the kernel's own code, the callbacks of the module that it makes, and the
+    variables that the host sets in it, with an origin of each; each once, in order of first use."""
+
+    kernel: str  # for messages
+    target: Target
+    inputs: tuple[PlannedInput, ...]
+    setup_callbacks: tuple[Callable[[Any], None], ...]
+    teardown_callbacks: tuple[Callable[[Any], None], ...]
+    variables: tuple[tuple[str, VariableSource], ...] = ()
+
+    @functools.cached_property
+    def units(self) -> tuple[PlannedInput, ...]:
+        """The inputs as they are compiled and linked: sources that share a translation unit are one."""
+        return batched(self.inputs)
+
+    def fingerprints(self, *, before_compiling: bool = False) -> tuple[bytes, ...]:
+        """Return the digests of all units, with the headers of CUDA C++ as they are now; *before_compiling*, without
+        finding headers that are not on record."""
+        from ..compile.programs import fingerprint
+
+        # With variables, other text is compiled (`with_variables_checked`): no compile finds the headers of the units.
+        before_compiling = before_compiling and not self.variables
+        return tuple(
+            fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units
+        )
+
+    @property
+    def named_explicitly(self) -> tuple[LinkInput, ...]:
+        """The inputs that ``link=`` names, or callers of the linker."""
+        return tuple(planned.input for planned in self.inputs if NAMED_EXPLICITLY in planned.origins)
+
+    @property
+    def may_drop_variables(self) -> bool:
+        """Whether a link may leave out variables that no linked code uses: not if a callback could look them up by
+        name, nor if code is named explicitly in another form than LTO-IR."""
+        return not (
+            self.setup_callbacks
+            or self.teardown_callbacks
+            or any(planned.input.nrt for planned in self.inputs)
+            or any(link_input.kind is not kinds.LTO_IR for link_input in self.named_explicitly)
+        )
+
+    @classmethod
+    def of(cls, kernel: str, target: Target, provided: Iterable[tuple[str, LinkInput]]) -> LinkPlan:
+        """Plan a link of what is *provided*: pairs of an origin and an input, in order of use."""
+        origins: dict[tuple[LinkInput, str], dict[str, None]] = {}
+        setup: list[Callable[[Any], None]] = []
+        teardown: list[Callable[[Any], None]] = []
+        variables: dict[VariableSource, str] = {}
+        for origin, link_input in provided:
+            origins.setdefault((link_input, _name_in_code(link_input)), {})[origin] = None
+            _add_once(setup, link_input.setup_callback)
+            _add_once(teardown, link_input.teardown_callback)
+            if link_input.variable is not None:
+                variables.setdefault(link_input.variable, origin)
+        inputs = tuple(PlannedInput(link_input, tuple(named)) for (link_input, _), named in origins.items())
+        named_variables = tuple((origin, variable) for variable, origin in variables.items())
+        return cls(kernel, target, inputs, tuple(setup), tuple(teardown), named_variables)
+
+
+def _name_in_code(link_input: LinkInput) -> str:
+    """Return the name of a source if equal sources of other names may compile to other code: it is in the code, or it
+    is a path, next to which headers are looked up."""
+    counts = link_input.kind is kinds.CUDA and (b"__FILE__" in link_input.code or os.path.isfile(link_input.name))
+    return link_input.name if counts else ""
+
+
+def _add_once(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], None] | None) -> None:
+    # By equality, which is for bound methods of one object what identity is for functions.
+    if callback is not None and callback not in callbacks:
+        callbacks.append(callback)
+
+
+# Translation units
+
+
+def batched(inputs: Iterable[PlannedInput]) -> tuple[PlannedInput, ...]:
+    """Return *inputs* with the sources of one unit and equal options joined, in the place of the first of them."""
+    groups: dict[object, list[PlannedInput]] = {}
+    for number, planned in enumerate(inputs):
+        options = planned.input.options
+        is_shared = planned.input.kind is kinds.CUDA and options.unit != ""
+        groups.setdefault(options if is_shared else number, []).append(planned)
+    return tuple(group[0] if len(group) == 1 else _unit_of(group) for group in groups.values())
+
+
+def _unit_of(group: list[PlannedInput]) -> PlannedInput:
+    origins = dict.fromkeys(itertools.chain.from_iterable(planned.origins for planned in group))
+    return PlannedInput(joined([planned.input for planned in group]), tuple(origins), tuple(group))
+
+
+def joined(sources: Sequence[LinkInput]) -> LinkInput:
+    """Return the translation unit that a link makes of *sources* of one unit and equal options."""
+    if len(sources) == 1:
+        return sources[0]
+    options = sources[0].options
+    code = "".join(
+        f"{line_marker(name)}{source.code.decode()}\n"
+        for name, source in zip(_unique_names(sources), sources, strict=True)
+    )
+    return LinkInput(kinds.CUDA, code.encode(), dataclasses.replace(options, unit=""), f"{options.unit}.cu")
+
+
+def _unique_names(sources: Sequence[LinkInput]) -> list[str]:
+    """Return the sources' names, with numbers where they are equal: NVRTC's messages then name one source."""
+    names = [source.name for source in sources]
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in names:
+        seen[name] += 1
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return unique

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The CUDA libraries in use: their versions, what identifies one build of a library, and what to do without it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import os
+import re
+import struct
+
+from cuda import pathfinder
+
+from ..signal_handlers import raised_by_signal_handler
+
+Version = tuple[int, int]
+
+# The module of cuda.bindings, its function that returns the version, and what the library does.
+_LIBRARIES = {
+    "NVRTC": ("nvrtc", "nvrtcVersion", "compiles CUDA C++"),
+    "nvJitLink": ("nvjitlink", "version", "links kernels with external code"),
+    "NVVM": ("nvvm", "version", "compiles kernels"),
+}
+
+
+def nvrtc_version() -> Version | None:
+    """Return ``(major, minor)`` of the NVRTC in this process; ``None`` where there is none."""
+    return _loaded("NVRTC")[0]
+
+
+def nvjitlink_version() -> Version | None:
+    """Return ``(major, minor)`` of the nvJitLink in this process; ``None`` where there is none."""
+    return _loaded("nvJitLink")[0]
+
+
+def nvvm_version() -> Version | None:
+    """Return ``(major, minor)`` of the libNVVM in this process; ``None`` where there is none."""
+    return _loaded("NVVM")[0]
+
+
+@functools.cache
+def versions() -> dict[str, Version | None]:
+    """Return the versions of NVRTC, NVVM and nvJitLink; ``None`` for one that is not there."""
+    return {library: _loaded(library)[0] for library in ("NVRTC", "NVVM", "nvJitLink")}
+
+
+def version_texts() -> dict[str, str]:
+    """Return the versions of those of them that are there, as text."""
+    return {name: ".".join(map(str, version)) for name, version in versions().items() if version}
+
+
+def _loaded(library: str) -> tuple[Version | None, Exception | None]:
+    module, function, _ = _LIBRARIES[library]
+    try:
+        *_, major, minor = getattr(importlib.import_module(f"cuda.bindings.{module}"), function)()
+    except Exception as error:  # each platform and version reports a missing library in its own way
+        if raised_by_signal_handler(error):
+            raise
+        return None, error
+    return (major, minor), None
+
+
+def headers_version(folder: str) -> Version | None:
+    """Return ``(major, minor)`` of the CUDA version that the headers in *folder* are of; ``None`` if it is unknown."""
+    try:
+        with open(os.path.join(folder, "cuda_runtime_api.h"), encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^#define\s+CUDART_VERSION\s+(\d+)", file.read(), re.MULTILINE)
+    except OSError:
+        return None
+    return None if found is None else (int(found[1]) // 1000, int(found[1]) % 1000 // 10)
+
+
+def why_missing(library: str) -> tuple[str, Exception] | None:
+    """Return a message about a missing *library* (``"NVRTC"`` or ``"nvJitLink"``) and what loading it raised; ``None``
+    if the library is there."""
+    _, error = _loaded(library)
+    if error is None:
+        return None
+    if "dlopen" in str(error):
+        text = (
+            f"{library}, which {_LIBRARIES[library][2]}, cannot be loaded: {error}\n"
+            "  what to do: install it again; numba-cuda-autolink doctor says how"
+        )
+        return text, error
+    text = (
+        f"{library}, which {_LIBRARIES[library][2]}, was not found\n"
+        f"  what to do: install it with this package: pip install 'numba-cuda-autolink[{extra()}]', or install the"
+        " CUDA toolkit and set CUDA_HOME to its directory"
+    )
+    return text, error
+
+
+@functools.cache
+def nvrtc_build() -> str:
+    """Return what identifies NVRTC's build. Libraries do not report patch levels; their linker's build ID tells them
+    apart, wherever and whenever they were installed."""
+    return f"{_shown(nvrtc_version())} {_library('nvrtc')}"
+
+
+@functools.cache
+def nvjitlink_build() -> str:
+    """Return what identifies nvJitLink's build."""
+    return f"{_shown(nvjitlink_version())} {_library('nvJitLink')}"
+
+
+@functools.cache
+def nvvm_build() -> str:
+    """Return what identifies the builds of libNVVM and of libdevice, which comes with it."""
+    try:
+        with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
+            libdevice = f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
+    except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
+        libdevice = "no libdevice"
+    return f"{_shown(nvvm_version())} {_library('nvvm')}, {libdevice}"
+
+
+def extra() -> str:
+    """Return the extra of this package that fits the installed ``cuda-bindings``: ``"cu12"`` or ``"cu13"``."""
+    import importlib.metadata  # which takes longer than most of what needs this module
+
+    try:
+        major = importlib.metadata.version("cuda-bindings").partition(".")[0]
+    except importlib.metadata.PackageNotFoundError:
+        major = "13"
+    return f"cu{major}"
+
+
+def _library(name: str) -> str:
+    try:
+        path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
+        status = os.stat(path)
+    except Exception as error:
+        if raised_by_signal_handler(error):
+            raise
+        return "not found"
+    try:
+        return f"build {_build_id(path).hex()}, {status.st_size} bytes"
+    except (OSError, ValueError, struct.error):  # not an ELF file, or without a build ID
+        return f"{path} ({status.st_size} bytes of {status.st_mtime_ns})"
+
+
+def _build_id(path: str) -> bytes:
+    """Return the build ID in the notes of a 64-bit ELF file."""
+    with open(path, "rb") as file:
+        magic, program_headers, size, count = struct.unpack("<4sx27xQ14xHH", file.read(58))
+        file.seek(program_headers)
+        table = file.read(size * count if magic == b"\x7fELF" else 0)
+        for kind, offset, length in struct.iter_unpack(f"<I4xQ16xQ{size - 40}x", table):
+            if kind == 4:  # notes
+                file.seek(offset)
+                _, found, build_id = file.read(min(length, 1 << 16)).partition(b"\x14\0\0\0\3\0\0\0GNU\0")
+                if found and len(build_id) >= 20:
+                    return build_id[:20]
+    raise ValueError("there is no build ID")
+
+
+def _shown(version: Version | None) -> str:
+    return "none" if version is None else ".".join(map(str, version))

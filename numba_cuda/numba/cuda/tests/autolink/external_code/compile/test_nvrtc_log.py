@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The remedies in errors about CUDA C++ that does not compile."""
+
+from types import SimpleNamespace
+
+import pytest
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.compile import translation_unit
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+
+
+def message_of(code, **options):
+    class Scale(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("scale", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource(code, **options)
+
+    scale = Scale()
+
+    def kernel(data):
+        data[0] = scale(data[1])
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    return str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "code, remedy",
+    [
+        ("#include <cmath>", "include <cuda/std/cmath>, whose names are in cuda::std, or put a file cmath"),
+        ('#include "stdlib.h"', "include <cuda/std/cstdlib>, whose names are in cuda::std, or put a file stdlib.h"),
+        (
+            "#include <stdio.h>",
+            "what to do: NVRTC has no headers of the host's C++ library: delete the line (printf",
+        ),
+        ("#include <cassert>", "delete the line (assert needs no header); or include <cuda/std/cassert>"),
+        ("#include <math.h>", "such as sqrtf and fmax, needs no header); or include <cuda/std/cmath>"),
+        ("#include <vector>", "use cuda::std::array of <cuda/std/array>, or memory that the kernel passes"),
+        ("#include <iostream>", "use printf, which needs no header"),
+        (
+            "#include <fstream>",
+            "put a file fstream that defines what is used into one of the source's include_paths",
+        ),
+        (
+            "#include <glm/glm.hpp>",
+            "what to do: add the directory that glm/glm.hpp is in to the source's include_paths",
+        ),
+        ("inline int host() { return 1; }", "options={'device_as_default_execution_space': True}"),
+        (
+            "#include <bits/wordsize.h>",
+            "do not include the host's C library, which bits/wordsize.h belongs to",
+        ),
+        ("#include <crt/no_such.h>", "install the package that provides it: nvidia-cuda-crt for CUDA 13"),
+        (
+            "MY_STATIC_INLINE int f() { return 1; }",
+            "if MY_STATIC_INLINE is a macro that headers define for other compilers",
+        ),
+        ("__device__ void f() {} __device__ void f() {}", "what to do: give the two functions different names"),
+        ("__device__ cuda::std::mdspan<float> f();", "what to do: include <cuda/std/mdspan>"),
+        ("int;;;garbage", "what to do: fix the source at the line that the log names\n"),
+    ],
+)
+def test_each_failure_has_its_remedy(code, remedy):
+    message = message_of(code)
+    assert remedy in message
+    assert len(message.splitlines()[0]) < 120
+
+
+def test_a_directory_that_does_not_exist_is_named(tmp_path):
+    message = message_of("#include <cmath>", include_paths=[tmp_path, tmp_path / "no_such_folder"])
+    assert f"fix the source's include_paths, of which these do not exist: {tmp_path / 'no_such_folder'}\n" in message
+
+
+def test_matrix_fragments_compile():
+    """<mma.h> includes a header of nvcc's, which another package installs."""
+
+    class Fragments(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("fragments", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            return autolink.CUDASource("""
+                #include <mma.h>
+                extern "C" __device__ float fragments(float x) {
+                    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sums;
+                    nvcuda::wmma::fill_fragment(sums, x);
+                    return sums.x[0];
+                }""")
+
+    fragments = Fragments()
+
+    def kernel(data):
+        data[0] = fragments(data[1])
+
+    assert autolink.build(kernel, "void(float32[::1])", cc=(9, 0)).code
+
+
+def test_a_library_s_header_is_to_be_copied_and_fixed(tmp_path):
+    (tmp_path / "library.hpp").write_text("int;;;garbage")
+    message = message_of("#include <library.hpp>", include_paths=[tmp_path])
+    assert "put a fixed copy into a directory that comes first in the source's include_paths\n" in message
+
+
+@pytest.mark.parametrize(("system", "mixed_in"), [("13050", True), ("13000", False), (None, False)])
+def test_headers_of_another_cuda_version_are_not_mixed_in(tmp_path, monkeypatch, system, mixed_in):
+    """Without crt among the toolkit's headers, that of an nvcc in the environment is used, and that of the system if it
+    is of the same CUDA version."""
+    toolkit = SimpleNamespace(info=str(tmp_path / "toolkit"))
+    for folder, version in ("toolkit", "13050"), ("nvcc", system):
+        (tmp_path / folder).mkdir()
+        if version is not None:
+            text = f"/* The version */\n#define CUDART_VERSION  {version}\n"
+            (tmp_path / folder / "cuda_runtime_api.h").write_text(text)
+    monkeypatch.setattr(translation_unit, "_get_include_dir", lambda: toolkit)
+    locate = translation_unit.pathfinder.locate_nvidia_header_directory
+    for found_via, expected in ("site-packages", True), ("conda", True), ("system-ctk-root", mixed_in):
+        nvcc = SimpleNamespace(abs_path=str(tmp_path / "nvcc"), found_via=found_via)
+        monkeypatch.setattr(
+            translation_unit.pathfinder,
+            "locate_nvidia_header_directory",
+            lambda name, nvcc=nvcc: nvcc if name == "nvcc" else locate(name),
+        )
+        assert (nvcc.abs_path in translation_unit.fixed_include_paths.__wrapped__()) is expected, found_via

@@ -1,0 +1,559 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Failures as users meet them, and the catalogue that shows them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from autolink_support import Linked, adder, build, compiled, from_nvcc, have_nvcc
+from code_samples import fatbin
+from cuda.core import Linker, LinkerOptions, ObjectCode
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
+from numba.cuda.cudadrv.external_code.compile import nvrtc_log as compile_failure
+from numba.cuda.cudadrv.external_code.explain import undefined_symbol
+from numba.cuda.cudadrv.external_code.formats import mangled_names
+from numba.cuda.cudadrv.external_code.link import hidden_prototypes, prototype_checks
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries
+from repository import DOCS, module
+
+needs_nvcc = pytest.mark.skipif(not have_nvcc(), reason="nvcc makes fatbins, objects and archives, and is not here")
+CONTAINERS = {"fatbin": cuda.Fatbin, "object": cuda.Object, "archive": cuda.Archive}
+
+
+def kernel_calling(*functions):
+    if len(functions) == 1:
+        (only,) = functions
+
+        def kernel(x):
+            x[0] = only(x[1])
+    else:
+        first, second = functions
+
+        def kernel(x):
+            x[0] = first(x[1]) + second(x[2])
+
+    return kernel
+
+
+def failure_of(*spies, error=LinkError, **options):
+    with pytest.raises(error) as caught:
+        build(kernel_calling(*(spy.function for spy in spies)), **options)
+    return caught.value
+
+
+# The catalogue
+
+
+def test_the_catalogue_is_what_the_failures_say():
+    errors = module(DOCS, "errors")
+    said, written = (errors.comparable(text) for text in (errors.page(), errors.PAGE.read_text()))
+    assert said == written, "run python docs/errors.py"
+
+
+def test_every_message_begins_with_a_short_diagnosis():
+    messages = re.findall(r"^```text\n(\w+: .*?)\n", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    assert len(messages) > 40
+    for first in messages:
+        _, diagnosis = first.split(": ", 1)
+        assert len(diagnosis) < 120, first
+        assert not diagnosis.startswith(("Failed in", "No implementation", "Untyped")), first
+
+
+def test_the_catalogue_names_no_path_of_a_machine():
+    text = (DOCS / "errors.md").read_text()
+    for path in (os.path.expanduser("~") + "/", "/tmp/", sys.prefix):
+        assert path not in text
+
+
+# C++ that does not compile
+
+
+def test_source_that_does_not_compile_is_saved_and_shown():
+    code = 'extern "C" __device__ int broken(int *out, int x) {\n    return SYNTAX;\n}\n'
+    error = failure_of(Linked("broken", cuda.CUSource(code)))
+    assert Path(error.source_path).read_text() == code
+    assert f"source: {error.source_path}" in str(error)
+    assert os.path.realpath(error.source_path).startswith(os.path.realpath(current_store().settings.directory))
+    assert "    return SYNTAX;" in str(error)
+    assert "SYNTAX" in error.log
+    assert error.__cause__ is not None
+
+
+def test_a_source_file_that_does_not_compile_is_named_where_it_is(tmp_path):
+    file = tmp_path / "broken.cu"
+    file.write_text("SYNTAX")
+    error = failure_of(Linked("broken", file))
+    assert error.source_path == str(file)
+
+
+def test_an_unwritable_cache_does_not_hide_the_error(monkeypatch):
+    def refuse(*args):
+        raise OSError("full")
+
+    monkeypatch.setattr(type(current_store().disk), "save", refuse)
+    error = failure_of(Linked("broken", cuda.CUSource("SYNTAX")))
+    assert error.source_path is None
+    assert "source: could not be saved" in str(error)
+
+
+def test_all_sources_that_were_found_not_to_compile_are_named(monkeypatch):
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_JOBS", "2")
+    code = '#include <cuda_fp16.h>\nextern "C" __device__ int {0}(int *out, int x) {{ return {0}_SYNTAX; }}'
+    error = failure_of(*(Linked(name, autolink.CUDASource(code.format(name), name=f"{name}.cu")) for name in "fg"))
+    first, *lines = str(error).splitlines()
+    assert re.search(r"failed: '([fg]).cu' does not compile: line 2: identifier \"\1_SYNTAX\" is undefined$", first)
+    if any("does not compile either" in line for line in lines):  # else the other was not begun
+        assert "f_SYNTAX" in error.log and "g_SYNTAX" in error.log
+
+
+@pytest.mark.parametrize(
+    ("error", "first", "todo"),
+    [
+        ('lib/tables.h(7): error: expected a ";"', 'tables.h:7: expected a ";"', "fix the source at the line"),
+        (
+            'a.cu(1): catastrophic error: #error directive: "Use <b.h> instead."',
+            "line 1: Use <b.h> instead.",
+            "do as the source or header says: Use <b.h> instead.",
+        ),
+        (
+            'a.cu(3): error: static assertion failed with "only four bytes"',
+            'line 3: static assertion failed with "only four bytes"',
+            "fix the source at the line",
+        ),
+        ("out of memory", "", "fix the source at the line"),
+    ],
+)
+def test_the_first_error_is_the_diagnosis(error, first, todo):
+    assert compile_failure.first_error(error, "src/a.cu") == first
+    assert compile_failure.remedy(error).startswith(todo)
+
+
+def test_warnings_stay_in_the_log_and_out_of_the_message():
+    warning = "x.h(3): warning #177-D: declared but never referenced\n  int y;\n      ^\n\n"
+    errors = "".join(f'a.cu({line}): error: identifier "z" is undefined\n  z;\n  ^\n\n' for line in range(7))
+    log = f"6: NVRTC_ERROR_COMPILATION, compilation log:\n\n{warning}{errors}7 errors detected in a.cu.\n"
+    shown = compile_failure.errors_in(log)
+    assert "warning #177" not in shown
+    assert shown.count("is undefined") == 5
+    assert "and 2 more errors" in shown
+    assert compile_failure.errors_in("out of memory\n") == "out of memory"
+
+
+# Symbols that do not meet
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_missing_extern_c_is_seen_in_source(lto):
+    error = failure_of(Linked("f", cuda.CUSource("__device__ int f(int *out, int x) { return 0; }")), lto=lto)
+    assert "near miss: " in str(error)
+    assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
+    assert "what to do: declare it extern \"C\" __device__, so that its name in the code is 'f'" in str(error)
+    assert error.log
+    assert error.__cause__ is not None
+
+
+@pytest.mark.parametrize("kind", ["ltoir", "ptx", "cubin"])
+def test_a_missing_extern_c_is_seen_in_compiled_code(kind):
+    linkable = {"ltoir": cuda.LTOIR, "ptx": cuda.PTXSource, "cubin": cuda.Cubin}[kind]
+    code = compiled("__device__ int f(int *out, int x) { *out = x; return 0; }", kind)
+    error = failure_of(Linked("f", linkable(code)))
+    assert "defines f(int*, int), as C++: _Z1fPii" in str(error)
+
+
+def test_a_similar_name_in_another_input_is_shown():
+    right, wrong = Linked("block_sum_f32"), Linked("block_sum_i32", amount=2)
+    wrong.answer = []
+    error = failure_of(right, wrong)
+    assert "'block_sum_i32' is called but nothing that is linked defines it" in str(error)
+    assert "defines 'block_sum_f32'" in str(error)
+
+
+@needs_nvcc
+def test_definitions_of_a_compressed_object_are_shown():
+    error = failure_of(Linked("nowhere", cuda.Object(from_nvcc((adder("add_one"),), "object"))))
+    assert "which defines add_one" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "shown", "base"),
+    [
+        ("_Z5scaleif", "scale(int, float)", "scale"),
+        ("_ZN2my5scaleEPKfy", "my::scale(float const*, unsigned long long)", "scale"),
+        ("_Z1fv", "f()", "f"),
+        ("_Z3addI6float2ET_S1_", "float2 add<float2>(float2)", "add"),
+        ("_Z1f6float2d", "f(float2, double)", "f"),
+        ("plain", "plain", "plain"),
+        (
+            "_ZN8__main__4axpyB2v1B4cw51E5ArrayIfLi1E1C7mutable7alignedE",
+            "__main__::axpy(Array<float, 1, C, mutable, aligned>)",
+            "axpy",
+        ),
+        ("_ZN13_3cdynamic_3e6kernelB2v1Ei", "<dynamic>::kernel(int)", "kernel"),
+        ("_Z99f", "_Z99f", "_Z99f"),
+    ],
+)
+def test_cxx_names_are_read(symbol, shown, base):
+    assert mangled_names.readable(symbol) == shown
+    assert mangled_names.base_name(symbol) == base
+
+
+def test_without_the_runtime_library_simple_cxx_names_are_read(monkeypatch):
+    monkeypatch.setattr(mangled_names, "_demangler", lambda: None)
+    mangled_names.readable.cache_clear()
+    try:
+        assert mangled_names.readable("_ZN2my5scaleEPKfy") == "my::scale(float const*, unsigned long long)"
+        assert mangled_names.readable("_Z3addI6float2ET_S1_") == "add(...)"
+    finally:
+        mangled_names.readable.cache_clear()
+
+
+# Each container and each other kind once or more; all pairs are in the whole form.
+SOME_PAIRS = [("fatbin", "ltoir"), ("fatbin", "object"), ("object", "fatbin"), ("object", "cubin"), ("archive", "ptx")]
+PAIRS = [
+    pytest.param(*pair, marks=[] if pair in SOME_PAIRS else [pytest.mark.thorough])
+    for pair in itertools.product(CONTAINERS, ["ptx", "cubin", "ltoir", "fatbin", "object"])
+]
+
+
+@needs_nvcc
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize(("container", "other"), PAIRS)
+def test_a_double_definition_in_a_container_names_both(container, other, lto, capfd):
+    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR, **CONTAINERS}[other]
+    source = adder("add_one", 2 if other == container else 1)
+    code = from_nvcc((source,), other) if other in CONTAINERS else compiled(source, other)
+    one = Linked("add_one", CONTAINERS[container](from_nvcc((adder("add_one"),), container), name="one"))
+    two = Linked("add_one", made(code, name="two"))
+    error = failure_of(one, two, lto=lto)
+    assert "'add_one' is defined twice" in str(error)
+    assert "'one' of " in str(error)
+    assert "'two' of " in str(error)
+    assert str(error).count(f"called at {__file__}:") == 2
+    assert "Multiple definition" not in capfd.readouterr().err
+
+
+@needs_nvcc
+def test_containers_that_define_different_symbols_link():
+    one = Linked("add_one", cuda.Object(from_nvcc((adder("add_one"),), "object")))
+    two = Linked("f", cuda.Fatbin(fatbin()))
+    build(kernel_calling(one.function, two.function))
+
+
+# Signatures
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "lto"),
+    [
+        ("ptx", cuda.PTXSource, True),
+        ("ptx", cuda.PTXSource, False),
+        ("cubin", cuda.Cubin, True),
+        ("cubin", cuda.Cubin, False),
+        ("ltoir", cuda.LTOIR, True),
+    ],
+)
+def test_a_function_with_another_signature_names_both(lto, kind, made, capfd):
+    code = compiled('extern "C" __device__ int f(long long *out, int x, double y) { *out = x + y; return 0; }', kind)
+    error = failure_of(Linked("f", made(code)), lto=lto)
+    assert capfd.readouterr().err == ""
+    assert "'f' is called with the wrong signature" in str(error)
+    assert "takes 8 bytes, 4 bytes and returns 4 bytes" in str(error)
+    assert "takes 8 bytes, 4 bytes, 8 bytes and returns 4 bytes" in str(error)
+    assert f"{__file__}:" in str(error)
+
+
+class OfStructs(autolink.DeviceCallable):
+    """Calls a C function, which *code* defines, with a struct of 8 bytes; it returns two integers."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("f", returns=types.UniTuple(types.int32, 2))
+
+    def __numba_cuda_link__(self, x):
+        return self.code
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("ptx", cuda.PTXSource),
+        pytest.param("cubin", cuda.Cubin, marks=pytest.mark.thorough),
+        pytest.param("ltoir", cuda.LTOIR, marks=pytest.mark.thorough),
+    ],
+)
+@pytest.mark.parametrize(
+    ("member", "parameter", "message"),
+    [
+        ("int", "float2", None),
+        ("int", "double2", "a caller whose 'f' takes a struct of 8 bytes aligned to 8"),
+        ("long long", "float2", "and returns a struct of 8 bytes aligned to 4"),
+    ],
+)
+def test_structs_of_another_size_are_named(kind, made, member, parameter, message):
+    source = f'struct S {{ {member} a, b; }}; extern "C" __device__ S f({parameter} x) {{ return {{}}; }}'
+    call = OfStructs(made(compiled(source, kind)))
+
+    def kernel(x):
+        call(x[0])
+
+    if message is None:
+        build(kernel, "void(complex64[::1])")
+    else:
+        with pytest.raises(LinkError, match="'f' is called with the wrong signature") as caught:
+            build(kernel, "void(complex64[::1])")
+        assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("caller", ["ptx", "cubin", "ltoir"])
+@pytest.mark.parametrize("callee", ["ptx", "cubin", "ltoir"])
+def test_linked_code_that_calls_with_another_signature_is_named(caller, callee, capfd):
+    made = {"ptx": cuda.PTXSource, "cubin": cuda.Cubin, "ltoir": cuda.LTOIR}
+    calls = compiled('extern "C" __device__ int g(int); ' + adder("f", "g(x)"), caller)
+    code = compiled('extern "C" __device__ int g(int x, double y) { return x + int(y); }', callee)
+    one = Linked("f", [made[caller](calls, name="caller"), made[callee](code, name="callee")])
+    with pytest.raises(LinkError) as caught:
+        build(kernel_calling(one.function, one.function))
+    assert "'g' is called with the wrong signature" in str(caught.value)
+    assert "'caller'" in str(caught.value) and "'callee'" in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "option", ["-compress=false", pytest.param("-compress-all", marks=pytest.mark.thorough)], ids=str
+)
+def test_a_function_in_ltoir_in_a_fatbin_is_compared_too(option):
+    nvfatbin = pytest.importorskip("cuda.bindings.nvfatbin")
+    code = compiled('extern "C" __device__ int f(int *out, double x) { return *out = x; }', "ltoir")
+    handle = nvfatbin.create(["-64", option], 2)
+    nvfatbin.add_ltoir(handle, code, len(code), "90", "f", "")
+    made = bytearray(nvfatbin.size(handle))
+    nvfatbin.get(handle, made)
+    nvfatbin.destroy(handle)
+    failure = failure_of(Linked("f", cuda.Fatbin(bytes(made))))
+    assert "'f' is called with the wrong signature" in str(failure)
+    assert "the function takes 8 bytes, 8 bytes and returns 4 bytes" in str(failure)
+    right = Linked("f", cuda.Fatbin(bytes(made)), "int32(float64)")
+    build(kernel_calling(right.function, right.function), "void(float64[::1])")
+
+
+@pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects and archives")
+@pytest.mark.parametrize(("kind", "made"), [("object", cuda.Object), ("archive", cuda.Archive)])
+def test_a_function_in_compressed_code_is_compared_too(kind, made, capfd):
+    source = 'extern "C" __device__ int f(int *out, {} x) {{ return *out = x; }}'
+    one, other = (from_nvcc((source.format(x),), kind) for x in ("int", "double"))
+    assert prototype_checks.prototypes_of(kind, one) == ({}, {})  # they are compressed
+    failure = failure_of(Linked("f", made(other)), lto=False)
+    if cuda_libraries.nvjitlink_version() < (
+        13,
+        0,
+    ):  # which makes no relocatable code, but compares machine code itself
+        assert "Prototype doesn't match for 'f'" in str(failure)
+    else:
+        assert "'f' is called with the wrong signature" in str(failure)
+        assert "the function takes 8 bytes, 8 bytes and returns 4 bytes" in str(failure)
+    assert capfd.readouterr().err == ""
+    built = build(kernel_calling(Linked("f", made(one)).function), lto=False)
+    is_noted = "not checked: the parameters of functions in input 2" in str(built.report)
+    assert is_noted == (cuda_libraries.nvjitlink_version() < (13, 0))
+
+
+@pytest.mark.skipif(not have_nvcc(), reason="nvcc makes objects")
+def test_the_report_names_code_whose_functions_cannot_be_compared(monkeypatch):
+    code = from_nvcc((adder("f", 77),), "object")
+    monkeypatch.setattr(hidden_prototypes, "relocatable_cubin", lambda *_: None)  # as with nvJitLink 12
+    built = build(kernel_calling(Linked("f", cuda.Object(code)).function), lto=False)
+    assert "not checked: the parameters of functions in input 2, which cannot be read" in str(built.report)
+
+
+def test_functions_of_ltoir_that_other_ltoir_declares_the_same_way_are_linked():
+    """Whether or not the kernel calls them too."""
+    calls = compiled('extern "C" __device__ int g(short, float2); ' + adder("f", "g(x, {})"), "ltoir")
+    code = compiled('extern "C" __device__ int g(short x, float2 y) { return x + int(y.x); }', "ltoir")
+    one = Linked("f", [cuda.LTOIR(calls, name="caller"), cuda.LTOIR(code, name="callee")])
+    build(kernel_calling(one.function, one.function))
+
+
+@pytest.mark.parametrize(
+    ("source", "prototype"),
+    [
+        ("int f(int *p, int x)", "i32 (i32*, i32)"),
+        ("int f(void *p, bool x)", "i32 (i8*, i8)"),
+        ("void f(float x, double y)", "void (float, double)"),
+        ("float2 f(float2 x)", "%c64 (%c64)"),
+        ("short f(unsigned char x, long long y)", "i16 (i8, i64)"),
+        ("int f()", "i32 ()"),
+    ],
+)
+def test_signatures_that_are_the_same_match(source, prototype):
+    body = "{ return " + ("}" if source.startswith("void") else "{}; }")
+    code = compiled(f'extern "C" __device__ {source} {body.replace("return }", "}")}', "ptx")
+    cubin = compiled(f'extern "C" __device__ {source} {body.replace("return }", "}")}', "cubin")
+    for defined in (
+        prototype_checks.prototypes_of("PTX", code)[0]["f"],
+        prototype_checks.prototypes_of("cubin", cubin)[0]["f"],
+    ):
+        assert not prototype_checks.differ(prototype_checks.prototype_of_llvm(prototype), defined)
+        assert prototype_checks.differ(prototype_checks.prototype_of_llvm("i64 (i64, i64, i64)"), defined)
+
+
+# Hooks
+
+
+def test_an_input_that_does_not_fit_is_an_error_at_the_call():
+    spy = Linked("f", cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin"))
+    error = failure_of(spy, error=TypingError)
+    assert "cubin 'f.cubin' does not fit\n  reason: it is machine code for sm_80" in str(error)
+    assert "x[0] = only(x[1])" in str(error)
+
+
+def test_an_explicit_input_that_does_not_fit_is_a_link_error():
+    function = cuda.declare_device("f", "int32(int32)")
+    link = [cuda.Cubin(compiled(adder("f"), "cubin", "sm_80"), name="f.cubin")]
+    with pytest.raises(LinkError, match=r"at fault: cubin 'f.cubin' of link="):
+        build(kernel_calling(function), link=link)
+
+
+@pytest.mark.counted
+def test_a_changing_answer_is_refused_when_the_cache_is_verified(monkeypatch):
+    answers = iter(range(100))
+
+    def answer():
+        return autolink.CUDASource(adder("f", next(answers)))
+
+    build(kernel_calling(Linked("f", answer).function))
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE", "verify")
+    reset_store()
+    try:
+        error = failure_of(Linked("f", answer), error=TypingError)
+        build(kernel_calling(Linked("f").function))
+    finally:
+        monkeypatch.undo()
+        reset_store()
+    assert "changes its answer between calls\n  got: first CUDA C++ source" in str(error)
+
+
+def test_a_hook_that_compiles_itself_names_both_calls():
+    spy = Linked("f", lambda: build(kernel_calling(spy.function)).code)
+    text = str(failure_of(spy, error=TypingError))
+    assert "compiles a call to itself with the same types, and so can never answer\n  compiled call at: " in text
+    assert text.count(f"{__file__}:") == 2
+    assert "asked again" not in text
+
+
+# Inputs that the linker refuses
+
+
+def test_ltoir_of_a_newer_toolkit_names_the_input_and_both_versions():
+    code = bytearray(compiled(adder("f"), "ltoir"))
+    code[7] += 16
+    error = failure_of(Linked("f", cuda.LTOIR(bytes(code), name="new")), Linked("g"))
+    assert "made by a newer toolkit than nvJitLink" in str(error)
+    assert "at fault: LTO-IR 'new'" in str(error)
+    assert "'g.cu'" not in str(error)
+    assert "got: LTO-IR of container" in str(error)
+    assert "expected: no newer than nvJitLink" in str(error)
+    assert "nvvmAddNVVMContainerToProgram" in error.log
+
+
+def test_damaged_ltoir_names_the_input():
+    bad = Linked("f", cuda.LTOIR(compiled(adder("f"), "ltoir")[:-200], name="bad"))
+    error = failure_of(bad, Linked("g"))
+    assert "at fault: LTO-IR 'bad' of " in str(error)
+    assert "what to do: rebuild that LTO-IR" in str(error)
+
+
+@pytest.mark.parametrize(("version", "message"), [("99.0", "has .version 99.0, and this toolkit knows versions up to")])
+def test_ptx_of_a_newer_version_names_the_input(version, message):
+    import re
+
+    code = re.sub(rb"\.version [\d.]+", f".version {version}".encode(), compiled(adder("f"), "ptx"))
+    error = failure_of(Linked("f", cuda.PTXSource(code, name="new")))
+    assert message in str(error)
+    assert "at fault: PTX 'new' of " in str(error)
+
+
+def test_a_missing_symbol_is_found_where_the_log_does_not_name_it(monkeypatch):
+    """As nvJitLink 12.8's does not for machine code."""
+    monkeypatch.setattr(undefined_symbol, "_UNDEFINED", re.compile("(?!)"))
+
+    class Misspelt(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("add_won", returns=x)
+
+        def __numba_cuda_link__(self, x):
+            yield autolink.CUDASource('extern "C" __device__ float add_one(float x) { printf("%f", x); return x + 1; }')
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel_calling(Misspelt()), "void(float32[::1])", cc=(9, 0), lto=False)
+    message = str(failure.value)
+    assert "'add_won' is called but nothing that is linked defines it" in message
+    assert "defines 'add_one'" in message and "referenced by: the call with (float32)" in message
+
+
+def test_a_missing_symbol_is_found_after_another_link_failed():
+    """nvJitLink itself then accepts it in links without LTO."""
+    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
+    failure_of(Linked("f", cuda.PTXSource(code, name="new")))
+    test_an_object_without_code_is_named(lto=False)
+
+    def kernel(x):
+        x[0] = cuda.grid(1)
+        print(x[0])
+
+    assert autolink.build(kernel, "void(int32[::1])", cc=(9, 0), lto=False, link=[cuda.CUSource(adder("g"))]).code
+
+
+def test_an_undefined_symbol_is_found_after_a_failed_link_of_other_code():
+    """Even where no call brings code, so that numba-cuda would link alone."""
+    code = compiled(adder("f"), "ptx").replace(b".version ", b".version 9")
+    with pytest.raises(Exception, match=r"Unsupported \.version"):
+        Linker(ObjectCode.from_ptx(code, name="new"), options=LinkerOptions(arch="sm_90")).link("cubin")
+    test_an_object_without_code_is_named(lto=False)
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_an_object_without_code_is_named(lto):
+    class NoHook(autolink.DeviceCallable):
+        def __numba_cuda_call__(self, x):
+            return autolink.Extern("defined_nowhere", returns=x)
+
+    with pytest.raises(LinkError) as failure:
+        autolink.build(kernel_calling(NoHook()), "void(float32[::1])", cc=(9, 0), lto=lto)
+    message = str(failure.value)
+    assert "'defined_nowhere' is called but nothing that is linked defines it" in message
+    assert re.search(r"referenced by: the call with \(float32\) at .*test_errors\.py:\d+ in .*kernel", message)
+    assert "return the code that defines it from the object's __numba_cuda_link__" in message
+
+
+# Resources
+
+_TILE = 'extern "C" __device__ int f(int *out, int x) {{ {} a[x] = x; __syncthreads(); *out = a[x ^ 1]; return 0; }}'
+
+
+@pytest.mark.parametrize("kind", ["cuda", "ptx", "ltoir", "cubin"])
+def test_too_much_static_shared_memory_is_the_diagnosis(kind):
+    source = _TILE.format("__shared__ int a[33792];")
+    made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR, "cubin": cuda.Cubin}
+    item = cuda.CUSource(source) if kind == "cuda" else made[kind](compiled(source, kind))
+    first, *rest = str(failure_of(Linked("f", item))).splitlines()
+    assert first.endswith("failed: too much static shared memory: 132 KiB of 48 KiB")
+    assert "  what to do: use dynamic shared memory, or fewer threads or items" in rest
+
+
+@pytest.mark.parametrize("kind", ["ptx", "ltoir"])
+def test_too_much_constant_memory_is_the_diagnosis(kind):
+    source = '__constant__ int a[20000]; extern "C" __device__ int f(int *out, int x) { *out = a[x]; return 0; }'
+    made = {"ptx": cuda.PTXSource, "ltoir": cuda.LTOIR}
+    first, *_ = str(failure_of(Linked("f", made[kind](compiled(source, kind))))).splitlines()
+    assert first.endswith("failed: too much constant memory: 78.1 KiB of 64 KiB")

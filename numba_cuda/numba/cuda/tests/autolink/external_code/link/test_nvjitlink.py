@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Links tried in a child process."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from autolink_support import adder, compiled
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+from numba.cuda.cudadrv.external_code.link import nvjitlink_child
+from numba.cuda.cudadrv.external_code.link.nvjitlink import Outcome, TrialError, run_trials, try_link
+from numba.cuda.cudadrv.external_code.platform.child_process import ChildProcess
+
+TARGET = autolink.Target((9, 0), lto=True)
+
+
+def item(kind, code, name="code"):
+    return from_item({"LTO-IR": cuda.LTOIR, "cubin": cuda.Cubin}[kind](code, name=name))
+
+
+@pytest.fixture
+def faulty_child(monkeypatch, tmp_path):
+    """Run *statement* before the linker gets an input called ``name``, as a fault of the linker's would."""
+
+    def replace(statement):
+        text = Path(nvjitlink_child.__file__).read_text()
+        call = "            nvjitlink.add_data("
+        assert call in text
+        (tmp_path / "child.py").write_text(text.replace(call, f"            {statement}\n{call}"))
+        monkeypatch.setattr(nvjitlink_child, "__file__", str(tmp_path / "child.py"))
+
+    return replace
+
+
+def test_a_link_that_succeeds():
+    trial = try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+    assert trial.ok
+    assert trial.signal is None
+    assert trial.culprit is None
+
+
+def test_source_is_compiled_first():
+    trial = try_link([from_item(cuda.CUSource(adder("f")))], TARGET)
+    assert trial.ok
+
+
+def test_the_input_that_the_linker_rejects_is_named():
+    sound = item("LTO-IR", compiled(adder("f"), "ltoir"), "sound")
+    bad = item("LTO-IR", compiled(adder("g"), "ltoir")[:-200], "bad")
+    trial = try_link([sound, bad], TARGET)
+    assert not trial.ok
+    assert trial.culprit is bad
+    assert trial.signal is None
+    assert "the LTO-IR 'bad' is at fault" in trial.message
+    assert trial.log
+
+
+def test_a_crash_is_survived_and_its_signal_and_input_are_named(faulty_child):
+    """The linker is made to crash on one input, as it does on some damage that differs between its versions."""
+    faulty_child("if name == 'bad': __import__('os').abort()")
+    sound = item("cubin", compiled(adder("f"), "cubin"), "sound")
+    bad = item("cubin", compiled(adder("g"), "cubin"), "bad")
+    trial = try_link([sound, bad, sound], TARGET)
+    assert not trial.ok
+    assert trial.culprit is bad
+    if sys.platform != "win32":
+        assert trial.signal == "SIGABRT"
+    assert "does not survive it" in trial.message
+
+
+def test_a_link_that_hangs_is_ended(faulty_child):
+    faulty_child("__import__('time').sleep(60)")
+    trial = try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET, timeout=1)
+    assert not trial.ok
+    assert "no answer within 1 s" in trial.message
+
+
+def test_without_a_child_process_nothing_is_tried(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(TrialError, match="no child process can be started"):
+        try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
+def test_a_real_time_signal_is_a_crash_too(faulty_child):
+    faulty_child("__import__('os').kill(__import__('os').getpid(), 40)")
+    trial = try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+    assert trial.signal == "signal 40"
+
+
+def test_what_is_printed_belongs_to_its_own_link(faulty_child, capfd):
+    faulty_child("print('about', name); __import__('os').write(2, b'@E@error of ' + name.encode())")
+    code = compiled(adder("f"), "cubin")
+    inputs = [item("cubin", code, name) for name in ("first", "second")]
+    first, second = run_trials(inputs, [[0], [1]], "sm_90")
+    assert (first.ok, first.log) == (True, "@E@error of firstabout first")
+    assert (second.ok, second.log) == (True, "@E@error of secondabout second")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_links_after_a_crash_are_tried_in_another_process(faulty_child):
+    faulty_child("name == 'bad' and __import__('os')._exit(7)")
+    code = compiled(adder("f"), "cubin")
+    inputs = [item("cubin", code, name) for name in ("good", "bad")]
+    outcomes = run_trials(inputs, [[0], [1], [0], [1]], "sm_90")
+    assert outcomes == [Outcome(True), Outcome(False, crash="exit code 7")] * 2
+
+
+def test_without_nvjitlink_nothing_is_tried(monkeypatch, tmp_path):
+    text = Path(nvjitlink_child.__file__).read_text()
+    (tmp_path / "child.py").write_text(text.replace("nvjitlink.version()", "raise RuntimeError('no such library')"))
+    monkeypatch.setattr(nvjitlink_child, "__file__", str(tmp_path / "child.py"))
+    with pytest.raises(TrialError, match="no such library"):
+        try_link([item("cubin", compiled(adder("f"), "cubin"))], TARGET)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_link_takes_no_more_memory_than_its_limit():
+    """Of a damaged size in machine code, nvJitLink takes as much as it says."""
+    with ChildProcess(nvjitlink_child.__file__) as child:
+        child.request({"inputs": []})
+        (limit,) = (line for line in Path(f"/proc/{child.pid}/limits").read_text().splitlines() if "data size" in line)
+    assert 0 < int(limit.split()[3]) <= 8 << 30

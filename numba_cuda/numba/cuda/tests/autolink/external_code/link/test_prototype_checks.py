@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels that call functions of CUDA C++ with other types than these have."""
+
+from __future__ import annotations
+
+import pytest
+from autolink_support import CC, build
+from numba import cuda
+from numba.cuda import autolink, types
+from numba.cuda.cudadrv.external_code.cache.store import reset_store
+from numba.cuda.cudadrv.external_code.compile import programs
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
+
+
+class Function(autolink.DeviceCallable):
+    """Calls the C function *symbol* of *code* with the types of the arguments."""
+
+    def __init__(self, symbol, *code, returns=None, args=None, **options):
+        self.symbol, self.code, self.returns, self.args, self.options = symbol, code, returns, args, options
+
+    def __repr__(self):
+        return self.symbol
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(self.symbol, returns=self.returns or x, args=self.args)
+
+    def __numba_cuda_link__(self, x):
+        return [autolink.CUDASource(code, name="functions.cu", **self.options) for code in self.code]
+
+
+def one_call(function):
+    def kernel(x):
+        x[0] = function(x[1])
+
+    return kernel
+
+
+def define(symbol, result="float", parameter="float"):
+    return f'extern "C" __device__ {result} {symbol}({parameter} x) {{ return x; }}\n'
+
+
+@pytest.fixture
+def compiles(monkeypatch, tmp_path):
+    """The units that NVRTC compiles, with an empty cache."""
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_DIR", str(tmp_path))
+    reset_store()
+    units, compile_unit = [], programs.compile_unit
+
+    def counted(unit, names=()):
+        units.append(unit)
+        return compile_unit(unit, names)
+
+    monkeypatch.setattr(programs, "compile_unit", counted)
+    yield units
+    monkeypatch.undo()
+    reset_store()
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_the_error_names_the_call_both_prototypes_and_what_to_do(lto, capfd):
+    kernel = one_call(Function("scale", define("scale", parameter="int")))
+    with pytest.raises(LinkError) as caught:
+        build(kernel, "void(float32[::1])", lto=lto)
+    first, *lines = str(caught.value).splitlines()
+    assert first.endswith("failed: 'scale' is called with other types than it has") and len(first) < 120
+    assert lines[0].startswith("  defined by: CUDA C++ source 'functions.cu' of scale(float32) called at ")
+    line = kernel.__code__.co_firstlineno + 1
+    assert f"  got: float scale(float) for the call with (float32) at {__file__}:{line} in " in lines[1]
+    assert lines[2] == "  expected: float scale(int), as it is defined"
+    assert lines[3].startswith("  what to do: give the function the types of the call")
+    assert len(lines) == 4
+    assert f"{__file__}:{line}" in caught.value.log
+    assert capfd.readouterr() == ("", "")
+
+
+def test_calls_with_equal_types_are_checked_once(compiles):
+    function = Function("same", define("same"))
+
+    def kernel(x):
+        x[0] = function(x[1])
+        x[2] = function(x[3])
+
+    build(kernel, "void(float32[::1])")
+    build(one_call(function), "void(float32[::1])")
+    assert len(compiles) == 1
+    reset_store()
+    build(one_call(function), "void(float32[::1])")
+    assert len(compiles) == 1
+
+
+def test_functions_of_one_source_share_its_program(compiles):
+    code = define("one") + define("two", "double", "double") + define("three", "int", "int")
+    kernels = [
+        (one_call(Function("one", code)), "void(float32[::1])"),
+        (one_call(Function("two", code)), "void(float64[::1])"),
+        (one_call(Function("three", code)), "void(int32[::1])"),
+    ]
+    built = [build(*each) for each in (*kernels, *kernels)]
+    assert len(compiles) == 3
+    linked = {part.compiled.sha256 for each in built for part in each._facts.link.inputs if part.compiled is not None}
+    assert len(linked) == 1
+
+
+def test_each_of_several_functions_is_checked(compiles):
+    code = define("one") + define("two") + define("three")
+    one, two, three = (Function(symbol, code) for symbol in ("one", "two", "three"))
+
+    def kernel(x, y, z):
+        x[0] = one(x[1])
+        y[0] = two(y[1])
+        z[0] = three(z[1])
+
+    with pytest.raises(LinkError) as caught:
+        build(kernel, "void(float32[::1], float64[::1], int32[::1])")
+    text = str(caught.value)
+    assert "'three' is called with other types" in text
+    assert "got: double two(double) for" in text and "expected: float two(float)," in text
+    assert "got: int three(int) for" in text and "expected: float three(float)," in text
+    assert "one(float)" not in text
+
+
+def test_what_fails_is_not_cached(compiles):
+    wrong = one_call(Function("wrong", define("wrong", parameter="double")))
+    for _ in range(2):
+        with pytest.raises(LinkError, match="other types"):
+            build(wrong, "void(float32[::1])")
+    build(one_call(Function("wrong", define("wrong", parameter="double"), args={"x": "float64"})), "void(float32[::1])")
+
+
+def test_one_function_is_called_with_pointers_to_different_types():
+    def fills(parameter):
+        fill = Function("fill", f'extern "C" __device__ void fill({parameter} x) {{}}', returns=types.none)
+
+        def kernel(x, y):
+            fill(x)
+            fill(y)
+
+        return kernel
+
+    build(fills("void*"), "void(float32[::1], int32[::1])")
+    with pytest.raises(LinkError) as caught:
+        build(fills("int*"), "void(float32[::1], int32[::1])")
+    assert "got: void fill(float*) for" in str(caught.value)
+    assert "void fill(int*) for" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "defines"),
+    [
+        ('#define DEFINE(T) extern "C" __device__ T identity_##T(T x) { return x; }\nDEFINE(float)', {}),
+        (define("NAME"), {"NAME": "identity_float"}),
+    ],
+)
+def test_functions_whose_names_macros_make(code, defines):
+    build(one_call(Function("identity_float", code, defines=defines)), "void(float32[::1])")
+    with pytest.raises(LinkError, match=r"expected: float identity_float\(float\)"):
+        build(one_call(Function("identity_float", code, defines=defines)), "void(int32[::1])")
+
+
+def test_functions_of_a_shared_unit():
+    right, wrong = Function("right", define("right"), unit="u"), Function("wrong", define("wrong", "int"), unit="u")
+
+    def kernel(x):
+        x[0] = right(x[1]) + wrong(x[2])
+
+    with pytest.raises(LinkError, match="'wrong' is called with other types"):
+        build(kernel, "void(float32[::1])")
+
+
+@pytest.mark.parametrize("lto", [True, False])
+@pytest.mark.parametrize(
+    "other",
+    [
+        'extern "C" __device__ int elsewhere(int x);',
+        "__device__ int elsewhere(int x) { return x; }",
+    ],
+)
+def test_a_unit_that_does_not_define_the_function_is_not_refused(other, lto):
+    build(one_call(Function("elsewhere", other, define("elsewhere"))), "void(float32[::1])", lto=lto)
+
+
+def test_code_of_another_object_is_checked_by_name():
+    class Calls(Function):
+        def __numba_cuda_link__(self, x):
+            return None
+
+    calls, provides = Calls("provided"), Function("other", define("other") + define("provided", parameter="int"))
+
+    def kernel(x):
+        x[0] = calls(x[1]) + provides(x[2])
+
+    with pytest.raises(LinkError, match="'provided' is called with other types"):
+        build(kernel, "void(float32[::1])")
+
+
+def test_sources_given_as_link_are_linked_as_numba_cuda_links_them(tmp_path):
+    file = tmp_path / "given.cu"
+    file.write_text('extern "C" __device__ int given(float* r, unsigned x) { *r = x; return 0; }')
+    given = cuda.declare_device("given", "float32(float32)")
+
+    def kernel(x):
+        x[0] = given(x[1])
+
+    autolink.build(kernel, "void(float32[::1])", cc=CC, link=[str(file)])
+
+
+def test_the_functions_that_a_kernel_calls_are_listed():
+    function = Function("listed", define("listed"))
+    (called,) = build(one_call(function), "void(float32[::1])").called_functions
+    assert called.declaration == "float listed(float)"
+    assert called.call.startswith(f"the call with (float32) at {__file__}:")
+
+
+@pytest.mark.parametrize("lto", [True, False])
+def test_a_kernel_is_not_called_as_a_function(lto):
+    """Its parameters are elsewhere. The linker says nothing."""
+    function = Function("f", 'extern "C" __global__ void f(int x) {}', returns=types.void)
+
+    def kernel(x):
+        function(x[1])
+
+    with pytest.raises(LinkError, match=r"'f' is called as a function, but it is a kernel\n  called: .* in .*kernel"):
+        build(kernel, lto=lto)

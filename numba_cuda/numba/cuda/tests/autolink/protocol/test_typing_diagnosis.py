@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Uses of called objects that kernels cannot have are errors that say so, at their line, and other errors stay as they
+are."""
+
+from __future__ import annotations
+
+import functools
+import types as pytypes
+
+import pytest
+from numba import cuda
+from numba.cuda import autolink, literal_unroll
+from numba.cuda.compiler import run_frontend
+from numba.cuda.core.errors import TypingError
+
+
+class Scale(autolink.DeviceCallable):
+    def __init__(self, factor):
+        self.factor = factor
+        self.table = "x" * 500
+        self._private = 1
+
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern(f"scale_{self.factor}", returns=x)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource(f'extern "C" __device__ float scale_{self.factor}(float x) {{ return x; }}')
+
+
+class Nothing(autolink.DeviceCallable):
+    def __numba_cuda_call__(self, x):
+        return autolink.Extern("nothing", returns=None)
+
+    def __numba_cuda_link__(self, x):
+        return autolink.CUDASource('extern "C" __device__ void nothing(float x) {}')
+
+
+class OnlyHook:
+    def __numba_cuda_link__(self, x):
+        return None
+
+
+double, triple, nothing, only = Scale(2), Scale(3), Nothing(), OnlyHook()
+in_list, in_dict, in_tuple = [double], {"a": double}, (double, triple)
+of_python = lambda x: double(x)  # noqa: E731
+library = autolink.cxx("__device__ void f(float x) {}")
+partial = functools.partial(double)
+module = pytypes.ModuleType("module")
+module.in_list, module.Scale, module.only, module.of_python = in_list, Scale, only, of_python
+
+
+@cuda.jit
+def device(x):
+    return in_dict["a"](x)
+
+
+MISUSES = {
+    "in_list[0](x[0])": ("kernels cannot call objects in a list: 'in_list'", "make it a tuple"),
+    "module.in_list[0](x[0])": ("kernels cannot call objects in a list: 'in_list'", "make it a tuple"),
+    "in_dict['a'](x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
+    "in_tuple[int(x[1])](x[0])": ("the index of a tuple of called objects must be a constant", "literal_unroll"),
+    "(double if x[1] else triple)(x[0])": (
+        "a conditional expression stands for one called object or another, chosen while the kernel runs",
+        "call each object in a branch of its own",
+    ),
+    "Scale(2)(x[0])": ("kernels cannot make objects: Scale is called in one", "make the object before the kernel"),
+    "module.Scale(2)(x[0])": ("kernels cannot make objects: Scale is called in one", "make the object before"),
+    "of_python(x[0])": (
+        "kernels cannot call the Python function 'of_python': it is not a device function",
+        "@cuda.jit",
+    ),
+    "module.of_python(x[0])": ("kernels cannot call the Python function 'of_python'", "@cuda.jit(device=True)"),
+    "partial(x[0])": ("kernels cannot call functools.partial: 'partial'", "write a device function"),
+    "only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__, but no Numba type", "DeviceCallable"),
+    "module.only(x[0])": ("kernels cannot call 'only': OnlyHook has __numba_cuda_link__", "DeviceCallable"),
+    "device(x[0])": ("kernels cannot call objects in a dict: 'in_dict'", "give each object a name of its own"),
+    "double": (
+        "kernels can call the object 'double', and cannot store it or calculate with it",
+        "call it: double(...)",
+    ),
+    "double + 1": ("kernels can call the object 'double'", "call it: double(...)"),
+    "nothing(x[0])": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "library.f(x[0])": ("'f' returns nothing, and its result is used", "as a statement of its own"),
+    "cuda.local.array(1, library.f)[0]": (
+        "the dtype of an array is an object to call, not a type",
+        "a type of C++ by name is lib.type('f')",
+    ),
+    "cuda.shared.array(1, dtype=library.f)[0]": ("the dtype of an array is an object to call, not a type", "lib.type"),
+    "[f(x[0]) for f in (double, triple)][0]": (
+        "a loop over a tuple of called objects must be unrolled",
+        "literal_unroll",
+    ),
+    "nothing(x[0]) + 1": ("'nothing' returns nothing, and its result is used", "as a statement of its own"),
+    "double(x[0], y=2)": ("Scale: there is no parameter 'y'; its parameters are (x)", ""),
+    "double.halve(x[0])": ("Scale has no attribute 'halve'", "attributes: factor"),
+}
+
+
+def made(text, tmp_path):
+    """Return the kernel with this text, from a file."""
+    path = tmp_path / "misused.py"
+    path.write_text(text)
+    names = {**globals(), "__name__": "misused"}
+    exec(compile(text, str(path), "exec"), names)
+    return names["kernel"]
+
+
+@pytest.mark.parametrize("call", MISUSES)
+def test_the_first_line_is_the_diagnosis(call, tmp_path):
+    diagnosis, remedy = MISUSES[call]
+    kernel = made(f"def kernel(x):\n    x[0] = {call}\n", tmp_path)
+    with pytest.raises(TypingError) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    text = str(caught.value)
+    first = text.splitlines()[0]
+    assert first.startswith(diagnosis) and len(first) < 120
+    assert remedy in text
+    assert 'misused.py", line 2:' in text
+
+
+@pytest.mark.parametrize(
+    ("body", "diagnosis"),
+    [
+        ("for f in in_tuple:\n        x[0] = f(x[0])", "a loop over a tuple of called objects must be unrolled"),
+        (
+            "if x[1]:\n        f = double\n    else:\n        f = triple\n    x[0] = f(x[0])",
+            "the variable 'f' stands for one called object or another, chosen while the kernel runs",
+        ),
+    ],
+)
+def test_statements_have_their_diagnosis_too(body, diagnosis, tmp_path):
+    with pytest.raises(TypingError) as caught:
+        autolink.build(made(f"def kernel(x):\n    {body}\n", tmp_path), "void(float32[::1])", cc=(9, 0))
+    assert str(caught.value).splitlines()[0] == diagnosis
+
+
+def test_the_advice_for_tuples_and_choices_works():
+    def kernel(x):
+        for f in literal_unroll(in_tuple):
+            x[0] = f(x[0])
+        x[1] = double(x[1]) if x[0] else triple(x[1])
+
+    linked = autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    assert len(linked.inputs) == 2
+
+
+def test_other_errors_are_left_as_numba_says_them():
+    def kernel(x):
+        x[0] = double(x[0]) + undefined_name  # noqa: F821
+
+    with pytest.raises(TypingError) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    assert str(caught.value).startswith("Failed in cuda mode pipeline (step: nopython frontend)\nNameError: ")
+
+
+def test_a_function_that_cannot_be_read_again_keeps_numbas_error(monkeypatch):
+    def fail(function):
+        raise RuntimeError("unreadable")
+
+    assert run_frontend(lambda x: x).blocks
+    monkeypatch.setattr("numba.cuda.autolink.protocol.typing_diagnosis.run_frontend", fail)
+
+    def kernel(x):
+        x[0] = in_dict["a"](x[0])
+
+    with pytest.raises(TypingError, match="Cannot determine Numba type of <class 'dict'>"):
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+
+
+def test_assigning_to_an_attribute_is_told_first():
+    def kernel(x):
+        double.factor = 3
+
+    with pytest.raises(Exception) as caught:
+        autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
+    assert str(caught.value).startswith("cannot assign to the attribute 'factor' in a kernel")
+
+
+def test_the_default_repr_leaves_out_private_attributes_and_long_texts():
+    assert repr(double) == "Scale(factor=2)"

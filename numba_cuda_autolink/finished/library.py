@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernels of a file, loaded when they are first launched."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import operator
+import os
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..errors import KernelFileError, LaunchError, called_at
+from ..launch.driver import Device, bindings, called
+from ..launch.kernel import Kernel
+from ..launch.loaded_kernel import Loaded, set_attribute
+from ..types.parameters import placed
+from ..types.variable_types import VariableType
+from .architecture import best
+from .kernel_file import Block, Image, KernelFile, Signature
+from .variables import Variable
+
+
+class KernelLibrary:
+    """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
+
+    Kernels that are called as an attribute of the library is (``close``, ``describe``, ``made_by``), or whose names
+    begin with an underscore, are found in brackets alone: ``library["close"]``.
+
+    Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
+    """
+
+    def __init__(self, path: str | bytes | os.PathLike[Any]):
+        self._file = KernelFile(path)
+        self._kernels: dict[str, Kernel] = {}
+        self._unload: list[weakref.finalize] = []
+        self._lock = threading.Lock()
+        self._variables: dict[str, Variable] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        """Return the kernel *name*. Raise `KeyError` if there is none."""
+        kernel = self._kernels.get(name) if isinstance(name, str) else None
+        if kernel is None:
+            self._check(name)
+            kernel = self._kernels.setdefault(name, Kernel(name, lambda: self._codes(name)))
+        return kernel
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("_"):  # what Python and others look for on every object
+            raise AttributeError(f"a library has no attribute {name!r}; a kernel of this name is library[{name!r}]")
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file.names)
+
+    def __len__(self) -> int:
+        return len(self._file.names)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._file.names
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self})
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} kernels of {self._file.path}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"the library of {self._file.path} cannot be pickled or copied; load the file in each process")
+
+    def __enter__(self) -> KernelLibrary:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    @property
+    def made_by(self) -> dict[str, str]:
+        """The versions of the packages and libraries that built its kernels."""
+        return dict(self._file.made_by)
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The variables of its kernels that the host sets, by name: ``library.variables["table"].set(array)``. Kernels
+        with a variable of one name have each a copy of it, and `Variable.set` sets them all."""
+        for name in self:
+            for signature in self._file.signatures(name):
+                for image in signature.images:
+                    for variable, value in image.variables:
+                        self._variable(variable, value)
+        return types.MappingProxyType(self._variables)
+
+    def describe(self, name: str) -> list[dict[str, Any]]:
+        """Return what is known of the code of a kernel: a dictionary for each signature and architecture.
+
+        ==================  =====================================================================================
+        ``signature``       Numba's types of its parameters
+        ``runs_on``         the architecture: ``sm_90``, ``sm_90a``; ``compute_90`` for PTX
+        ``entry``           the kernel's name in the code
+        ``shared``          bytes of static shared memory
+        ``registers``       registers of a thread
+        ``launch_bounds``   the most threads in a block that it was built for
+        ``cooperative``     whether it synchronizes its grid, so that all blocks run at a time
+        ``carveout``        the share of shared memory that it prefers, in percent
+        ``setup``           the callbacks that run when the code was loaded, as ``module:function``
+        ``teardown``        those that run before it is unloaded
+        ``variables``       the types of the variables that the host sets, by name
+        ``report``          the report of its build, in the form of ``Report.to_json``
+        ==================  =====================================================================================
+
+        What the code does not tell (PTX has no registers) or the kernel does not set is ``None``.
+
+        Raises
+        ------
+        KeyError
+            If there is no kernel *name*.
+        KernelFileError
+            If the description of the kernel or a report is damaged.
+        """
+        self._check(name)
+        described = []
+        for signature in self._file.signatures(name):
+            for image in signature.images:
+                facts = {"signature": signature.text, **image._asdict(), "runs_on": str(image.runs_on)}
+                facts["variables"] = {variable.name: str(variable) for variable, _ in image.variables}
+                facts["report"] = self._file.json_of(image.report) if image.report.size else None
+                described.append({key: value for key, value in facts.items() if key not in ("code", "layout")})
+        return described
+
+    def close(self) -> None:
+        """Run the teardown callbacks of its kernels, unload them, and close the file. Launches must have ended."""
+        for kernel in self._kernels.values():
+            kernel.close()
+        for variable in tuple(self._variables.values()):
+            variable.unload_all()
+        for finalizer in self._unload:
+            finalizer()
+        self._file.close()
+
+    def _check(self, name: object) -> None:
+        """Raise `KeyError` if there is no kernel *name*."""
+        if name not in self:
+            near = difflib.get_close_matches(str(name), self._file.names, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
+
+    def _codes(self, name: str) -> list[_SavedCode]:
+        return [_SavedCode(self, name, signature) for signature in self._file.signatures(name)]
+
+    def _variable(self, described: VariableType, value: Block | None) -> Variable:
+        """Return the variable that is *described* so. Its first *value* is read when it is first asked for."""
+        with self._lock:
+            found = self._variables.get(described.name)
+            if found is None:
+                found = Variable(described, None if value is None else self._file.read(value))
+                self._variables[described.name] = found
+        if found.type != described:
+            raise self._file.damaged(f"it has two variables {described.name!r}")
+        return found
+
+
+class _SavedCode:
+    """The code of a kernel and signature in a file."""
+
+    def __init__(self, library: KernelLibrary, kernel: str, signature: Signature):
+        self.text, self.parameters = signature.text, signature.parameters
+        self._library, self._file, self._kernel, self._images = library, library._file, kernel, signature.images
+
+    def load(self, device: Device) -> Loaded:
+        """Load the code that fits *device* best into the current context, run the setup callbacks, and set the
+        variables."""
+        number = best([image.runs_on for image in self._images], device.compute_capability)
+        if number is None:
+            has = ", ".join(str(image.runs_on) for image in self._images)
+            major, minor = device.compute_capability
+            raise LaunchError(
+                f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}{called_at()}"
+                f"\n  file: {self._file.path}\n  it has: {has}"
+                f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
+            )
+        image = self._images[number]
+        module = _Module(self._file.read(image.code), image)
+        finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
+        self._library._unload.append(finalizer)
+        for name in image.setup:
+            imported(name, self._kernel)(module.object_code)
+        api = bindings()
+        kernel = called(api.cuLibraryGetKernel, module.handle, image.entry.encode())
+        function = called(api.cuKernelGetFunction, kernel)
+        for described, value in image.variables:
+            self._library._variable(described, value).load(module)
+        own = placed(self.parameters, image.layout)
+        assert own is not None  # what is read from a file is checked there
+        if image.carveout is not None:
+            set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
+        return Loaded.of(function, own, image.cooperative, module)
+
+
+class _Module:
+    """Code that the driver loaded."""
+
+    def __init__(self, code: bytes, image: Image):
+        self.object_code: Any = None
+        if image.setup or image.teardown:
+            # numba-cuda calls callbacks with the code as cuda.core's object.
+            from cuda.core import ObjectCode
+
+            make = ObjectCode.from_ptx if image.runs_on.kind == "ptx" else ObjectCode.from_cubin
+            self.object_code = make(code)
+            self.handle = self.object_code.handle
+        else:
+            text = code + b"\0" if image.runs_on.kind == "ptx" else code
+            self.handle = called(bindings().cuLibraryLoadData, text, [], [], 0, [], [], 0)
+
+
+def _unload(api: Any, handle: Any, image: Image, object_code: Any) -> None:
+    for name in image.teardown:
+        imported(name, image.entry)(object_code)
+    if object_code is None:  # cuda.core unloads its own
+        api.cuLibraryUnload(handle)
+
+
+def imported(name: str, kernel: str) -> Callable[[Any], None]:
+    """Return the callback that ``module:function`` names. Raise `KernelFileError` if it cannot be imported."""
+    module, _, function = name.partition(":")
+    try:
+        found: Callable[[Any], None] = operator.attrgetter(function)(importlib.import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise KernelFileError(
+            f"{kernel} needs the callback {name}, which cannot be imported: {error}"
+            "\n  what to do: install the module that has it"
+        ) from error
+    return found

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The code of a kernel in one context: where it comes from, and what launching it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ..errors import LaunchError, called_at
+from ..types.parameters import Leaf, Parameter
+from .driver import SHARED_WITHOUT_ASKING, Device, bindings, called
+from .launch_codegen import run_maker
+
+
+class Loaded(NamedTuple):
+    """A kernel's code in one context.
+
+    ``leaves`` are the values that its parameters are passed as. ``static_shared`` and ``allowed_shared`` are bytes of
+    shared memory: its own, and what the driver allows besides. ``owner`` keeps it loaded.
+    """
+
+    function: Any
+    leaves: tuple[Leaf, ...]
+    cooperative: bool
+    static_shared: int
+    allowed_shared: int
+    most_threads: int
+    owner: Any
+
+    @classmethod
+    def of(cls, function: Any, leaves: tuple[Leaf, ...], cooperative: bool, owner: Any) -> Loaded:
+        """Return the code of *function*, with what the driver tells of it."""
+        static, most_threads = (_attribute(function, name) for name in ("SHARED_SIZE_BYTES", "MAX_THREADS_PER_BLOCK"))
+        return cls(function, leaves, cooperative, static, SHARED_WITHOUT_ASKING - static, most_threads, owner)
+
+
+class Code(Protocol):
+    """Where the code of a kernel and signature comes from: a file, or a compiler in this process."""
+
+    text: str
+    parameters: tuple[Parameter, ...]
+
+    def load(self, device: Device) -> Loaded:
+        """Load it into the current context, on *device*."""
+
+
+class ReadyCode:
+    """A kernel's code in one context with what launching it needs."""
+
+    def __init__(self, kernel: str, parameters: Sequence[Parameter], loaded: Loaded, device: Device):
+        self._kernel, self._loaded, self.device = kernel, loaded, device
+        self.cooperative = loaded.cooperative
+        self.static_shared, self.most_threads = loaded.static_shared, loaded.most_threads
+        self._allowed = loaded.allowed_shared
+        self._make = run_maker(kernel, parameters, loaded.leaves)
+        self.idle: list[Any] = []  # runs that no thread uses
+        self._is_closed = False
+
+    @property
+    def owner(self) -> Any:
+        """What keeps it loaded."""
+        return self._loaded.owner
+
+    def new_run(self) -> Any:
+        """Return a run that no other thread has."""
+        if self._is_closed:
+            raise LaunchError(f"{self._kernel} was closed with its library{called_at()}\n  what to do: load it again")
+        return self._make(self.device, self._loaded.function)
+
+    def close(self) -> None:
+        """Refuse launches from now on."""
+        self._is_closed = True
+        self.idle.clear()
+
+    def allow_shared(self, size: int) -> None:
+        """Ask the driver for *size* bytes of dynamic shared memory where that is more than what it allows by itself."""
+        if size > self._allowed:
+            set_attribute(self._loaded.function, "MAX_DYNAMIC_SHARED_SIZE_BYTES", size)
+            self._allowed = size
+
+    def allow_large_clusters(self) -> None:
+        """Allow clusters that not each GPU of this generation has room for."""
+        set_attribute(self._loaded.function, "NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+
+
+def _attribute(function: Any, name: str) -> int:
+    api = bindings()
+    attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+    return int(called(api.cuFuncGetAttribute, attribute, function))
+
+
+def set_attribute(function: Any, name: str, value: int) -> None:
+    """Set the driver's attribute *name* of *function*."""
+    api = bindings()
+    attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+    called(api.cuFuncSetAttribute, function, attribute, value)
+
+
+class relaxed_capture:
+    """While it lasts, this thread may load code although a stream is captured into a graph."""
+
+    def __enter__(self) -> None:
+        api = bindings()
+        relaxed = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        self._mode = called(api.cuThreadExchangeStreamCaptureMode, relaxed)
+
+    def __exit__(self, *_: Any) -> None:
+        called(bindings().cuThreadExchangeStreamCaptureMode, self._mode)

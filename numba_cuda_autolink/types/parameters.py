@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The parameters of a kernel as plain data: what each one accepts, and the bytes that it is passed as.
+
+numba-cuda passes an array as 5 + 2 * ndim values of 8 bytes (two pointers of its runtime, the number of items, their
+size, the address, the shape, the strides in bytes), numba-cuda-mlir as 3 + 2 * ndim (the address twice, an offset, the
+shape, the strides in items; of records, which are bytes for it, in bytes). Both pass a record as its address, a complex
+number as two numbers, a tuple as its items, and numbers by their size; numba-cuda passes ``None`` as one value of 8
+bytes that nobody reads.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Union
+
+from ..errors import KernelFileError
+
+# An element type is a NumPy type string such as "<f4", or the fields of a record.
+ElementType = Union[str, "RecordType"]
+
+_CODES = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f2": "e", "f4": "f"}
+_CODES |= {"f8": "d", "b1": "B", "m8": "q", "M8": "q"}
+_SHORT = {"i": "int", "u": "uint", "f": "float", "c": "complex", "m": "timedelta", "M": "datetime"}
+KINDS = ("array", "memref", "number", "complex", "bool", "datetime", "record", "pointer", "tuple", "none")
+_MOST_DIMENSIONS = 64
+_DEEPEST = 32
+
+
+class RecordType(NamedTuple):
+    """A record: its size in bytes, and name, offset, type and shape of each field."""
+
+    itemsize: int
+    fields: tuple[tuple[str, int, ElementType, tuple[int, ...]], ...]
+
+
+class Leaf(NamedTuple):
+    """One value in the bytes of a kernel's parameters: its `struct` code and its offset."""
+
+    code: str
+    offset: int
+
+    @property
+    def size(self) -> int:
+        return struct.calcsize(self.code)
+
+
+class ArrayForm(NamedTuple):
+    """How an array is passed: the `struct` codes of the values before its shape and strides, and which of these values
+    are its address, the number of items and their size; 0 is passed for the others."""
+
+    codes: str
+    addresses: tuple[int, ...]
+    items: int | None
+    item_size: int | None
+
+
+# Of numba-cuda; of numba-cuda-mlir, which is MLIR's descriptor of a memref.
+ARRAY_FORMS = {
+    "array": ArrayForm("QQqqQ", (4,), 2, 3),
+    "memref": ArrayForm("QQq", (0, 1), None, None),
+}
+
+
+class Parameter(NamedTuple):
+    """One parameter of a kernel.
+
+    ``array`` and ``memref`` are arrays, in two forms. ``dtype`` is that of its elements or of its value, ``None`` for
+    tuples, pointers and ``None``. ``items`` are the parameters of a tuple, whose ``name`` is an index or the name of a
+    field.
+    """
+
+    kind: str
+    name: str
+    dtype: ElementType | None = None
+    ndim: int = 0
+    layout: str = "A"
+    readonly: bool = False
+    items: tuple[Parameter, ...] = ()
+
+    def __str__(self) -> str:
+        if self.form is not None:
+            return f"{'read-only ' if self.readonly else ''}array({type_name(self.dtype)}, {self.ndim}d, {self.layout})"
+        if self.kind == "tuple":
+            return f"tuple({', '.join(map(str, self.items))})"
+        return self.kind if self.dtype is None else type_name(self.dtype)
+
+    @property
+    def form(self) -> ArrayForm | None:
+        """How it is passed, if it is an array."""
+        return ARRAY_FORMS.get(self.kind)
+
+    @property
+    def stride_unit(self) -> int:
+        """The bytes that a stride counts, of an array."""
+        assert self.dtype is not None
+        in_items = self.kind == "memref" and isinstance(self.dtype, str)
+        return max(item_size(self.dtype), 1) if in_items else 1
+
+    @property
+    def codes(self) -> Iterator[str]:
+        """The `struct` codes of the values that it is passed as."""
+        for value in self.values:
+            yield from value
+
+    @property
+    def values(self) -> Iterator[str]:
+        """The same, with the two parts of a complex number together."""
+        if self.form is not None:
+            yield from self.form.codes + "q" * (2 * self.ndim)
+        elif self.kind == "tuple":
+            for item in self.items:
+                yield from item.values
+        elif self.kind in ("record", "pointer", "none"):
+            yield "Q"
+        elif self.kind == "complex":
+            yield "ff" if self.dtype == "<c8" else "dd"
+        else:
+            yield _CODES[str(self.dtype)[1:3]]
+
+
+def leaves(parameters: Iterable[Parameter]) -> tuple[Leaf, ...]:
+    """Return the values that *parameters* are passed as, at their offsets in C."""
+    found, end = [], 0
+    for parameter in parameters:
+        for code in parameter.codes:
+            size = struct.calcsize(code)
+            offset = (end + size - 1) // size * size
+            found.append(Leaf(code, offset))
+            end = offset + size
+    return tuple(found)
+
+
+def end_of(leaves: Iterable[Leaf]) -> int:
+    """Return where *leaves* end: the size in bytes of the parameters that are passed as them."""
+    return max((leaf.offset + leaf.size for leaf in leaves), default=0)
+
+
+def placed(parameters: Iterable[Parameter], layout: Sequence[tuple[int, int]]) -> tuple[Leaf, ...] | None:
+    """Return the values that *parameters* are passed as, at the offsets of *layout*, which has offset and size of each;
+    ``None`` if their sizes are others. Both parts of a complex number may be one entry of *layout*."""
+    found: list[Leaf] = []
+    at = 0
+    for value in (value for parameter in parameters for value in parameter.values):
+        part, count = struct.calcsize(value[0]), len(value)
+        own = layout[at : at + count]
+        if count > 1 and own and own[0][1] == part * count:
+            own = [(own[0][0] + part * number, part) for number in range(count)]
+            at += 1
+        else:
+            at += count
+        if [size for _, size in own] != [part] * count:
+            return None
+        found += (Leaf(code, offset) for code, (offset, _) in zip(value, own, strict=True))
+    return tuple(found) if at == len(layout) else None
+
+
+# Element types
+
+
+def type_name(dtype: ElementType | None) -> str:
+    """Return *dtype* for messages: ``float32``, ``record of 16 bytes``."""
+    if isinstance(dtype, RecordType):
+        return f"record({', '.join(name for name, *_ in dtype.fields)}; {dtype.itemsize} bytes)"
+    text = str(dtype)
+    if text[1:] in ("b1", "?"):
+        return "bool"
+    if text.startswith(">"):
+        return f"big-endian {type_name('<' + text[1:])}"
+    if text[1:3] in ("m8", "M8"):
+        return f"{_SHORT[text[1]]}64{text[3:]}"
+    if text[1:2] in _SHORT and text[2:].isdigit():
+        return f"{_SHORT[text[1]]}{8 * int(text[2:])}"
+    return text
+
+
+def element_type(dtype: Any) -> ElementType:
+    """Return the element type of a NumPy *dtype*."""
+    if not dtype.names:
+        return str(dtype.str)
+    fields = []
+    for name in dtype.names:
+        field, offset = dtype.fields[name][:2]
+        base, shape = field.subdtype or (field, ())
+        fields.append((name, int(offset), element_type(base), tuple(map(int, shape))))
+    return RecordType(dtype.itemsize, tuple(sorted(fields, key=lambda field: field[1])))
+
+
+def item_size(dtype: ElementType) -> int:
+    """Return the size of an element in bytes."""
+    return dtype.itemsize if isinstance(dtype, RecordType) else _size_of(dtype)
+
+
+def _size_of(dtype: ElementType) -> int:
+    if isinstance(dtype, RecordType):
+        return dtype.itemsize
+    digits = dtype[2:].partition("[")[0]
+    return int(digits) * (4 if dtype[1] == "U" else 1)
+
+
+# As JSON
+
+
+def to_json(parameter: Parameter) -> dict[str, Any]:
+    """Return *parameter* as plain data."""
+    data: dict[str, Any] = {"kind": parameter.kind, "name": parameter.name}
+    if parameter.dtype is not None:
+        data["dtype"] = element_to_json(parameter.dtype)
+    if parameter.form is not None:
+        data |= {"ndim": parameter.ndim, "layout": parameter.layout, "readonly": parameter.readonly}
+    if parameter.kind == "tuple":
+        data["items"] = list(map(to_json, parameter.items))
+    return data
+
+
+def from_json(data: Any, depth: int = 0) -> Parameter:
+    """Return the parameter that *data* describes. Raise `KernelFileError` if it describes none."""
+    kind = field(data, "kind", str)
+    if kind not in KINDS or depth > _DEEPEST:
+        raise KernelFileError(f"there is no parameter of kind {kind!r}")
+    parameter = Parameter(kind, field(data, "name", str))
+    if kind == "tuple":
+        items = tuple(from_json(item, depth + 1) for item in field(data, "items", list))
+        return parameter._replace(items=items)
+    if kind in ("pointer", "none"):
+        return parameter
+    dtype = element_from_json(data.get("dtype"), depth)
+    parameter = parameter._replace(dtype=dtype)
+    if parameter.form is not None:
+        ndim, layout = field(data, "ndim", int), field(data, "layout", str)
+        if not 0 <= ndim <= _MOST_DIMENSIONS or layout not in ("C", "F", "A"):
+            raise KernelFileError(f"there is no array of {ndim} dimensions with layout {layout!r}")
+        return parameter._replace(ndim=ndim, layout=layout, readonly=field(data, "readonly", bool))
+    fits = {
+        "complex": dtype in ("<c8", "<c16"),
+        "record": isinstance(dtype, RecordType),
+        "bool": dtype == "|b1",
+        "datetime": str(dtype)[1:3] in ("m8", "M8"),
+        "number": isinstance(dtype, str) and dtype[1:] in _CODES and dtype[1] in "iuf",
+    }
+    if not fits[kind]:
+        raise KernelFileError(f"there is no {kind} of type {dtype!r:.80}")
+    return parameter
+
+
+def field(data: Any, name: str, kind: Any) -> Any:
+    """Return the field *name* of an object read from JSON. Raise `KernelFileError` if it is not a *kind*."""
+    value = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise KernelFileError(f"{name!r} is {value!r:.60}")
+    return value
+
+
+def element_to_json(dtype: ElementType) -> Any:
+    if isinstance(dtype, str):
+        return dtype
+    fields = [[name, offset, element_to_json(kind), list(shape)] for name, offset, kind, shape in dtype.fields]
+    return {"itemsize": dtype.itemsize, "fields": fields}
+
+
+def element_from_json(data: Any, depth: int = 0) -> ElementType:
+    if isinstance(data, str):
+        if len(data) < 3 or not data[2:].partition("[")[0].isdecimal() or len(data) > 40:
+            raise KernelFileError(f"there is no element type {data!r:.60}")
+        return data
+    fields = []
+    if depth > _DEEPEST:
+        raise KernelFileError("its records are nested too deeply")
+    for entry in field(data, "fields", list):
+        if not isinstance(entry, list) or len(entry) != 4 or not isinstance(entry[3], list):
+            raise KernelFileError(f"a field of a record is {entry!r:.60}")
+        name, offset, kind, shape = entry
+        if not isinstance(name, str) or not all(isinstance(number, int) for number in (offset, *shape)):
+            raise KernelFileError(f"a field of a record is {entry!r:.60}")
+        fields.append((name, offset, element_from_json(kind, depth + 1), tuple(shape)))
+    itemsize = field(data, "itemsize", int)
+    if not 0 <= itemsize < 1 << 31:
+        raise KernelFileError(f"a record has {itemsize!r:.30} bytes")
+    return RecordType(itemsize, tuple(fields))
