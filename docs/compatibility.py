@@ -106,13 +106,14 @@ CHECKED = [*CORNERS, Combination(NEWEST, NVMATH_CUDA, ONE_PYTHON)]
 FRONT_END_TESTS = (
     "frontends",
     "protocol",
-    "compiling",
+    "function_code",
+    "c_abi",
     "device_callable",
     "kernel_cache",
     "builds/test_ahead_of_time.py",
 )
 #: Those of them that are run with each CUDA: the seams, and what is asked, compiled and built through them.
-SEAM_TESTS = ("frontends", "protocol", "compiling", "builds/test_ahead_of_time.py")
+SEAM_TESTS = ("frontends", "protocol", "function_code", "builds/test_ahead_of_time.py")
 #: What CUDA's libraries and headers can break: compiling, linking, reading code, and one example.
 CUDA_TESTS = (
     "external_code/compile",
@@ -120,6 +121,8 @@ CUDA_TESTS = (
     "external_code/headers",
     "external_code/inputs",
     "external_code/link",
+    "external_code/explain",
+    "external_code/plan",
     "examples/test_examples.py::TestRunAsAScript::test_succeeds[own_cu_file.py]",
 )
 
@@ -150,7 +153,7 @@ def tests_of(combination: Combination) -> list[str]:
     page = "documentation/test_docs.py::test_blocks_run_and_print_what_the_page_says[second_front_end]"
     finished = "finished_kernels/test_memrefs.py", "finished_kernels/test_c_header.py"
     examples = "examples/test_examples.py::TestWithNumbaCudaMLIR"
-    return [str(TESTS / name) for name in ("frontends", "mlir", *finished, examples, page)]
+    return [str(TESTS / name) for name in ("frontends", *finished, examples, page)]
 
 
 @dataclass

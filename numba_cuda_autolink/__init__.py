@@ -5,32 +5,19 @@
 - `KernelLibrary`, `Kernel`, `Variable`: what `load` returns, and the kernels in it and their variables.
 - `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
 
-====================  ==============================================================================================
+====================  ============================================================================
 ``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``     the script ``numba-cuda-autolink``
 ``interruption``      Ctrl-C ends that script at once
-``library``           the kernels of a file, loaded when they are first launched
-``kernel_file``       the files of finished kernels: writing and reading
-``variables``         variables of device code that the host sets, in the modules that are loaded
-``variable_types``    what such variables are, as plain data
-``parameters``        what a kernel's parameters accept, and how they are passed
-``architecture``      which code runs on which GPU
-``launching``         kernels that are ready to be launched, and their launches
-``configuration``     how a kernel is launched: grid, block, stream, shared memory and options, checked
-``loaded_code``       the code of a kernel in one context
-``signature_choice``  which signature of a kernel fits the arguments of a launch
-``run_source``        the generated function that packs the arguments of one launch and launches it
-``packing``           Python values as the bytes of a kernel's parameters
-``arguments``         arrays of other libraries as views of device memory
-``array_interface``   ``__cuda_array_interface__``, checked
-``views``             views of device memory, and why an argument does not fit
-``dlpack``            DLPack capsules
-``streams``           streams of other libraries as the driver's handles
-``driver``            the CUDA driver: its errors, and the device of the current context
 ``errors``            the errors of finished kernels
-``whole_file``        files that are either the old one or the complete new one
 ``package_versions``  the versions of the packages that matter
-====================  ==============================================================================================
+``types``             parameters of kernels and variables of device code, as plain data
+``launch``            launches: arguments, configuration, the driver
+``finished``          files of finished kernels, and what is in them
+``ptx``               PTX: its header, functions with their prototypes, and variables
+``files``             files that are either the old one or the complete new one
+``regular_file``      opens and reads regular files alone, without waiting for others
+====================  ============================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.
 """
@@ -51,9 +38,9 @@ if TYPE_CHECKING:
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
-    "launching": ("Kernel",),
-    "library": ("KernelLibrary",),
-    "variables": ("Variable",),
+    "launch.kernel": ("Kernel",),
+    "finished.library": ("KernelLibrary",),
+    "finished.variables": ("Variable",),
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The errors of finished kernels: of their files, of the arguments of a launch, and of the launch."""
+"""The errors of finished kernels: of their files, of the arguments of a launch, and of the launch; of damaged code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import sys
 
 LAUNCH = "<launch>"  # the file name of generated code
 _HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class FormatError(ValueError):
+    """Bytes do not have the structure that their format requires."""
 
 
 class FinishedKernelError(Exception):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
+from numba_cuda_autolink.errors import FormatError
 
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"')

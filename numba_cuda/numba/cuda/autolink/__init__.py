@@ -29,46 +29,33 @@ Public names:
 
 Data flows one way: call site, answer of the object, link plan, cache key, cubin, report.
 
-=====================  ===============================================================================================
-``frontends``          every seam with numba-cuda and numba-cuda-mlir
-``mlir``               what numba-cuda-mlir needs besides its seams
-``vocabulary``         the Numba types and the IR of each front end
-``compilation``        the compilation in progress and its target
-``deferred_calls``     calls that are resolved together, with one run of a compiler
-``type_inference``     type inference, again where functions of C++ write to arguments
-``compiling``          what compiling adds: the passes that ask, the code library that links, canonical names
+=====================  ==================================================================================
 ``protocol``           the call sites of a function, the objects asked there, and their answers
 ``device_callable``    the base class of called objects, its C ABI and its lowering
-``cxx_by_name``        functions, types and constants of C++ libraries by name
-``lowered_names``      CUDA C++ compiled for the current target, and C++ names in it
 ``device_functions``   Python functions that C++ calls
-``device_variables``   variables of device code that the host sets
-``calling_code``       code that an object returns, and that calls objects in its turn
-``prebuilt``           device code that a package ships: what fits the target
-``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
-``cache``              the cache on disk, for users: its size, clearing it, why something was built again
-``ahead_of_time``      building finished kernels without a GPU
-``many_kernels``       sets of kernels, built by processes on one or many machines
-``finished_kernels``   files of finished kernels
-``bound_kernels``      kernels of this process with the launch of finished kernels
-``c_header``           a finished kernel as a header for C and C++ programs
-``c_names``            the names of its parameters in C
-``kernel_events``      which kernels an application compiles, for whoever listens
-``kernel_parameters``  the parameters of a kernel as plain data
-``kernel_signatures``  signatures of kernels, and what is wrong with them
-``kernel_report``      the report of a kernel
+``cxx_by_name``        functions, types and constants of C++ libraries by name
 ``reports``            what a report holds, and its forms: text, HTML, JSON, a graph
-``notebook_cells``     the names of notebook cells
+``frontends``          every seam with numba-cuda and numba-cuda-mlir
+``kernel_cache``       ``@cuda.jit(cache=True)`` with external code
+``many_kernels``       sets of kernels, built by processes on one or many machines
+``conformance``        the checks of `testing.check_linkable`
+``commands``           the command line
+``cache``              the cache on disk, for users: its size, clearing it, why something was built again
+``testing``            helpers for tests of objects with linkable code
+``__main__``           ``python -m numba.cuda.autolink``
 ``python_code``        names that Python code uses, and what identifies the code of a module
 ``patched``            what programs set on the modules, classes and Numba types that versions identify
 ``object_state``       the attributes and slots of objects, or what their classes pickle
 ``value_encoders``     the kinds of Python values that have a fingerprint
 ``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
-``testing``            helpers for tests of objects with linkable code
-``conformance``        the checks of `testing.check_linkable`
-``commands``           the command line
-``__main__``           ``python -m numba.cuda.autolink``
-=====================  ===============================================================================================
+``builds``             build kernels: results, reports, kernels that can be launched
+``finished_kernels``   finished kernels for other programs: files, and headers for C
+``compilation``        the compilation in progress and its target; which kernels are compiled
+``function_code``      what a compiled function links, and the record of a build
+``frontend_api``       what a front end provides: vocabulary, seams, rounds of type inference
+``c_abi``              how C sees the values of kernels, and the C functions that calls stand for
+``linkables``          what a hook may return, and the protocols that describe hooks
+=====================  ==================================================================================
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from numba.cuda.cudadrv.external_code.compile import nvrtc_log, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
 from numba.cuda.cudadrv.external_code.explain.source_errors import defined_among
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.containers import pieces
 from numba.cuda.cudadrv.external_code.formats.symbols import defined_in
 from numba.cuda.cudadrv.external_code.inputs import kinds
@@ -21,6 +20,7 @@ from numba.cuda.cudadrv.external_code.link.ltoir_probes import ptx_of_ltoir
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Prototype
 
 from .records import FailedError, LinkedCode, SkippedError

@@ -5,11 +5,11 @@ A function is compiled as every device function is. A C function around it, made
 C++ does. Both become one piece of code, whose symbols are named by their content, and which is linked as the code of
 the object that returns it.
 
-=================  =================================================================================
-``definition``     `device_function`, and what it returns
-``c_signature``    the types of the function's arguments, state and result, in Python and in C
-``wrapper``        the C function in LLVM IR
-``declaration``    its declaration in C++, and a functor that calls it
-``compiled_code``  canonical LLVM IR, and its compilation by NVVM
-=================  =================================================================================
+===================  ===========================================================================
+``definition``       `device_function`, and what it returns
+``c_signature``      the types of the function's arguments, state and result, in Python and in C
+``c_wrapper``        the C function in LLVM IR
+``cxx_declaration``  its declaration in C++, and a functor that calls it
+``canonical_code``   canonical LLVM IR, and its compilation by NVVM
+===================  ===========================================================================
 """

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import given
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
-from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.errors import FinishedKernelError, FormatError
 from numba_cuda_autolink.finished.architecture import CodeFor
 from numba_cuda_autolink.finished.kernel_file import Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The front ends that this project extends: one module for each, with every seam between the two.
+"""The front ends that this project extends: a package for each, with every seam between the two.
 
-===================  ===================================================================================
-``contract``         what a front end must provide, and what its seams must keep true
-``seams``            seams: listed, checked before any is touched, undoable
-``forked_process``   an error where a forked process could only wait for a lock of its parent
-``numba_cuda``       every seam with numba-cuda
-``numba_cuda_mlir``  every seam with numba-cuda-mlir; importing the module imports that front end
-===================  ===================================================================================
+==============  ==============================================================================
+``numba_cuda``  numba-cuda
+``mlir``        numba-cuda-mlir; importing a module of the package imports that front end
+==============  ==============================================================================
 """

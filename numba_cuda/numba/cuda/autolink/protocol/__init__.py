@@ -4,14 +4,16 @@
 `hooks` describes how an object takes part. A `CallSite` is asked once, where the compiler finds it; from then on it
 travels with its answer, as an `AskedCall`.
 
-====================  ==========================================================================================
-``hooks``             the hooks that objects implement, as protocols for type checkers
-``callee``            objects with linkable code, and which object answers for a call
-``hook_code``         what an answer depends on besides the link key: code, and the files that objects hold
-``call_sites``        which objects the calls of a typed function reach
-``asking``            calls an object's hooks, once per signature and target; a call site with its answer
-``answers``           what an object returned, and what is remembered of it while the object lives
-``stored_answers``    answers of objects with a link key, kept on disk
-``errors``            the errors that users see when an object gives no usable answer, and where it raised
-====================  ==========================================================================================
+=====================  =====================================================================================
+``callee``             objects with linkable code, and which object answers for a call
+``hook_code``          what an answer depends on besides the link key: code, and the files that objects hold
+``call_sites``         which objects the calls of a typed function reach
+``ask``                calls an object's hooks, once per signature and target; a call site with its answer
+``answers``            what an object returned, and what is remembered of it while the object lives
+``stored_answers``     answers of objects with a link key, kept on disk
+``errors``             the errors that users see when an object gives no usable answer, and where it raised
+``typing_diagnosis``   why Numba cannot type a use of called objects, in place of its own message
+``kernel_signatures``  signatures of kernels, and what is wrong with them
+``calling_code``       code that an object returns, and that calls objects in its turn
+=====================  =====================================================================================
 """

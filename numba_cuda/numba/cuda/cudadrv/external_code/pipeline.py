@@ -25,6 +25,7 @@ from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
 from .compile.plan_programs import called_in, keys_of, recorded_keys
 from .diagnostics import progress, timeline
+from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
@@ -34,7 +35,6 @@ from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedI
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
-from .signal_handlers import interrupts_unchanged
 
 # What compiles, links and explains is imported where it is needed: a kernel that is linked already starts without it.
 if TYPE_CHECKING:

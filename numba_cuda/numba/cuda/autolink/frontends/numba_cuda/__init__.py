@@ -10,7 +10,6 @@
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``frozen_values``       the values that became constants of a function when it was compiled
-``carried_values``      the variables whose values a loop carries from one round to the next
 ``fork_support``        an error where a forked process could only wait for a lock of its parent
 ======================  =======================================================================================
 """

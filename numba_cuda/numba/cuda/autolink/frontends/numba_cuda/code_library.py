@@ -217,9 +217,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         if cc not in self._cubin_cache:
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
+            from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
             from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
 
-            before = plan.fingerprints(before_compiling=True)
+            before = fingerprints(plan, before_compiling=True)
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.may_drop_variables and not plan.target.debug and is_for_launch()
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
@@ -333,7 +334,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        return any(self.plan(cc).fingerprints() != before for cc, before in self._linked.items())
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
+
+        return any(fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
 
 
 def _allow_shared_memory(cufunc: Any) -> None:

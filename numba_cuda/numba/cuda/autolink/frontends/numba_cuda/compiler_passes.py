@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -40,10 +42,17 @@ class AskCallees(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
+        _register_call_lowering()
         if compilation() is not None:
             for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
                 asked_at(site, call.loc)
         return False
+
+
+def _register_call_lowering() -> None:
+    """Register the lowering of device callables, which is imported only in programs that have such objects."""
+    if "numba.cuda.autolink.device_callable.object_type" in sys.modules:
+        importlib.import_module("numba.cuda.autolink.frontends.numba_cuda.call_lowering")
 
 
 class LinkingLower(CUDALower):

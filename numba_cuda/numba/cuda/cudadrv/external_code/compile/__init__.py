@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compile, once, what is not linked as it is: CUDA C++ with NVRTC, LLVM bitcode with NVVM.
 
-=======================  ==============================================================================
-``translation_unit``     everything that determines what NVRTC compiles a source to
-``nvrtc``                call NVRTC, here or as the script of a child process
-``jobs``                 compile translation units concurrently, in child processes
-``c_prototypes``         the C types with which Python calls functions
-``prototype_check``      assertions in a translation unit that its functions have these types
-``member_check``         that the members of structs are where records have their fields
-``cached_unit``          a translation unit in the cache: its program, and what is checked of it
-``unit_headers``         the headers that it reads: on record, or found
-``unit_keys``            the keys under which it is cached
-``unknown_headers``      compile a source that is new while its headers are found
-``programs``             the cache of programs: compile an input of either kind
-``bitcode``              compile LLVM bitcode, and cache it
-``bitcode_child``        the child process that reads and compiles bitcode
-``debug_sources``        files of generated sources, for debuggers and profilers
-``diagnostics``          the errors in NVRTC's log, what to do about them, and a file with the source
-=======================  ==============================================================================
+========================  ============================================================================
+``translation_unit``      everything that determines what NVRTC compiles a source to
+``nvrtc``                 call NVRTC, here or as the script of a child process
+``nvrtc_processes``       compile translation units concurrently, in child processes
+``prototype_assertions``  assertions in a translation unit that its functions have these types
+``member_assertions``     that the members of structs are where records have their fields
+``program_cache``         a translation unit in the cache: its program, and what is checked of it
+``unit_headers``          the headers that it reads: on record, or found
+``unit_keys``             the keys under which it is cached
+``unknown_headers``       compile a source that is new while its headers are found
+``programs``              the cache of programs: compile an input of either kind
+``bitcode``               compile LLVM bitcode, and cache it
+``bitcode_child``         the child process that reads and compiles bitcode
+``debug_sources``         files of generated sources, for debuggers and profilers
+``nvrtc_log``             the errors in NVRTC's log, what to do about them, and a file with the source
+``nvvm``                  a kernel's own LLVM IR becomes LTO-IR
+``plan_programs``         the compile stage of a link: its programs, and the keys that stand for them
+========================  ============================================================================
 """

@@ -73,6 +73,16 @@ def keys_of(plan: LinkPlan, compiled: Sequence[Program | None]) -> list[bytes]:
     ]
 
 
+def fingerprints(plan: LinkPlan, *, before_compiling: bool = False) -> tuple[bytes, ...]:
+    """Return the digests of all units, with the headers of CUDA C++ as they are now; *before_compiling*, without
+    finding headers that are not on record."""
+    # With variables, other text is compiled: no compile finds the headers of the units.
+    before_compiling = before_compiling and not plan.variables
+    return tuple(
+        programs.fingerprint(planned.input, plan.target, before_compiling=before_compiling) for planned in plan.units
+    )
+
+
 def _key(link_input: LinkInput, target: Target) -> bytes:
     if link_input.kind is kinds.BITCODE:
         from . import bitcode

@@ -18,12 +18,12 @@ from ..cache.key import CacheKey
 from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
+from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..platform.target import Target
-from ..signal_handlers import interrupts_unchanged
 from .nvrtc import CompileError
 from .program_cache import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
 from .translation_unit import (

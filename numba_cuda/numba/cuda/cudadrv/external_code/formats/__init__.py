@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Readers of the formats of linkable code: one per format, bounds-checked, in time linear in the size of the code.
 
-=====================  ==================================================================================
+=====================  ===============================================================================
 ``bounds``             checked slices of untrusted bytes, and the error of every reader
 ``elf``                ELF files: header, sections, symbols
 ``cubin``              the tables of cubins: whether they fit together, prototypes, what a kernel uses
 ``kernel_parameters``  the offsets and sizes of a kernel's parameters
-``pieces``             fatbins, static libraries, objects: the pieces of device code that they hold
+``containers``         fatbins, static libraries, objects: the pieces of device code that they hold
 ``lto_ir``             LTO-IR: its header
-``ptx``                PTX: its header, functions with their prototypes, and variables
 ``symbols``            the symbols that code defines and references, of every readable kind
 ``symbol_record``      their record
 ``llvm_ir``            LLVM IR as text: the functions that it calls and does not define
-``cxx_names``          mangled C++ names
-``structure``          what is truncated, damaged or of another kind
-=====================  ==================================================================================
+``mangled_names``      mangled C++ names
+``validation``         what is truncated, damaged or of another kind
+=====================  ===============================================================================
 """

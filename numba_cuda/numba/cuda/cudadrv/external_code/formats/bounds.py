@@ -6,11 +6,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from numba_cuda_autolink.errors import FormatError
+
 _LONGEST_NAME = 1 << 16
-
-
-class FormatError(ValueError):
-    """Bytes do not have the structure that their format requires."""
 
 
 def check_range(code: bytes, offset: int, size: int, what: str) -> None:

@@ -11,7 +11,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .bounds import FormatError, check_range, unpack
+from numba_cuda_autolink.errors import FormatError
+
+from .bounds import check_range, unpack
 from .elf import ELF_MAGIC, content, read_elf
 
 ARCHIVE_MAGIC = b"!<arch>\n"

@@ -13,9 +13,10 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype
 
-from .bounds import FormatError, string_at
+from .bounds import string_at
 from .elf import FUNCTION, GLOBAL, SHT_REL, SHT_RELA, SHT_SYMTAB, Elf, Section, content, elf_symbols, read_elf
 
 _FIRST_RESERVED_SECTION = 0xFF00

@@ -10,7 +10,9 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .bounds import FormatError, check_range, string_at, unpack
+from numba_cuda_autolink.errors import FormatError
+
+from .bounds import check_range, string_at, unpack
 
 ELF_MAGIC = b"\x7fELF"
 ET_REL = 1

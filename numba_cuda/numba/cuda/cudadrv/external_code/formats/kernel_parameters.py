@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import struct
 
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import read_ptx
 
-from .bounds import FormatError
 from .cubin import attributes
 from .elf import content, read_elf
 

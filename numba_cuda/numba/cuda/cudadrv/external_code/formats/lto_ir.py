@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from .bounds import FormatError, unpack
+from numba_cuda_autolink.errors import FormatError
+
+from .bounds import unpack
 
 LTO_IR_MAGIC = b"\xed\x43\x4e\x7f"
 

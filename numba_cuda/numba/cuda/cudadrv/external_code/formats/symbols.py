@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import ptx_symbols
 
-from .bounds import FormatError
 from .containers import pieces, read_archive
 from .cubin import kernels_of
 from .elf import ELF_MAGIC, FUNCTION, GLOBAL, elf_symbols, read_elf

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 
-from ..signal_handlers import raised_by_signal_handler
-from .bounds import FormatError
+from numba_cuda_autolink.errors import FormatError
+
+from ..diagnostics.signal_handlers import raised_by_signal_handler
 
 # The readers of each format are imported where they are needed: a kernel's own code needs one of them.
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which headers a CUDA C++ source reads, and whether they have changed.
 
-====================  ==============================================================================
-``directives``        what a text includes, probes for and defines, in every spelling
-``macros``            what macros stand for: names of headers, probes for headers, and paths
-``scan``              find the headers that a source includes or probes for, in the texts
-``alike``             what was found for another source that includes the same
-``file_state``        what shows that a file is unchanged without reading it
-``changes``           whether the headers that a compile read have changed, or others have appeared
-====================  ==============================================================================
+================  =============================================================================
+``preprocessor``  what a text includes, probes for and defines, in every spelling
+``macros``        what macros stand for: names of headers, probes for headers, and paths
+``scan``          find the headers that a source includes or probes for, in the texts
+``scan_reuse``    what was found for another source that includes the same
+``file_state``    what shows that a file is unchanged without reading it
+``manifest``      whether the headers that a compile read have changed, or others have appeared
+================  =============================================================================
 """

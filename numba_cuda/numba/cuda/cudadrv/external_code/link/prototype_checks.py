@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype, ptx_symbols
 
 from ..formats import mangled_names
-from ..formats.bounds import FormatError
 from ..formats.containers import pieces
 from ..formats.cubin import cubin_prototypes
 from ..inputs.c_prototypes import CType, split_types

@@ -17,9 +17,9 @@ def misfit(link_input: LinkInput, target: Target) -> str:
     kind, code = link_input.kind.name, link_input.code
     if link_input.kind.is_compiled:
         return ""
+    from numba_cuda_autolink.errors import FormatError
     from numba_cuda_autolink.ptx import read_ptx
 
-    from ..formats.bounds import FormatError
     from ..formats.containers import pieces
     from ..formats.elf import read_elf
     from ..formats.lto_ir import read_lto_ir

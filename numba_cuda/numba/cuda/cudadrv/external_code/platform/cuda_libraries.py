@@ -12,7 +12,7 @@ import struct
 
 from cuda import pathfinder
 
-from ..signal_handlers import raised_by_signal_handler
+from ..diagnostics.signal_handlers import raised_by_signal_handler
 
 Version = tuple[int, int]
 

@@ -21,12 +21,12 @@ from finished_kernels_support import CupyArray, driver_of
 from numba import cuda
 from numba.cuda import autolink, dispatcher, types
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.np.numpy_support import from_dtype
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.finished.kernel_file import KernelFile
 from numba_cuda_autolink.types.parameters import leaves
 

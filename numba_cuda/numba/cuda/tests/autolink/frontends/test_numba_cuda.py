@@ -19,7 +19,7 @@ def test_seams_can_be_taken_off_and_put_back():
     script = """
 import numba.cuda
 from numba.cuda import autolink, codegen, compiler, dispatcher
-from numba.cuda.autolink.frontends import numba_cuda
+from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
 
 def current():
     return [getattr(*numba_cuda.locate(path)) for path in numba_cuda.SEAMS]
@@ -78,7 +78,7 @@ def test_importing_numba_cuda_imports_neither_the_protocol_nor_a_linker():
         """
 import sys
 import numba.cuda
-from numba.cuda.autolink.frontends import numba_cuda
+from numba.cuda.autolink.frontends.numba_cuda import activation as numba_cuda
 assert numba_cuda.active()
 ours = sorted(name for name in sys.modules if name.startswith(("numba.cuda.autolink.", "numba.cuda.cudadrv.external")))
 assert not [n for n in ours if n.split(".")[3] in ("protocol", "compiling", "kernel_cache", "reports", "ahead_of_time")]

@@ -9,7 +9,7 @@ from kernel_cache_support import run_script
 PICKLED_KERNEL = """
 import pickle, sys
 from numba.cuda import dispatcher
-from numba.cuda.autolink import compilation as target
+from numba.cuda.autolink.compilation import context as target
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code.link import uncached_link
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call

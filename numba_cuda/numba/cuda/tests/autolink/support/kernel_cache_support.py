@@ -27,7 +27,7 @@ import contextlib, gc, hashlib, importlib, io, json, os, sys, tempfile, tracebac
 import numba_cuda
 from numba import cuda
 from numba.cuda import autolink, codegen, config, dispatcher, types
-from numba.cuda.autolink import compilation as target
+from numba.cuda.autolink.compilation import context as target
 from numba.cuda.autolink.kernel_cache import dispatcher_cache, stored_kernel
 from numba.cuda.core import sigutils
 from numba.cuda.cudadrv import nvvm

@@ -4,8 +4,9 @@
 import pytest
 from autolink_support import compiled, elf
 from code_samples import READS_WRITES
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 from numba.cuda.cudadrv.external_code.formats.elf import content, elf_symbols, read_elf
+
+from numba_cuda_autolink.errors import FormatError
 
 ARCHITECTURES = ["sm_80", "sm_90a", "sm_120"]
 

@@ -3,8 +3,8 @@
 
 import pytest
 from autolink_support import ptx
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
 
+from numba_cuda_autolink.errors import FormatError
 from numba_cuda_autolink.ptx import Parameter, Prototype, PtxSymbol, ptx_symbols, read_ptx
 
 HEADER = b".version 8.4\n.target sm_90a, debug\n.address_size 64\n"
