@@ -9,6 +9,8 @@ by content, the types of the calls, options, and the builds of the tools. Nothin
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -18,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 import cuda.core
 from cuda import pathfinder
 from cuda.core import ObjectCode
-
-import numba_cuda
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
@@ -287,13 +287,17 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
     if isinstance(own, LinkInput):
         yield f"own code {number}", f"{own.kind} ".encode() + own.code
         return
-    yield (
-        f"NVVM {number}",
-        f"{cuda_libraries.nvvm_version()} {cuda_libraries.nvvm_build()}, numba-cuda {numba_cuda.__version__}",
-    )  # type: ignore[attr-defined]
+    tools = f"{cuda_libraries.nvvm_version()} {cuda_libraries.nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    yield f"NVVM {number}", tools
     yield f"NVVM's options {number}", repr(own.options)
     for index, text in enumerate(own.texts):
         yield f"LLVM IR {number}.{index}", text
+
+
+@functools.cache
+def _numba_cuda_version() -> str:
+    """Return the version of numba-cuda, which prepares LLVM IR for NVVM."""
+    return importlib.metadata.version("numba-cuda")
 
 
 def _explained(job: LinkJob, log: str) -> Exception:

@@ -1026,7 +1026,7 @@ LAUNCH = """
     import sys
     sys.path.insert(0, sys.argv[1])
     from numba.cuda.cudadrv import nvvm
-    from numba.cuda.cudadrv.external_code.link import uncached_link
+    from numba.cuda.cudadrv.external_code.link import checked_link
     from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
     ran = []
     def spy(module, name):
@@ -1034,7 +1034,7 @@ LAUNCH = """
         setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
     spy(nvrtc_call, "Program")
     spy(nvvm, "compile_ir")
-    spy(uncached_link, "link_here")
+    spy(checked_link, "link_here")
     import kernels, parts
     for name in sys.argv[2:]:
         x = cuda.to_device(np.array([0, 10, 20, 30], dtype=np.int32))
