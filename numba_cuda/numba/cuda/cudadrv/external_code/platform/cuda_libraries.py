@@ -106,15 +106,23 @@ def nvjitlink_build() -> str:
 
 @functools.cache
 def nvvm_build() -> str:
-    """Return what identifies the builds of libNVVM and of libdevice, which comes with it."""
+    """Return what identifies the build of libdevice, which comes with libNVVM, or else libNVVM's version.
+
+    Not libNVVM's own file: loading it takes a tenth of a second, and a stored kernel does not need it.
+    """
     try:
         with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
-            libdevice = f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
+            return f"libdevice sha256 {hashlib.sha256(file.read()).hexdigest()}"
     except Exception as error:
         if raised_by_signal_handler(error):
             raise
-        libdevice = "no libdevice"
-    return f"{_shown(nvvm_version())} {_library('nvvm')}, {libdevice}"
+        return _shown(nvvm_version())
+
+
+@functools.cache
+def loaded_nvvm_build() -> str:
+    """Return what identifies the builds of libNVVM, which is loaded, and of libdevice."""
+    return f"{_shown(nvvm_version())} {_library('nvvm')}, {nvvm_build()}"
 
 
 def extra() -> str:
