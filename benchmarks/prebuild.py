@@ -38,8 +38,8 @@ from typing import Any
 
 from numba import types
 from numba.cuda import autolink
-from numba.cuda.autolink.many_kernels.building import run_all
 from numba.cuda.autolink.many_kernels.pickling import pickled_jobs
+from numba.cuda.autolink.many_kernels.stages import run_all
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.remote_store import sign
@@ -147,14 +147,13 @@ def build(options: argparse.Namespace) -> None:
         if options.engine == "serial":
             linked = [autolink.build(job.kernel, job.signature, cc=job.cc) for job in many]
             counts = store.statistics.counts
-            built = {kind: counts[kind, "built"] for kind in ("program", "link")}
+            built, unwritten = {kind: counts[kind, "built"] for kind in ("program", "link")}, autolink.cache.flush()
         else:
-            linked, built = run_all(pickled_jobs(many), used)
+            linked, built, unwritten = run_all(pickled_jobs(many), used)
         seconds = time.perf_counter() - start
     errors = [str(each) for each in linked if isinstance(each, BaseException)]
     if errors:
         raise SystemExit("\n".join(errors[:3]))
-    unwritten = autolink.cache.flush()
     found: collections.Counter[str] = collections.Counter()
     for (kind, level), count in store.statistics.counts.items():
         if kind in ("program", "link"):

@@ -10,6 +10,7 @@
 ``command_entry``     the script ``numba-cuda-autolink``
 ``interruption``      Ctrl-C ends that script at once
 ``errors``            the errors of finished kernels
+``emulator``          linked PTX on the CPU
 ``package_versions``  the versions of the packages that matter
 ``types``             parameters of kernels and variables of device code, as plain data
 ``launch``            launches: arguments, configuration, the driver

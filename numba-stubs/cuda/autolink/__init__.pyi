@@ -419,17 +419,21 @@ class Job:
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,
-    executor: Executor | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["raise"] = "raise",
-    progress: bool | None = None,
+    progress: bool | Callable[[str, int, int], None] | None = None,
+    time_limit: float | None = None,
+    attempts: int = 2,
 ) -> list[LinkedKernel]: ...
 @overload
 def build_many(
     jobs: Iterable[Job | tuple[Any, ...]],
     *,
-    executor: Executor | None = None,
+    executor: Executor | Callable[[], Executor] | None = None,
     on_error: Literal["return"],
-    progress: bool | None = None,
+    progress: bool | Callable[[str, int, int], None] | None = None,
+    time_limit: float | None = None,
+    attempts: int = 2,
 ) -> list[LinkedKernel | BaseException]: ...
 
 class BuildManyError(RuntimeError):
@@ -440,8 +444,6 @@ class BuildManyError(RuntimeError):
 
 class RayExecutor(Executor):
     def __init__(self, **options: Any) -> None: ...
-    @property
-    def num_workers(self) -> int | None: ...
 
 def save(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...
 def write_header(path: str | bytes | PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None: ...

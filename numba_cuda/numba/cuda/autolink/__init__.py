@@ -43,11 +43,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``testing``            helpers for tests of objects with linkable code
 ``__main__``           ``python -m numba.cuda.autolink``
-``python_code``        names that Python code uses, and what identifies the code of a module
-``patched``            what programs set on the modules, classes and Numba types that versions identify
-``object_state``       the attributes and slots of objects, or what their classes pickle
-``value_encoders``     the kinds of Python values that have a fingerprint
-``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``builds``             build kernels: results, reports, kernels that can be launched
 ``finished_kernels``   finished kernels for other programs: files, and headers for C
 ``compilation``        the compilation in progress and its target; which kernels are compiled
@@ -90,9 +85,9 @@ _NAMES = {
     "autolink.protocol.errors": ("CallError", "HookError"),
     "autolink.linkables.hooks": ("LinkItem", "SupportsCall", "SupportsLink", "SupportsLinkKey"),
     "autolink.builds.kernel_report": ("report",),
-    "autolink.many_kernels.building": ("build_many",),
+    "autolink.many_kernels.executors": ("RayExecutor",),
     "autolink.many_kernels.jobs": ("BuildManyError", "Job"),
-    "autolink.many_kernels.ray_executor": ("RayExecutor",),
+    "autolink.many_kernels.stages": ("build_many",),
     "autolink.reports.report": ("Report",),
     "cudadrv.external_code.cache.settings": ("CacheWarning",),
     "cudadrv.external_code.cache.store": ("CacheMismatchError",),

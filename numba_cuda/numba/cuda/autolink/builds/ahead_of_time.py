@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import re
@@ -16,9 +17,11 @@ from numba.cuda.core import config
 from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvrtc
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import PlannedInput
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.cuda_libraries import why_missing
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike
 
@@ -32,10 +35,31 @@ from ..protocol.kernel_signatures import kernel_argument_types
 from ..reports import formatting
 
 if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+
     from ..reports.report import Report
 
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _OUTPUTS = ("cubin", "ptx", "ltoir")
+
+
+@dataclass(frozen=True)
+class RanLink:
+    """What a link made, as data that can be pickled: the code, the record of the link, and how long its parts took."""
+
+    code: bytes
+    record: LinkRecord
+    timeline: tuple[Span, ...]
+
+    @classmethod
+    def of(cls, request: LinkRequest) -> RanLink:
+        """Run the link that is requested. Raises `LinkError`."""
+        from numba.cuda.cudadrv.external_code.pipeline import run_link
+
+        timeline = Timeline()
+        with recording(timeline):
+            linked = run_link(request)
+        return cls(bytes(linked.code.code), linked.record, tuple(timeline.spans))
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +117,13 @@ class LinkedKernel:
         from ..reports.collect import of_facts
 
         return of_facts(self._facts, self.signature, lambda: self.inputs, self.code, self.output)
+
+    def with_link(self, ran: RanLink) -> LinkedKernel:
+        """Return the kernel with the code that a link of it made."""
+        log = ran.record.log.replace("\0", "").strip() if self.output == "cubin" else ""
+        timeline = (*self._facts.timeline, *ran.timeline)
+        facts = dataclasses.replace(self._facts, link=ran.record, log=log, timeline=timeline)
+        return dataclasses.replace(self, code=ran.code, _facts=facts)
 
     def save(self, path: str | bytes | os.PathLike[Any]) -> None:
         """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
@@ -158,14 +189,6 @@ def build(
     numba.core.errors.TypingError, numba.cuda.cudadrv.driver.LinkerError
         If the kernel does not compile for the signature, or a called object rejects its arguments; if the link fails.
     """
-    if output not in _OUTPUTS:
-        raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
-    if entry_name is not None and not (isinstance(entry_name, str) and _IDENTIFIER.fullmatch(entry_name)):
-        raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
-    if config.ENABLE_CUDASIM:
-        raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
-    for each in cc if isinstance(cc, list) else [cc]:
-        announce(KernelEvent(kernel, signature, each, output, entry_name, jit_options))
     how = output, entry_name, jit_options
     if isinstance(cc, list):
         if not cc:
@@ -173,17 +196,52 @@ def build(
                 "cc is an empty list, so that there is nothing to build"
                 "\n  what to do: pass compute capabilities, as in cc=[(8, 0), (9, 0)]; without cc=, the current GPU's"
             )
-        return [_build(kernel, signature, each, *how) for each in cc]
-    return _build(kernel, signature, cc, *how)
+        return [prepare(kernel, signature, each, *how).link() for each in cc]
+    return prepare(kernel, signature, cc, *how).link()
 
 
-def build_for_launch(kernel: Any, signature: Any, cc: ComputeCapability, jit_options: dict[str, Any]) -> LinkedKernel:
-    """Build *kernel* as `build` does, but exactly as a launch would, which then finds all of it in the cache."""
-    return _build(kernel, signature, cc.as_launched, "cubin", None, jit_options, for_launch=True)
+@dataclass(frozen=True)
+class PreparedBuild:
+    """A kernel that its front end has compiled: the kernel without code, and the link that makes it; without *request*,
+    the finished kernel."""
+
+    kernel: LinkedKernel
+    request: LinkRequest | None
+
+    @global_compiler_lock
+    def link(self) -> LinkedKernel:
+        """Link the kernel. Raises what `build` describes."""
+        return self.kernel if self.request is None else self.kernel.with_link(RanLink.of(self.request))
+
+
+def prepare(
+    kernel: Any,
+    signature: Any,
+    cc: ComputeCapabilityLike | None,
+    output: str,
+    entry_name: str | None,
+    jit_options: dict[str, Any],
+) -> PreparedBuild:
+    """Compile *kernel* as `build` does, and do not link it. Raises what `build` describes."""
+    if output not in _OUTPUTS:
+        raise ValueError(f"output must be one of {', '.join(map(repr, _OUTPUTS))}, not {output!r}")
+    if entry_name is not None and not (isinstance(entry_name, str) and _IDENTIFIER.fullmatch(entry_name)):
+        raise ValueError(f"entry_name must be a C identifier, not {entry_name!r}")
+    if config.ENABLE_CUDASIM:
+        raise RuntimeError("build() compiles for a GPU, and the simulator (NUMBA_ENABLE_CUDASIM=1) has no compiler")
+    announce(KernelEvent(kernel, signature, cc, output, entry_name, jit_options))
+    return _prepared(kernel, signature, cc, output, entry_name, jit_options)
+
+
+def prepare_for_launch(
+    kernel: Any, signature: Any, cc: ComputeCapability, jit_options: dict[str, Any]
+) -> PreparedBuild:
+    """Compile *kernel* exactly as a launch would, which then finds all of it in the cache."""
+    return _prepared(kernel, signature, cc.as_launched, "cubin", None, jit_options, for_launch=True)
 
 
 @global_compiler_lock
-def _build(
+def _prepared(
     kernel: Any,
     signature: Any,
     cc: ComputeCapabilityLike | None,
@@ -192,7 +250,7 @@ def _build(
     jit_options: dict[str, Any],
     *,
     for_launch: bool = False,
-) -> LinkedKernel:
+) -> PreparedBuild:
     vocabulary = vocabulary_of_kernel(kernel)
     if (builds := vocabulary.builds) is not None:
         argtypes = kernel_argument_types(signature, kernel.py_func, vocabulary)
@@ -201,7 +259,7 @@ def _build(
             capability = ComputeCapability(*capability.base)
         how = {"output": output, "entry_name": entry_name, "jit_options": jit_options, "for_launch": for_launch}
         linked: LinkedKernel = builds.build(kernel, argtypes, capability, **how)
-        return linked
+        return PreparedBuild(linked, None)
     py_func, options = _function_and_options(kernel, jit_options)
     argtypes = kernel_argument_types(signature, py_func)
     parts = compute_capability(cc)
@@ -219,7 +277,10 @@ def _build(
         library = compiled._codelibrary
         if entry_name is not None:
             library.rename_entry(entry_name)
-        if output == "cubin":
+        request = library.link_request(parts, output) if output != "ltoir" else None
+        if request is not None:
+            code = b""
+        elif output == "cubin":
             code = bytes(library.get_cubin(cc=parts).code)
         elif output == "ptx":
             code = library.get_lto_ptx(cc=parts).encode()
@@ -233,7 +294,8 @@ def _build(
     name, prototypes = library._entry_name, library.prototypes
     called = library.called_functions
     launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
-    return LinkedKernel(code, name, capability, output, sites, plan.inputs, prototypes, types, launch, facts, called)
+    described = sites, plan.inputs, prototypes, types, launch, facts, called
+    return PreparedBuild(LinkedKernel(code, name, capability, output, *described), request)
 
 
 def _function_and_options(kernel: Any, jit_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -9,7 +9,7 @@ import dataclasses
 import pathlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
@@ -27,6 +27,7 @@ _EXAMPLES = """examples:
 All that is built is in the cache afterwards. No GPU is needed. A job list can contain pickles: build
 only lists that you made.
 """
+_NOT_STORED = 4  # the exit code
 _EXECUTORS = "processes[:N], dask://HOST:PORT, ray[://HOST:PORT] or mpi"
 
 
@@ -36,7 +37,8 @@ def add_to(commands: Any) -> None:
         "prebuild",
         help="build the kernels of a job list into the cache; no GPU needed",
         description="Build all kernels of a list that the command capture wrote. What kernels have in common is built"
-        " once. The exit code is 1 if a kernel could not be built; all others are built nevertheless.",
+        " once. The exit code is 1 if a kernel could not be built; all others are built nevertheless. It is 4 if all"
+        " are built, and not all of it could be written to the shared cache.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("jobs", metavar="JOBS.json", type=pathlib.Path, help="a list that the command capture wrote")
@@ -53,11 +55,12 @@ def add_to(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from numba.cuda import autolink
+    from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 
-    from ..many_kernels.building import run_all
     from ..many_kernels.job_list import JobList, JobListError
     from ..many_kernels.jobs import error_text
     from ..many_kernels.pickling import pickled_jobs
+    from ..many_kernels.stages import run_all
 
     start = time.monotonic()
     if options.save is not None:
@@ -74,9 +77,11 @@ def _run(options: argparse.Namespace) -> int:
     if options.cc:
         jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
     with explained_errors(), _executor(options.executor) as executor:
-        results, built = run_all(pickled_jobs(jobs), executor)
-    if unwritten := autolink.cache.flush():
-        print(f"numba-cuda-autolink: {unwritten} entries could not be written to the shared cache", file=sys.stderr)
+        results, built, unstored = run_all(pickled_jobs(jobs), executor)
+    is_stored = not unstored and not lacks_writable_store()
+    if not is_stored:
+        what = f"{unstored} entries" if unstored else "what was built"
+        print(f"numba-cuda-autolink: {what} could not be written to the shared cache", file=sys.stderr)
     failed = [(job, each) for job, each in zip(jobs, results, strict=True) if isinstance(each, BaseException)]
     for job, raised in failed:
         text = "\n".join(f"  {line}" for line in error_text(raised).splitlines())
@@ -89,19 +94,18 @@ def _run(options: argparse.Namespace) -> int:
         with explained_errors():
             autolink.save(options.save, finished)
         print(f"{options.save}: {options.save.stat().st_size} bytes")
-    return int(bool(failed or unloadable))
+    return 1 if failed or unloadable else 0 if is_stored else _NOT_STORED
 
 
 @contextlib.contextmanager
-def _executor(text: str) -> Iterator[Executor | None]:
+def _executor(text: str) -> Iterator[Executor | Callable[[], Executor] | None]:
     """Give the executor that *text* names; ``None`` is the default one. Raise `CommandError` if there is none."""
-    from ..many_kernels.worker_processes import WorkerProcesses
+    from ..many_kernels.executors import RayExecutor, WorkerProcesses
 
     kind, _, where = text.partition("://" if "://" in text else ":")
     try:
         if kind == "processes" and (not where or (where.isdecimal() and int(where) > 0)):
-            with WorkerProcesses(int(where)) if where else contextlib.nullcontext() as processes:
-                yield processes
+            yield (lambda: WorkerProcesses(int(where))) if where else None
         elif kind == "dask" and where:
             from distributed import Client
 
@@ -109,8 +113,6 @@ def _executor(text: str) -> Iterator[Executor | None]:
                 yield client.get_executor()
         elif kind == "ray":
             import ray
-
-            from ..many_kernels.ray_executor import RayExecutor
 
             ray.init(address=text if where else None, include_dashboard=None if where else False)
             try:

@@ -65,7 +65,8 @@ def note_lost(error: BaseException) -> None:
     """Say in the notes of an executor's *error* what it means for the job that was lost."""
     notes = [
         "The executor did not return this job. If its worker ended, it was killed, had no memory left, or a compiler"
-        " crashed in it.",
+        " crashed in it. An executor that broke then runs nothing more, unless build_many made it: pass a function"
+        " that makes it.",
         "what to do: build the kernel alone in this process, by build(), to see which",
     ]
     vars(error)["__notes__"] = notes  # what add_note() of Python 3.11 appends to

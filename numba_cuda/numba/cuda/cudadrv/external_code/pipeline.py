@@ -30,8 +30,14 @@ from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
+<<<<<<< HEAD
 from .plan.kernel_code import KernelCode, LLVMModules
 from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
+=======
+from .plan.kernel_code import KernelCode
+from .plan.link_plan import DEVICE_RUNTIME, LinkPlan
+from .plan.link_request import LinkRequest
+>>>>>>> main
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
@@ -73,6 +79,16 @@ def link(
         raise request.error(record.log) from RuntimeError(record.log)
     make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
     return Linked(make(code, name=plan.kernel), record)
+
+
+def run_link(request: LinkRequest) -> Linked:
+    """Run the link that is requested, as `link` does."""
+    return link(
+        request.plan,
+        request.kernel_code,
+        request.output,
+        drop_unused_variables=request.drop_unused_variables,
+    )
 
 
 def device_runtime() -> LinkInput | None:

@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--thorough", action="store_true", help="also run the long trials: every type, every size, all random draws"
     )
     parser.addoption(
-        "--draws", type=int, help="how many random programs test_random_programs builds: 24, with --thorough 10,000"
+        "--draws", type=int, help="how many random programs test_random_programs builds: 8, with --thorough 1,000"
     )
     parser.addoption("--damaged", type=int, help="how many damaged inputs test_damage links: 6, with --thorough 20,000")
 

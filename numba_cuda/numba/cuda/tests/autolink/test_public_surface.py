@@ -36,7 +36,6 @@ INTERNAL = {
     "FailedError",
     "FormatError",
     "JobListError",
-    "LeftToAnotherError",
     "NotCacheableError",
     "PrototypeError",
     "RemoteSettingsError",

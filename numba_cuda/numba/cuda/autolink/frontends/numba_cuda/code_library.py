@@ -18,6 +18,7 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
 from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
 from numba.cuda.cudadrv.nvrtc import get_arch_option
@@ -215,6 +216,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
+<<<<<<< HEAD
             if self._lto and config.DUMP_ASSEMBLY:
                 print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
             from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
@@ -224,6 +226,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
             drop = plan.may_drop_variables and not plan.target.debug and is_for_launch()
             self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
+=======
+            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
+
+            before = plan.fingerprints(before_compiling=True)
+            self._cubin_cache[cc] = self._link(cc, self._request(plan, "cubin"))
+>>>>>>> main
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
@@ -247,24 +255,48 @@ class LinkingCodeLibrary(CUDACodeLibrary):
 
     def get_lto_ptx(self, cc: Any = None) -> str:
         """Return the PTX after link-time optimisation. Inputs that take no part in it are left out with a warning."""
-        if not self._entries or not self._lto:
+        if (request := self.link_request(cc, "ptx")) is None:
             return super().get_lto_ptx(cc)
-        plan = self.plan(cc)
-        for planned in plan.inputs:
-            if planned.input.kind not in _OPTIMIZABLE:
-                warnings.warn(f"Not adding {planned.input.name} as it is not optimizable at link time", stacklevel=2)
-        optimizable = tuple(planned for planned in plan.inputs if planned.input.kind in _OPTIMIZABLE)
-        plan = dataclasses.replace(plan, inputs=optimizable)
-        return bytes(self._link(self._ensure_cc(cc), plan, "ptx").code).decode()
+        return bytes(self._link(self._ensure_cc(cc), request).code).decode()
 
-    def _link(self, cc: Any, plan: LinkPlan, output: str, **options: bool) -> ObjectCode:
-        from numba.cuda.cudadrv.external_code.pipeline import link
+    def link_request(self, cc: Any, output: str) -> LinkRequest | None:
+        """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
+        if output == "cubin":
+            is_ours = self._entries or self.needs_cudadevrt or self._undefined_sites()
+        else:
+            is_ours = self._entries and self._lto
+        return self._request(self.plan(cc), output) if is_ours else None
 
+<<<<<<< HEAD
         inputs = self._own_inputs(plan.target.cc)
+=======
+    def _request(self, plan: LinkPlan, output: str) -> LinkRequest:
+        drop = False
+        if output == "cubin":
+            # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
+            drop = plan.may_drop_variables and not plan.target.debug and is_for_launch()
+            if self._lto and config.DUMP_ASSEMBLY:
+                ptx = self.get_lto_ptx(plan.target.cc)
+                print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), ptx, "=" * 80, sep="\n")
+        else:
+            for planned in plan.inputs:
+                if planned.input.kind not in _OPTIMIZABLE:
+                    text = f"Not adding {planned.input.name} as it is not optimizable at link time"
+                    warnings.warn(text, stacklevel=3)
+            optimizable = tuple(planned for planned in plan.inputs if planned.input.kind in _OPTIMIZABLE)
+            plan = dataclasses.replace(plan, inputs=optimizable)
+        with recording(self.timeline), span("NVVM", self.name):
+            inputs = self._own_inputs(plan.target.cc)
+>>>>>>> main
         own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
+        return LinkRequest(plan, own, output, drop)
+
+    def _link(self, cc: Any, request: LinkRequest) -> ObjectCode:
+        from numba.cuda.cudadrv.external_code.pipeline import run_link
+
         with recording(self.timeline):
-            linked = link(plan, own, output, **options)
-        self.link_records[cc, output] = linked.record
+            linked = run_link(request)
+        self.link_records[cc, request.output] = linked.record
         return linked.code
 
     def _own_inputs(self, cc: Any) -> Sequence[LinkInput | LLVMModules]:

@@ -10,7 +10,6 @@
 ``remote_store``  the cache that machines share
 ``build_locks``   one build per key, among threads and processes
 ``statistics``    how often things were found, and how long building them took
-``shared_work``   which builds a thread leaves to another process
 ``store``         what is cached under a key, or is built and cached now
 ``entry_files``   files of entries, for machines without a network
 ================  =====================================================================================

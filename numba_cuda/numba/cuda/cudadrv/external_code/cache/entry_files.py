@@ -19,8 +19,7 @@ from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack
 from .remote_store import LARGEST, UntrustedEntryError, authenticate, entry_of, sign
 from .settings import REMOTE_KEY
-from .shared_work import PORTABLE_KINDS
-from .store import CacheStore
+from .store import PORTABLE_KINDS, CacheStore
 
 _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(2 * _BLOCK)

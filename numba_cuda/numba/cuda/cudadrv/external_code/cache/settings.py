@@ -138,6 +138,17 @@ def read_keys(environ: Mapping[str, str]) -> tuple[bytes, ...]:
     return keys
 
 
+def lacks_writable_store(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether *environ* asks for a shared cache to write to, and its settings cannot be used."""
+    if not environ.get(REMOTE, "").strip() or environ.get(REMOTE_MODE, "").strip().lower() in ("", "ro"):
+        return False
+    try:
+        RemoteSettings.from_environment(environ)
+    except (RemoteSettingsError, OSError):
+        return True
+    return False
+
+
 def _read_key_file(path: str) -> str:
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())

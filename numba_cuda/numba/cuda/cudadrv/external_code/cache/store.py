@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import logging
 import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..diagnostics.log import logger, print_log
 from .build_locks import BuildGuard
@@ -25,7 +27,6 @@ from .disk import LOCKS, MISMATCHES, DiskEntries, ReadOnlyEntries
 from .entry import data_of, pack, unpack
 from .key import CacheKey, differences
 from .settings import CacheSettings
-from .shared_work import PORTABLE_KINDS, check_assigned, note_built
 from .statistics import Statistics, leave
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ _LONGEST_SETTLING = 0.2  # seconds
 Origin = Literal["memory", "disk", "image", "remote", "built"]
 # What a later miss of the same kind and name is compared with, while misses are logged.
 _MOST_SEEN = 8
+
+# The kinds that another machine can use: no pickles, and nothing that is only true here.
+PORTABLE_KINDS = frozenset(("answer", "headers", "link", "names", "program", "prototype", "source", "symbols"))
 
 # Taken where memory is used, and while a process forks: the child's memory is whole, and no thread holds its lock.
 _lock = threading.Lock()
@@ -72,6 +76,28 @@ class Fetched:
     data: bytes
     origin: Origin
     seconds: float
+
+
+class KeptEntry(NamedTuple):
+    """What was built and is kept under a key, and whether another machine can use it."""
+
+    key: CacheKey
+    data: bytes
+    is_portable: bool
+
+
+_kept: ContextVar[list[KeptEntry] | None] = ContextVar("numba_cuda_autolink_kept", default=None)
+
+
+@contextlib.contextmanager
+def noting_kept() -> Iterator[list[KeptEntry]]:
+    """List what is built and kept within the block, also in threads that run in a copy of the context."""
+    kept: list[KeptEntry] = []
+    token = _kept.set(kept)
+    try:
+        yield kept
+    finally:
+        _kept.reset(token)
 
 
 def _always(_: bytes) -> bool:
@@ -121,7 +147,6 @@ class CacheStore:
                 if found is None:
                     found = self._look_behind(key)
                 if found is None:
-                    check_assigned([key])
                     data = build()
                     self._keep(key, data, is_portable=is_portable(data))
         if found is not None:
@@ -252,7 +277,8 @@ class CacheStore:
         if not isinstance(data, bytes):
             raise TypeError(f"the cache keeps bytes, got {type(data).__name__} for {key}")
         is_portable = is_portable and key.kind in PORTABLE_KINDS
-        note_built(key, data, is_portable)
+        if (kept := _kept.get()) is not None:
+            kept.append(KeptEntry(key, data, is_portable))
         if memory:
             self._remember(key.digest, data)
         self.disk.write(key, data)

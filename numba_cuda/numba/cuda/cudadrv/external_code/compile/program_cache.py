@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..cache.key import CacheKey
-from ..cache.shared_work import check_assigned, shares_work
 from ..cache.store import CacheStore, Fetched, current_store
 from ..headers.manifest import HeaderManifest
 from .nvrtc import Compiled, CompileError
@@ -127,9 +126,13 @@ class CachedUnit:
         if data is not None:
             return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
         if known is None:
+<<<<<<< HEAD
             check_assigned([dataclasses.replace(self.base_key, kind="program")])
             data = self._compiled_and_recorded(compile_, called)
             return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
+=======
+            return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
+>>>>>>> main
         program, manifest = known
         found: bytes | None = program.digest
         store, key = current_store(), program
@@ -146,7 +149,6 @@ class CachedUnit:
             if fetched.origin != "built":
                 unchecked = [key for key in unchecked if store.get(key) is None]
                 if unchecked:
-                    check_assigned(unchecked)
                     fetched = Fetched(compiled(), "built", 0)
             _put_checked(unchecked)
         except _HeaderEditedError as edited:
@@ -238,13 +240,12 @@ class CachedUnit:
         return data
 
     def _is_new(self, store: CacheStore) -> bool:
-        """Whether no program of this source is in a cache, and this thread builds it if it is missing."""
+        """Whether no program of this source is in a cache."""
         return (
             self._is_cacheable
             and not store.settings.verify
             and not store.settings.read_only
             and store.remote is None
-            and not shares_work()
             and store.get(self.base_key) is None
             and store.get(self._keys.source) is None
         )

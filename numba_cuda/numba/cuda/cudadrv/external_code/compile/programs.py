@@ -14,9 +14,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+<<<<<<< HEAD
 from ..cache.key import CacheKey
 from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Origin, current_store
+=======
+from ..cache.store import CacheStore, Fetched, Origin, current_store
+>>>>>>> main
 from ..diagnostics import progress, timeline
 from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
@@ -118,8 +122,6 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
         _Checked(unit_of(source, target), tuple(functions))
         for source, functions in zip(sources, called or [()] * len(sources), strict=True)
     ]
-    if shares_work():  # where each process compiles one source at a time
-        return _all_assigned(units)
     slow = [unit for unit in dict.fromkeys(units) if unit.is_slow()] if len(units) > 1 else []
     done = _all_fetched({unit: units.index(unit) for unit in slow})
     return [
@@ -168,20 +170,6 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, FetchedProgr
         first, *others = sorted(failed, key=lambda each: type(each.error) is not CompileError)
         raise SourceError(first.number, first.error, others) from first.error
     return {unit: future.result() for unit, future in futures.items()}
-
-
-def _all_assigned(units: Sequence[_Checked]) -> list[Program]:
-    """Return the programs of *units*; compile those that are assigned to this thread, whatever else is missing."""
-    found: list[Program] = []
-    left: list[CacheKey] = []
-    for number, unit in enumerate(units):
-        try:
-            found.append(_program(unit.unit, _fetched(number, unit, compile_unit, len(units) - number - 1)))
-        except LeftToAnotherError as error:
-            left += error.keys
-    if left:
-        raise LeftToAnotherError(dict.fromkeys(left))
-    return found
 
 
 @dataclass(frozen=True)

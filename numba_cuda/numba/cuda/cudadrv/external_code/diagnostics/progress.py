@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,9 +23,26 @@ VARIABLE = "NUMBA_CUDA_AUTOLINK_PROGRESS"
 DELAY = 1.0  # seconds
 
 
+_is_silent: ContextVar[bool] = ContextVar("numba_cuda_autolink_silent", default=False)
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Show no steps of the block: something else shows the progress of all of it."""
+    token = _is_silent.set(True)
+    try:
+        yield
+    finally:
+        _is_silent.reset(token)
+
+
 def enabled() -> bool:
     """Whether progress is shown."""
-    if os.environ.get(VARIABLE) == "0" or os.environ.get("CI", "").lower() not in ("", "0", "false"):
+    if (
+        _is_silent.get()
+        or os.environ.get(VARIABLE) == "0"
+        or os.environ.get("CI", "").lower() not in ("", "0", "false")
+    ):
         return False
     try:
         return bool(sys.stderr.isatty())

@@ -56,24 +56,17 @@ class Timeline:
 
 
 _current: ContextVar[Timeline | None] = ContextVar("numba_cuda_autolink_timeline", default=None)
-_outermost: ContextVar[Timeline | None] = ContextVar("numba_cuda_autolink_build", default=None)
 _open: ContextVar[OpenSpan | None] = ContextVar("numba_cuda_autolink_span", default=None)
 
 
 @contextlib.contextmanager
 def recording(timeline: Timeline) -> Iterator[None]:
     """Record what ends inside the ``with`` block in *timeline*."""
-    token, outer = _current.set(timeline), _outermost.set(_outermost.get() or timeline)
+    token = _current.set(timeline)
     try:
         yield
     finally:
-        _outermost.reset(outer)
         _current.reset(token)
-
-
-def outermost() -> Timeline | None:
-    """Return the timeline of the build in progress, not that of one which a hook begins in it; ``None`` outside any."""
-    return _outermost.get()
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from numba.cuda.cudadrv.linkable_code import LTOIR, Archive, Cubin, CUSource, Fatbin, LinkableCode, Object, PTXSource
 
@@ -24,6 +25,9 @@ class Kind:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> Any:
+        return _named, (self.name,)  # kinds are compared by identity
+
 
 CUDA = Kind("CUDA C++ source", CUSource, (".cu",), "", is_compiled=True)
 # A file of bitcode may have a wrapper around it.
@@ -35,3 +39,7 @@ FATBIN = Kind("fatbin", Fatbin, (".fatbin",), "fatbin", (b"\x50\xed\x55\xba",))
 OBJECT = Kind("object", Object, (".o", ".obj"), "object", (b"\x7fELF",))
 ARCHIVE = Kind("archive", Archive, (".a", ".lib"), "library", (b"!<arch>\n",))
 KINDS = (CUDA, BITCODE, PTX, LTO_IR, CUBIN, FATBIN, OBJECT, ARCHIVE)
+
+
+def _named(name: str) -> Kind:
+    return next(kind for kind in KINDS if kind.name == name)

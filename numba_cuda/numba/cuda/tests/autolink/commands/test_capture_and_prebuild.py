@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from cache_support import cache_warnings
 from numba.cuda import autolink, types
 from numba.cuda.autolink.commands.main_command import main
 from numba.cuda.autolink.many_kernels import capture
@@ -90,6 +91,27 @@ def test_an_application_and_its_children_are_captured_and_prebuilt(application, 
     assert {"named", "kernel", "plus_one"} <= set(dir(numba_cuda_autolink.load(kernels)))
     assert main(["prebuild", str(jobs), "--cc", "9.0,10.0"]) == 0
     assert "6 of 6 kernels" in capsys.readouterr().out, "each kernel once for each architecture"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("the key of this site", "entries could not be written"), ("/a/path", "what was built could not be")],
+)
+def test_where_a_store_was_to_be_written_to_and_got_less_the_exit_code_says_so(
+    application, capsys, monkeypatch, key, said
+):
+    pytest.importorskip("fsspec")
+    jobs, store = application / "jobs.json", application / "store"
+    listed = [{"kernel": "captured_library:named", "signature": "void(float32[::1])", "cc": "9.0"}]
+    jobs.write_text(json.dumps({"format": 1, "path": [str(application)], "jobs": listed}))
+    store.write_text("not a folder")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", f"file://{store}")
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", key)
+    monkeypatch.setenv("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_MODE", "rw")
+    with cache_warnings():
+        assert main(["prebuild", str(jobs)]) == 4
+    shown = capsys.readouterr()
+    assert "1 of 1 kernels" in shown.out and said in shown.err and "to the shared cache" in shown.err
 
 
 def test_a_kernel_that_cannot_be_built_is_reported_and_all_others_are_built(application, capsys):

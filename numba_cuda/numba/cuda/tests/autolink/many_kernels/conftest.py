@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from numba.cuda.autolink.many_kernels.worker_processes import WorkerProcesses
+from numba.cuda.autolink.many_kernels.executors import WorkerProcesses
 
 
 @pytest.fixture(scope="package")

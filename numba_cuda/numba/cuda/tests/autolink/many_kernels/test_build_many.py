@@ -7,17 +7,21 @@ import os
 import pickle
 import signal
 import threading
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from cache_support import cache_warnings
+from cache_support import SharedFiles, cache_warnings, machines
 from many_kernels_support import SIGNATURE, Scale, jobs, pickled, scaling
 from numba.core.errors import NumbaError
 from numba.cuda import autolink
-from numba.cuda.autolink.many_kernels.building import run_all
+from numba.cuda.autolink.builds.ahead_of_time import RanLink, prepare
 from numba.cuda.autolink.many_kernels.jobs import Job
+from numba.cuda.autolink.many_kernels.stages import run_all
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
+from numba.cuda.cudadrv.external_code.diagnostics import progress
 
 KERNELS, PROGRAMS = 9, 3
 
@@ -40,15 +44,33 @@ def codes(results):
     return [each.code for each in results]
 
 
+class Losing(Executor):
+    """An executor whose workers are killed by each task that has one of the jobs *fatal*; then it may be broken."""
+
+    def __init__(self, fatal, breaks=False):
+        self.fatal, self.breaks, self.lost = fatal, breaks, []
+
+    def submit(self, fn, *arguments):
+        if self.breaks and self.lost:
+            raise BrokenExecutor("it is broken")
+        future = Future()
+        if (job := arguments[2]) in self.fatal:
+            self.lost.append(job)
+            future.set_exception(BrokenExecutor("it broke") if self.breaks else RuntimeError("the worker died"))
+        else:
+            future.set_result(fn(*arguments))
+        return future
+
+
 @pytest.mark.counted
 class TestSharedWork:
     def test_processes_build_each_program_and_run_each_generator_once(self, tmp_path, thread):
         log = tmp_path / "generated"
         many = pickled(jobs(KERNELS, PROGRAMS, log))
-        results, built = run_all(many)
+        results, built, _ = run_all(many)
         assert (built["program"], built["answer"], built["link"]) == (PROGRAMS, PROGRAMS, KERNELS)
         assert sorted(lines_of(log)) == ["2", "3", "4"]
-        again, built = run_all(many, thread)
+        again, built, _ = run_all(many, thread)
         assert codes(again) == codes(results) and built == {}, "a second run finds all that the first one built"
         log.unlink()
         reset_store(CacheStore(CacheSettings(str(tmp_path / "serial"))))
@@ -59,7 +81,7 @@ class TestSharedWork:
         log = tmp_path / "generated"
         # A header that only another machine's cache knows, for this test.
         many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
-        results, built = run_all(many, another_machine)
+        results, built, _ = run_all(many, another_machine)
         assert len(codes(results)) == KERNELS
         assert (built["program"], built["answer"]) == (PROGRAMS, PROGRAMS)
         assert sorted(lines_of(log)) == ["2", "3", "4"]
@@ -68,23 +90,15 @@ class TestSharedWork:
         log = tmp_path / "generated"
         many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
         run_all(many, another_machine)
-        _, built = run_all(many, thread)
-        assert set(built) <= {"link", "headers"} and sorted(lines_of(log)) == ["2", "3", "4"]
+        _, built, _ = run_all(many, thread)
+        assert "answer" not in built and sorted(lines_of(log)) == ["2", "3", "4"]
 
     def test_so_are_the_links_that_a_launch_looks_for(self, tmp_path, another_machine, thread):
         launched = [replace(job, for_launch=True) for job in jobs(2, 1, tmp_path / "generated", f"// {tmp_path}\n")]
-        _, built = run_all(pickled(launched), another_machine)
+        _, built, _ = run_all(pickled(launched), another_machine)
         assert built["link"] == 2
-        _, built = run_all(pickled(launched), thread)
-        assert set(built) <= {"headers"}
-
-    def test_another_machine_gets_what_is_in_the_parents_cache(self, tmp_path, another_machine, thread):
-        log = tmp_path / "generated"
-        many = pickled(jobs(KERNELS, PROGRAMS, log, f"// {tmp_path}\n"))
-        run_all(many, thread)
-        results, built = run_all(many, another_machine)
-        assert len(codes(results)) == KERNELS and set(built) <= {"link", "headers"}
-        assert sorted(lines_of(log)) == ["2", "3", "4"]
+        _, built, _ = run_all(pickled(launched), thread)
+        assert "link" not in built
 
     def test_functions_of_cxx_are_resolved_and_compiled_once(self, tmp_path, thread):
         library = autolink.cxx(f"namespace own {{ __device__ int half(int x) {{ return x / 2; }} }} // {tmp_path}")
@@ -97,9 +111,45 @@ class TestSharedWork:
             return kernel
 
         many = pickled([Job(halving(number), "void(int32[::1])", (9, 0)) for number in range(3)])
-        results, built = run_all(many, thread)
+        results, built, _ = run_all(many, thread)
         assert len(set(codes(results))) == 3
         assert (built["program"], built["names"]) == (1, 1)
+
+    def test_calls_of_different_functions_of_a_source_are_checked_in_one_compile(self, tmp_path, thread):
+        text = f"// {tmp_path}\n" + "".join(
+            f'extern "C" __device__ float f{number}(float x) {{ return x + {number}; }}\n' for number in range(3)
+        )
+
+        class Function(autolink.DeviceCallable):
+            def __init__(self, number):
+                self.number = number
+
+            def __numba_cuda_call__(self, x):
+                return autolink.Extern(f"f{self.number}", returns=x)
+
+            def __numba_cuda_link__(self, x):
+                return autolink.CUDASource(text, name="functions.cu")
+
+        many = [Job(scaling(Function(number), 1), SIGNATURE, (9, 0)) for number in range(3)]
+        results, built, _ = run_all(pickled(many), thread)
+        assert len(codes(results)) == 3 and (built["program"], built["prototype"]) == (1, 3)
+
+    def test_the_front_end_runs_once_for_each_job(self, tmp_path, thread):
+        log = tmp_path / "typed"
+
+        class Typed(Scale):
+            def __numba_cuda_call__(self, x):
+                with open(log, "a") as file:
+                    print("typed", file=file)
+                return super().__numba_cuda_call__(x)
+
+        kernel = scaling(Typed(2, tmp_path / "generated"), 1)
+        autolink.build(kernel, SIGNATURE, cc=(9, 0))
+        alone = len(lines_of(log))
+        log.unlink()
+        reset_store(CacheStore(CacheSettings(str(tmp_path / "other"))))
+        autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=thread)
+        assert len(lines_of(log)) == alone
 
     def test_a_worker_finds_the_modules_that_the_parent_finds(self, tmp_path, monkeypatch, another_machine):
         (tmp_path / "found_by_the_parent.py").write_text("def kernel(x):\n    x[0] = 1\n")
@@ -111,7 +161,7 @@ class TestSharedWork:
 
     def test_nothing_on_disk_is_needed(self, tmp_path, thread):
         reset_store(CacheStore(CacheSettings("", on_disk=False)))
-        results, built = run_all(pickled(jobs(KERNELS, PROGRAMS, tmp_path / "generated")), thread)
+        results, built, _ = run_all(pickled(jobs(KERNELS, PROGRAMS, tmp_path / "generated")), thread)
         assert len(codes(results)) == KERNELS and built["program"] == PROGRAMS
 
 
@@ -133,7 +183,7 @@ class TestFailures:
 
     def test_a_source_that_does_not_compile_fails_the_jobs_that_need_it(self, tmp_path, thread):
         broken, good = (jobs(2, 1, tmp_path / "generated", header) for header in ("#error stop here\n", ""))
-        results, _ = run_all(pickled([*broken, *good]), thread)
+        results, _, _ = run_all(pickled([*broken, *good]), thread)
         assert [type(each).__name__ for each in results] == ["LinkError", "LinkError", "LinkedKernel", "LinkedKernel"]
         assert "stop here" in str(results[0])
 
@@ -147,9 +197,71 @@ class TestFailures:
 
         many = jobs(4, 2, tmp_path / "generated")
         many[1:1] = [autolink.Job(scaling(Fatal(), 1), SIGNATURE, (9, 0))]
-        results, _ = run_all(pickled(many))
+        results, _, _ = run_all(pickled(many))
         assert [type(each).__name__ for each in results].count("LinkedKernel") == 4
         assert type(results[1]).__name__ == "BrokenProcessPool"
+
+    @pytest.mark.thorough
+    def test_a_job_that_takes_too_long_fails_alone(self, tmp_path):
+        class Endless(autolink.DeviceCallable):
+            def __numba_cuda_call__(self, x):
+                while True:
+                    time.sleep(1)
+
+        many = [(scaling(Endless(), 1), SIGNATURE, (9, 0)), (scaling(Scale(2, tmp_path / "log"), 1), SIGNATURE, (9, 0))]
+        results = autolink.build_many(many, on_error="return", time_limit=20)
+        assert type(results[0]) is TimeoutError and "it took longer than 20 s" in str(results[0])
+        assert results[1].code
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            ({"time_limit": 0}, "expected a number of seconds above 0"),
+            ({"time_limit": 1, "executor": ThreadPoolExecutor(1)}, "without an executor"),
+            ({"attempts": 0}, "expected a number from 1 on"),
+        ],
+    )
+    def test_limits_that_mean_nothing_are_refused(self, wrong, message):
+        with pytest.raises(ValueError, match=message):
+            autolink.build_many([], **wrong)
+
+    def test_a_job_that_ends_its_worker_is_tried_again_alone_and_all_others_are_built(self, tmp_path):
+        many = pickled(jobs(8, 2, tmp_path / "generated"))
+        executor = Losing({many[5]})
+        results, _, _ = run_all(many, executor)
+        assert [str(each) for each in results if isinstance(each, BaseException)] == ["the worker died"]
+        assert isinstance(results[5], RuntimeError) and executor.lost == [many[5]] * 2
+        assert "The executor did not return this job" in str(autolink.BuildManyError(["f"] * 8, results))
+
+    @pytest.mark.parametrize("attempts", [1, 3])
+    def test_it_has_as_many_attempts_as_are_asked_for(self, tmp_path, attempts):
+        many = pickled(jobs(2, 1, tmp_path / "generated"))
+        executor = Losing({many[1]})
+        run_all(many, executor, attempts=attempts)
+        assert len(executor.lost) == attempts
+
+    def test_an_executor_that_broke_is_made_again_if_it_can_be(self, tmp_path):
+        many, made = pickled(jobs(4, 2, tmp_path / "generated")), []
+
+        def make():
+            made.append(Losing({many[0]}, breaks=True))
+            return made[-1]
+
+        results, _, _ = run_all(many, make)
+        assert [isinstance(each, BaseException) for each in results] == [True, False, False, False]
+        assert len(made) == 3
+
+    def test_one_that_cannot_be_made_again_fails_all_later_jobs_and_says_what_to_do(self, tmp_path):
+        many = pickled(jobs(4, 2, tmp_path / "generated"))
+        results, _, _ = run_all(many, Losing({many[0]}, breaks=True))
+        assert all(isinstance(each, BrokenExecutor) for each in results)
+        assert "pass a function that makes it" in str(autolink.BuildManyError(["f"] * 4, results))
+
+    def test_an_executor_that_is_shut_down_fails_all_jobs(self):
+        executor = ThreadPoolExecutor(1)
+        executor.shutdown()
+        with pytest.raises(autolink.BuildManyError, match=r"^3 of 3 kernels could not be built(.|\n)*after shutdown"):
+            autolink.build_many([(scaling, SIGNATURE, (9, 0))] * 3, executor=executor)
 
     def test_a_job_that_cannot_be_pickled_is_named(self, tmp_path, thread):
         scale = Scale(2, tmp_path)
@@ -240,3 +352,55 @@ def test_progress_is_shown_in_a_terminal_alone(thread, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     autolink.build_many(many, executor=thread, progress=True)
     assert "building kernels" in (shown := capsys.readouterr().err) and "2/2" in shown
+
+
+def test_progress_may_be_a_function(thread):
+    def kernel(x):
+        x[0] = 1
+
+    shown = []
+    autolink.build_many([(kernel, SIGNATURE, (9, 0))] * 2, executor=thread, progress=lambda *step: shown.append(step))
+    assert shown == [("compiling kernels", 1, 2), ("compiling kernels", 2, 2)]
+
+
+def test_workers_show_no_steps_of_their_own(thread, tmp_path, monkeypatch):
+    """One bar shows the whole."""
+    shown = tmp_path / "shown"
+
+    class Showing(Scale):
+        def __numba_cuda_call__(self, x):
+            with open(shown, "a") as file:
+                print(progress.enabled(), file=file)
+            return super().__numba_cuda_call__(x)
+
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv(progress.VARIABLE, raising=False)
+    kernel = scaling(Showing(2, tmp_path / "log"), 1)
+    autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=thread, progress=False)
+    assert set(lines_of(shown)) == {"False"} and progress.enabled()
+
+
+def test_entries_that_workers_could_not_share_are_counted(tmp_path, thread):
+    files = SharedFiles()
+    store = machines(tmp_path, files)()
+    reset_store(store)
+
+    def full():
+        raise OSError(28, "No space left on device")
+
+    files.fault_of_writes = full
+    with cache_warnings() as warned:
+        autolink.build_many([(scaling(Scale(2, tmp_path / "log"), 1), SIGNATURE, (9, 0))], executor=thread)
+    unstored = store.remote.flush(0)
+    assert unstored and any(f"could not write {unstored} entries to the shared cache" in text for text in warned)
+
+
+@pytest.mark.parametrize("output", ["cubin", "ptx"])
+def test_a_plan_and_the_code_of_a_kernel_can_be_pickled(tmp_path, output):
+    kernel = scaling(Scale(2, tmp_path / "log"), 1)
+    prepared = prepare(kernel, SIGNATURE, (9, 0), output, None, {})
+    copied = pickle.loads(pickle.dumps(prepared.request))
+    assert copied == prepared.request
+    expected = autolink.build(kernel, SIGNATURE, cc=(9, 0), output=output).code
+    assert RanLink.of(copied).code == prepared.link().code == expected

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from numba.cuda.autolink.many_kernels.worker_processes import WorkerProcesses
+from numba.cuda.autolink.many_kernels.executors import WorkerProcesses
 
 
 @pytest.mark.thorough

@@ -31,10 +31,10 @@ from numba.cuda.autolink.compilation import context as target
 from numba.cuda.autolink.kernel_cache import dispatcher_cache, stored_kernel
 from numba.cuda.core import sigutils
 from numba.cuda.cudadrv import nvvm
-from numba.cuda.cudadrv.external_code.link import run as link_run
+from numba.cuda.cudadrv.external_code import pipeline as link_run
 from numba.cuda.cudadrv.external_code.link import checked_link
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries as toolkit
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
 ran = []

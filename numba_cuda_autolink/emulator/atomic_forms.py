@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Atomic operations and reductions in memory.
+
+One worker runs a block, so those of shared memory could do without atomic instructions; but a generic address may be of
+either, so all use them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import floats  # noqa: F401
+from .forms import Modifiers, form
+from .memory_forms import SCOPE, plain_space
+from .pointers import checked_pointer
+from .ptx_types import PTXType, ptx_type
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .parser import Instruction
+
+_ORDER = r"(?:\.(?:relaxed|acquire|release|acq_rel|sc))?"
+_SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?))?"
+
+
+def _body(between: str) -> str:
+    """Return the pattern of operation and type, with *between* them."""
+    forms = (
+        (r"and|or|xor|exch|cas", r"b16|b32|b64|b128"),
+        (r"add|min|max", r"[us](?:32|64)"),
+        (r"inc|dec", r"u32"),
+        (r"add", r"f32|f64|f16|bf16|f16x2|bf16x2"),
+    )
+    each = (
+        rf"(?P<operation{k}>{operations})(?:\.noftz)?{between}\.(?P<type{k}>{types})"
+        for k, (operations, types) in enumerate(forms)
+    )
+    return rf"\.(?:{'|'.join(each)})"
+
+
+@form("atom red", rf"{_ORDER}{SCOPE}{_SPACE}{_body('(?:[.]L2::cache_hint)?')}")
+@form("atom red", rf"{_SPACE}{_body(_ORDER + SCOPE)}")
+def atomic(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    operation, name = next((m[f"operation{k}"], m[f"type{k}"]) for k in range(4) if m[f"operation{k}"])
+    type = ptx_type(name or "")
+    target, operands = ("_", i.operands) if m["name"] == "red" else (i.operands[0], i.operands[1:])
+    if operation in ("exch", "cas") and target == "_" and m["name"] == "red":
+        raise f.refuse()
+    pointer = checked_pointer(f, operands[0], plain_space(m), type.nbytes, writes=True, atomic=True)
+    values = [f.bits(operand, type) for operand in operands[1:3]]
+    old = _update(f, operation or "", type, pointer, values)
+    f.assign(target, ptx_type(f"b{type.bits}"), old)
+
+
+_DIRECT = {"add": "add", "and": "and", "or": "or", "xor": "xor", "exch": "xchg"}
+
+
+def _update(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, values: list[str]) -> str:
+    """Update memory; return the old bits."""
+    llvm, is_float = type.integer, type.kind in ("f", "bf", "f16x2", "bf16x2")
+    align = type.nbytes
+    if operation == "cas":
+        pair = f.temporary(
+            f"cmpxchg ptr {pointer}, {llvm} {values[0]}, {llvm} {values[1]} seq_cst seq_cst, align {align}"
+        )
+        return f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, 0")
+    if operation in _DIRECT and not is_float and type.bits < 128:
+        return f.temporary(f"atomicrmw {_DIRECT[operation]} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+    if operation in ("min", "max") and not is_float:
+        name = operation if type.is_signed else f"u{operation}"
+        return f.temporary(f"atomicrmw {name} ptr {pointer}, {llvm} {values[0]} seq_cst, align {align}")
+    return _update_in_loop(f, operation, type, pointer, values[0])
+
+
+def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: str, value: str) -> str:
+    llvm = type.integer
+    loop, done = f.label(), f.label()
+    old_slot = f.scratch(type.nbytes)
+    first = f.temporary(f"load {llvm}, ptr {pointer}, align {type.nbytes}")
+    f.emit(f"store {llvm} {first}, ptr {old_slot}")
+    f.emit(f"br label %{loop}")
+    f.start_block(loop)
+    old = f.temporary(f"load {llvm}, ptr {old_slot}")
+    if operation == "exch":
+        new = value
+    elif operation in ("inc", "dec"):
+        new = f.call(f"{operation}_u32", old, value)
+    elif operation == "add" and type.name in ("f32", "f64"):
+        total = f.temporary(f"fadd {type.llvm} {f.from_bits(old, type)}, {f.from_bits(value, type)}")
+        new = f.to_bits(total, type)
+    else:
+        new = f.call(f"{operation}_{type.name}", old, value)
+    pair = f.temporary(
+        f"cmpxchg ptr {pointer}, {llvm} {old}, {llvm} {new} seq_cst seq_cst, align {max(1, type.nbytes)}"
+    )
+    seen = f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, 0")
+    f.emit(f"store {llvm} {seen}, ptr {old_slot}")
+    success = f.temporary(f"extractvalue {{ {llvm}, i1 }} {pair}, 1")
+    f.emit(f"br i1 {success}, label %{done}, label %{loop}")
+    f.start_block(done)
+    return old

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LLVM IR to native code."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from .cache import fetch_object, store_object
+from .native import list_runtime_functions
+from .program import runtime_text
+
+_lock = threading.Lock()  # LLVM's global tables
+
+
+def create_machine() -> Any:
+    """Return a description of this machine for LLVM. An engine takes its own for good."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+
+
+@functools.cache
+def compiling_machine() -> Any:
+    return create_machine()
+
+
+@functools.cache
+def describe_machine() -> str:
+    """Return what native code depends on besides the text that it is made of."""
+    machine = compiling_machine()
+    features = llvm.get_host_cpu_features().flatten()
+    return f"{machine.triple} {llvm.get_host_cpu_name()} {features} llvm {llvm.llvm_version_info}"
+
+
+def compile_text(text: str) -> bytes:
+    """Return the object file of the LLVM IR *text*."""
+    with _lock:
+        machine = compiling_machine()
+        module = llvm.parse_assembly(text)
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(2)
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return bytes(machine.emit_object(module))
+
+
+@functools.cache
+def runtime_object() -> bytes:
+    """Return the object file of the scheduler and all else that kernels share."""
+    text = runtime_text(sorted(list_runtime_functions()))
+    machine = describe_machine()
+    code = fetch_object("runtime", text, machine)
+    if code is None:
+        code = compile_text(text)
+        store_object("runtime", code, text, machine)
+    return code
+
+
+class NativeCode:
+    """A kernel's *code* with the runtime, ready to run."""
+
+    def __init__(self, code: bytes):
+        with _lock:
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), create_machine())
+        runtime = runtime_object()
+        with _lock:
+            for object_file in (runtime, code):
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_file))
+            self._engine.finalize_object()
+            names = ("kernel", "native.run_blocks", "native.run_resident_blocks", "native.run_direct")
+            self.addresses = {name.removeprefix("native."): self._engine.get_function_address(name) for name in names}

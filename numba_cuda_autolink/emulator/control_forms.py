@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Branches, calls, returns, and calls of what the host provides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .forms import Modifiers, form
+from .host_calls import HOST_FUNCTIONS
+from .parser import split_operands
+from .state import FIRST_FUNCTION_ADDRESS, Error
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .parser import Instruction
+
+_WAITING = ("atom", "red", "nanosleep", "mbarrier")
+_ORDERED = (".volatile", ".acquire", ".relaxed", ".cv", ".mmio")
+
+
+@form("bra", r"(?:\.uni)?")
+def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """A branch back over an atomic or volatile access yields now and then, so that what it waits for can happen."""
+    target = f.function.labels.get(i.operands[0])
+    if target is None:
+        raise f.refuse(f"the label {i.operands[0]} is not defined")
+    if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
+        f.mark_waiting()
+        f.call("burn_fuel", f.thread)
+    f.emit(f'br label %"b{target}"')
+
+
+def _may_wait(opcode: str) -> bool:
+    return opcode.startswith(_WAITING) or (opcode.startswith("ld") and any(word in opcode for word in _ORDERED))
+
+
+@form("brx", r"\.idx(?:\.uni)?")
+def branch_by_index(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    targets = f.function.branch_targets.get(i.operands[1])
+    if targets is None:
+        raise f.refuse(f"the list {i.operands[1]} is not declared")
+    wrong = f.label()
+    cases = " ".join(f'i32 {k}, label %"b{f.function.labels[name]}"' for k, name in enumerate(targets))
+    f.emit(f"switch i32 {f.value(i.operands[0], 'u32')}, label %{wrong} [ {cases} ]")
+    f.start_block(wrong)
+    f.call("fail", f.thread, str(Error.BAD_CALL), f.site, "0", "0")
+    f.emit("unreachable")
+
+
+@form("ret", r"(?:\.uni)?")
+def give_back(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    f.emit_return()
+
+
+@form("exit", r"")
+def leave(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    if f.function.is_entry:
+        f.emit_return()
+        return
+    f.mark_waiting()
+    f.call("exit_thread", f.thread)
+    f.emit("unreachable")
+
+
+@form("trap", r"")
+def trap(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    f.call("fail", f.thread, str(Error.TRAP), f.site, "0", "0")
+    f.emit("unreachable")
+
+
+@form("brkpt pmevent griddepcontrol setmaxnreg", r".*")
+def ignore(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Nothing to do on a CPU."""
+
+
+@form("call", r"(?:\.uni)?")
+def call(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    operands = list(i.operands)
+    results = split_operands(operands.pop(0)[1:-1]) if operands[0].startswith("(") else []
+    name = operands.pop(0)
+    arguments = split_operands(operands.pop(0)[1:-1]) if operands and operands[0].startswith("(") else []
+    pointers = []
+    for operand in [*arguments, *results]:
+        pointer = f.pointer_of(operand)
+        if pointer is None:
+            raise f.refuse(f"the argument {operand} is not a parameter")
+        pointers.append(pointer)
+    typed = ", ".join(["ptr %thread", *(f"ptr {p}" for p in pointers)])
+    if f.register(name) is not None:
+        f.emit(f"call void {_indirect_target(f, name)}({typed})")
+        return
+    function = f.program.find_function(f.function, name)
+    if function is not None:
+        f.emit(f"call void {f.program.function_symbol(function)}({typed})")
+    elif name in HOST_FUNCTIONS:
+        _call_host(f, name, pointers[: len(arguments)], pointers[len(arguments) :])
+    else:
+        raise f.refuse(f"the function {name} is not defined, and is not one of CUDA's own")
+
+
+def _indirect_target(f: FunctionBuilder, name: str) -> str:
+    """Look the function up whose address is in the register *name*."""
+    address = f.value(name, "u64")
+    offset = f.temporary(f"sub i64 {address}, {FIRST_FUNCTION_ADDRESS}")
+    index = f.temporary(f"lshr i64 {offset}, 4")
+    good = f.temporary(f"icmp ult i64 {index}, {f.program.function_count()}")
+    bad, inside, known = f.label(), f.label(), f.label()
+    f.emit(f"br i1 {good}, label %{inside}, label %{bad}")
+    f.start_block(inside)
+    slot = f.temporary(f"getelementptr ptr, ptr @functions, i64 {index}")
+    target = f.temporary(f"load ptr, ptr {slot}")
+    missing = f.temporary(f"icmp eq ptr {target}, null")
+    f.emit(f"br i1 {missing}, label %{bad}, label %{known}")
+    f.start_block(bad)
+    f.call("fail", f.thread, str(Error.BAD_CALL), f.site, address, "0")
+    f.emit("unreachable")
+    f.start_block(known)
+    return target
+
+
+def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: list[str]) -> None:
+    host = HOST_FUNCTIONS[name]
+    if host.native:
+        f.mark_waiting()
+        f.call(host.native, f.thread, f.site)
+        if results:
+            f.emit(f"store i32 0, ptr {results[0]}")
+        return
+    if host.constant is not None:
+        f.emit(f"store i64 {host.constant}, ptr {results[0]}")
+        return
+    f.mark_waiting()
+    values = []
+    for pointer, type in zip(arguments, host.arguments, strict=False):
+        value = f.temporary(f"load {type}, ptr {pointer}")
+        values.append(value if type == "i64" else f.temporary(f"zext {type} {value} to i64"))
+    values += ["0"] * (2 - len(values))
+    if name == "__assertfail":
+        record = f.scratch(24)
+        for k in range(3):
+            slot = f.temporary(f"getelementptr i64, ptr {record}, i64 {k}")
+            f.emit(f"store i64 {values[k]}, ptr {slot}")
+        values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]
+    result = f.call("host_call", f.thread, str(host.code), values[0], values[1], f.site)
+    if results:
+        f.emit(f"store {host.result} {f.resize(result, 64, int(host.result[1:]), signed=False)}, ptr {results[0]}")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Conversions between types (cvt)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import conversions  # noqa: F401
+from .floats import AWAY, DOWN, NEAREST, UP, ZERO
+from .forms import Modifiers, form
+from .ptx_types import PTXType, ptx_type
+from .rounding import convert_rounded
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .parser import Instruction
+
+_INT = "[us](?:8|16|32|64)"
+_FLOAT = "f16|f32|f64|bf16"
+_MODES = {"rn": NEAREST, "rz": ZERO, "rm": DOWN, "rp": UP, "rna": AWAY, None: NEAREST}
+_INTEGRAL = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+
+
+def _types(m: Modifiers) -> tuple[PTXType, PTXType]:
+    return ptx_type(m["to"] or ""), ptx_type(m["type"] or "")
+
+
+@form("cvt", rf"(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_INT})")
+def integer_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    to, source = _types(m)
+    value = f.value(i.operands[1], source)
+    if m["sat"]:
+        wide = f.resize(value, source.bits, 64, signed=source.is_signed)
+        name = f"clamp_{'s' if source.is_signed else 'u'}64_to_{'s' if to.is_signed else 'u'}"
+        value = (
+            f.temporary(f"trunc i64 {f.call(name, wide, str(to.bits))} to {to.llvm}")
+            if to.bits < 64
+            else f.call(name, wide, str(to.bits))
+        )
+    else:
+        value = f.resize(value, source.bits, to.bits, signed=source.is_signed)
+    f.assign(i.operands[0], to, value)
+
+
+@form("cvt", rf"\.(?P<round>rn|rz|rm|rp)(?P<sat>\.sat)?\.(?P<to>{_FLOAT})\.(?P<type>{_INT})")
+def integer_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    to, source = _types(m)
+    value, mode = f.value(i.operands[1], source), m["round"] or ""
+    operation = "sitofp" if source.is_signed else "uitofp"
+    if to.bits == 16:
+        wide = f.resize(value, source.bits, 64, signed=source.is_signed)
+        number = f.call(f"{'s' if source.is_signed else 'u'}64_to_odd_f64", wide)
+        result = f.call(f"narrow_{to.name}", number, str(_MODES[mode]))
+    elif mode == "rn":
+        result = f.temporary(f"{operation} {source.llvm} {value} to {to.llvm}")
+    else:
+        if source.bits < 32:
+            value = f.resize(value, source.bits, 32, signed=source.is_signed)
+        llvm = f"i{max(32, source.bits)}"
+        result = convert_rounded(f, operation, mode, llvm, to.llvm, value)
+    if m["sat"]:
+        result = f.call(f"saturate_{to.name}", result)
+    f.assign(i.operands[0], to, result)
+
+
+def _as_float(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str]:
+    """Return half precision as float; the value and its LLVM type."""
+    if source.bits == 16:
+        return f.call(f"widen_{source.name}", value), "float"
+    return value, source.llvm
+
+
+@form("cvt", rf"\.(?P<round>rni|rzi|rmi|rpi)(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_FLOAT})")
+def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Numbers out of range become the nearest limit; NaN becomes 0, or the most negative number in 64 bits."""
+    to, source = _types(m)
+    value, llvm = _as_float(f, source, f.value(i.operands[1], source))
+    if m["ftz"]:
+        if source.name != "f32":
+            raise f.refuse()
+        value = f.call("flush_f32", value)
+    value = f.intrinsic(_INTEGRAL[m["round"] or ""], llvm, value)
+    suffix = {"float": "f32", "double": "f64"}[llvm]
+    name = f"@llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
+    f.declare(f"declare {to.llvm} {name}({llvm})")
+    result = f.temporary(f"call {to.llvm} {name}({llvm} {value})")
+    if to.bits == 64:
+        is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")
+        result = f.temporary(f"select i1 {is_nan}, i64 {-(1 << 63)}, i64 {result}")
+    f.assign(i.operands[0], to, result)
+
+
+_SAME = r"\.(?P<to>f16|f32|f64|bf16)\.(?P<type>(?P=to))"
+
+
+@form("cvt", rf"(?:\.(?P<round>rni|rzi|rmi|rpi))?(?P<ftz>\.ftz)?(?P<sat>\.sat)?{_SAME}")
+def float_to_integral_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    to, source = _types(m)
+    value = f.value(i.operands[1], source)
+    if m["ftz"]:
+        if source.name != "f32":
+            raise f.refuse()
+        value = f.call("flush_f32", value)
+    if m["round"]:
+        wide, llvm = _as_float(f, source, value)
+        wide = f.intrinsic(_INTEGRAL[m["round"]], llvm, wide)
+        value = wide
+        if source.bits == 16:
+            value = f.call(f"narrow_{to.name}", f.temporary(f"fpext float {wide} to double"), "0")
+    if m["sat"]:
+        value = f.call(f"saturate_{to.name}", value)
+    elif to.name == "f32":
+        value = f.call("canonical_f32", value)
+    f.assign(i.operands[0], to, value)
+
+
+@form(
+    "cvt",
+    r"(?:\.(?P<round>rn|rz|rm|rp|rna))?(?P<ftz>\.ftz)?(?P<relu>\.relu)?(?P<sat>\.sat(?!finite))?\.(?P<to>f16|f32|f64|bf16)\.(?P<type>f16|f32|f64|bf16)",
+)
+def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    to, source = _types(m)
+    if m["ftz"] and "f32" not in (to.name, source.name):
+        raise f.refuse()
+    if m["round"] == "rna" or (m["relu"] and to.bits != 16):
+        raise f.refuse()
+    value = f.value(i.operands[1], source)
+    if m["ftz"] and source.name == "f32":
+        value = f.call("flush_f32", value)
+    result = _convert_float(f, value, source, to, m["round"])
+    if m["ftz"] and to.name == "f32":
+        result = f.call("flush_f32", result)
+    for key, name in (("sat", "saturate"), ("relu", "relu")):
+        if m[key]:
+            result = f.call(f"{name}_{to.name}", result)
+    f.assign(i.operands[0], to, result)
+
+
+def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType, mode: str | None) -> str:
+    value, llvm = _as_float(f, source, value)
+    if to.bits == 16:
+        if llvm == "float":
+            value = f.temporary(f"fpext float {value} to double")
+        return f.call(f"narrow_{to.name}", value, str(_MODES[mode]))
+    if llvm == to.llvm:
+        return f.call("canonical_f32", value)
+    if to.bits == 64:
+        return f.temporary(f"fpext float {value} to double")
+    if mode in (None, "rn"):
+        return f.call("canonical_f32", f.temporary(f"fptrunc double {value} to float"))
+    return f.call("canonical_f32", convert_rounded(f, "fptrunc", mode or "", "double", "float", value))
+
+
+@form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?(?P<finite>\.satfinite)?\.(?P<to>f16x2|bf16x2)\.f32")
+def floats_to_pair(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    if m["finite"]:
+        raise f.refuse()
+    one = (m["to"] or "").removesuffix("x2")
+    halves = []
+    for operand in i.operands[1:]:
+        half = _convert_float(f, f.value(operand, "f32"), ptx_type("f32"), ptx_type(one), m["round"])
+        if m["relu"]:
+            half = f.call(f"relu_{one}", half)
+        halves.append(f.temporary(f"zext i16 {half} to i32"))
+    upper = f.temporary(f"shl i32 {halves[0]}, 16")
+    f.assign(i.operands[0], "b32", f.temporary(f"or i32 {upper}, {halves[1]}"))
+
+
+@form("cvt", r"\.(?P<round>rna|rn|rz)(?P<relu>\.relu)?\.tf32\.f32")
+def float_to_tf32(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    result = f.call("to_tf32", f.value(i.operands[1], "f32"), str(_MODES[m["round"]]))
+    if m["relu"]:
+        raise f.refuse()
+    f.assign(i.operands[0], "b32", result)

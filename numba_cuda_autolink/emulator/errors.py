@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the emulator reports: a kernel that misbehaves, and an instruction that the emulator does not have."""
+
+from __future__ import annotations
+
+
+class EmulationError(RuntimeError):
+    """A kernel did what a GPU would not forgive, or what a check forbids.
+
+    `kernel` is its name; `block` and `thread` are indices (x, y, z); `address` the device address, or None; `lines` the
+    source lines as ``file:line``, innermost first: of inlined code, the line of the callee comes before the caller's.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str = "",
+        block: tuple[int, int, int] | None = None,
+        thread: tuple[int, int, int] | None = None,
+        address: int | None = None,
+        lines: tuple[str, ...] = (),
+    ):
+        super().__init__(message)
+        self.kernel, self.block, self.thread, self.address, self.lines = kernel, block, thread, address, lines
+
+
+class UnsupportedInstruction(EmulationError):
+    """PTX that the emulator refuses; the message names the instruction with its modifiers and the source line."""
+
+
+class PTXSyntaxError(EmulationError):
+    """A text that is not the PTX that compilers write."""

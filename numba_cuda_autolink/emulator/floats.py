@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The meaning of floating instructions: half precision as bits, extremes, roundings, approximations.
+
+Half precision is computed in ``f64``, where sums and products of two halves are exact and a fused multiply-add is
+rounded to odd, so that the one rounding to half precision is right.
+"""
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined"
+
+from __future__ import annotations
+
+from .native import f32, f64, i32, i64, native, u16, u32, u64
+
+NAN_32 = 0x7FFFFFFF
+NAN_16 = 0x7FFF
+NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
+
+
+@native
+def flush_f32(x: f32) -> f32:
+    """Subnormal numbers become zeros of their sign."""
+    bits = bits_u32(x)
+    return bits_f32(bits & 0x80000000) if bits & 0x7F800000 == 0 else x
+
+
+@native
+def flush_f64(x: f64) -> f64:
+    bits = bits_u64(x)
+    return bits_f64(bits & 0x8000000000000000) if bits & 0x7FF0000000000000 == 0 else x
+
+
+@native
+def flush_f16_as_f32(x: f32) -> f32:
+    return copysign(f32(0.0), x) if fabs(x) < f32(6.103515625e-05) else x
+
+
+@native
+def saturate_f32(x: f32) -> f32:
+    """Clamp to [0, 1]; NaN becomes 0."""
+    if x > 1.0:
+        return 1.0
+    return x if x > 0.0 else f32(0.0)
+
+
+@native
+def saturate_f64(x: f64) -> f64:
+    if x > 1.0:
+        return 1.0
+    return x if x > 0.0 else f64(0.0)
+
+
+@native
+def canonical_f32(x: f32) -> f32:
+    return x if x == x else bits_f32(u32(NAN_32))
+
+
+# Half precision
+
+
+@native
+def widen_bf16(x: u16) -> f32:
+    return bits_f32(u32(x) << 16)
+
+
+@native
+def widen_f16(x: u16) -> f32:
+    exponent = u32(x) >> 10 & 31
+    mantissa = u32(x) & 1023
+    sign = (u32(x) & 0x8000) << 16
+    if exponent == 31:
+        return bits_f32(sign | 0x7F800000 | mantissa << 13)
+    if exponent == 0:
+        return bits_f32(bits_u32(f32(mantissa) * f32(5.960464477539063e-08)) | sign)
+    return bits_f32(sign | (exponent + 112) << 23 | mantissa << 13)
+
+
+@native
+def round_off(kept: u64, rest: u64, half: u64, negative: bool, mode: u32) -> u64:
+    """Return *kept* or the next: *rest* was cut off, and *half* is half of a unit."""
+    if rest == 0:
+        return kept
+    if mode == NEAREST:
+        return kept + u64(rest > half or (rest == half and kept & 1 == 1))
+    if mode == AWAY:
+        return kept + u64(rest >= half)
+    if mode == UP:
+        return kept + u64(not negative)
+    if mode == DOWN:
+        return kept + u64(negative)
+    return kept
+
+
+@native
+def narrow(x: f64, mantissa_bits: u32, bias: i32, mode: u32) -> u16:
+    """Round to a format of 16 bits with *mantissa_bits*, whose exponents have the bias *bias*."""
+    bits = bits_u64(x)
+    negative = bits >> 63 == 1
+    sign = u64(bits >> 63) << 15
+    exponent = i32(bits >> 52 & 2047)
+    mantissa = bits & 0xFFFFFFFFFFFFF
+    infinity = u64(2 * bias + 1) << u64(mantissa_bits)
+    if exponent == 2047:
+        if mantissa != 0:
+            return NAN_16
+        return u16(sign | infinity)
+    if exponent == 0:
+        if mantissa == 0:
+            return u16(sign)
+        exponent = 1
+    else:
+        mantissa |= u64(1) << 52
+    target = exponent - 1023 + bias
+    drop = i32(52) - i32(mantissa_bits)
+    if target <= 0:
+        drop = drop + 1 - target
+        target = i32(0)
+    result = u64(0)
+    if drop > 62:
+        result = round_off(u64(0), u64(1), u64(2), negative, mode)
+    else:
+        kept = mantissa >> u64(drop)
+        rest = mantissa & ((u64(1) << u64(drop)) - 1)
+        result = round_off(kept, rest, u64(1) << (u64(drop) - 1), negative, mode)
+    if target > 0:
+        result += u64(target - 1) << u64(mantissa_bits)
+    if result >= infinity:
+        result = infinity
+        if mode == ZERO or (mode == UP and negative) or (mode == DOWN and not negative):
+            result = infinity - 1
+    return u16(sign | result)
+
+
+@native
+def narrow_f16(x: f64, mode: u32) -> u16:
+    return narrow(x, 10, 15, mode)
+
+
+@native
+def narrow_bf16(x: f64, mode: u32) -> u16:
+    return narrow(x, 7, 127, mode)
+
+
+@native
+def add_to_odd(a: f64, b: f64) -> f64:
+    """Return the sum rounded to odd: if it is inexact, its last bit is 1, so that it can be rounded again."""
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    bits = bits_i64(total)
+    if error != 0.0 and bits & 1 == 0 and bits & 0x7FF0000000000000 != 0x7FF0000000000000:
+        towards_larger = (error > 0.0) == (total > 0.0)
+        bits += i64(1) if towards_larger else i64(-1)
+    return bits_f64(bits)
+
+
+@native
+def add_f16(a: u16, b: u16) -> u16:
+    return narrow_f16(f64(widen_f16(a)) + f64(widen_f16(b)), NEAREST)
+
+
+@native
+def sub_f16(a: u16, b: u16) -> u16:
+    return narrow_f16(f64(widen_f16(a)) - f64(widen_f16(b)), NEAREST)
+
+
+@native
+def mul_f16(a: u16, b: u16) -> u16:
+    return narrow_f16(f64(widen_f16(a)) * f64(widen_f16(b)), NEAREST)
+
+
+@native
+def fma_f16(a: u16, b: u16, c: u16) -> u16:
+    return narrow_f16(add_to_odd(f64(widen_f16(a)) * f64(widen_f16(b)), f64(widen_f16(c))), NEAREST)
+
+
+@native
+def add_bf16(a: u16, b: u16) -> u16:
+    return narrow_bf16(add_to_odd(f64(widen_bf16(a)), f64(widen_bf16(b))), NEAREST)
+
+
+@native
+def sub_bf16(a: u16, b: u16) -> u16:
+    return narrow_bf16(add_to_odd(f64(widen_bf16(a)), -f64(widen_bf16(b))), NEAREST)
+
+
+@native
+def mul_bf16(a: u16, b: u16) -> u16:
+    return narrow_bf16(f64(widen_bf16(a)) * f64(widen_bf16(b)), NEAREST)
+
+
+@native
+def fma_bf16(a: u16, b: u16, c: u16) -> u16:
+    return narrow_bf16(add_to_odd(f64(widen_bf16(a)) * f64(widen_bf16(b)), f64(widen_bf16(c))), NEAREST)
+
+
+@native
+def neg_f16(a: u16) -> u16:
+    return a ^ 0x8000
+
+
+@native
+def neg_bf16(a: u16) -> u16:
+    return a ^ 0x8000
+
+
+@native
+def abs_f16(a: u16) -> u16:
+    return a & 0x7FFF
+
+
+@native
+def abs_bf16(a: u16) -> u16:
+    return a & 0x7FFF
+
+
+@native
+def flush_f16(a: u16) -> u16:
+    return a & 0x8000 if a & 0x7C00 == 0 else a
+
+
+@native
+def saturate_f16(a: u16) -> u16:
+    if a & 0x8000 != 0 or a > 0x7C00:
+        return 0
+    return u16(0x3C00) if a > 0x3C00 else a
+
+
+@native
+def saturate_bf16(a: u16) -> u16:
+    if a & 0x8000 != 0 or a > 0x7F80:
+        return 0
+    return u16(0x3F80) if a > 0x3F80 else a
+
+
+@native
+def relu_f16(a: u16) -> u16:
+    """Negative numbers become 0; NaN is canonical."""
+    if a & 0x7FFF > 0x7C00:
+        return NAN_16
+    return u16(0) if a & 0x8000 != 0 else a
+
+
+@native
+def relu_bf16(a: u16) -> u16:
+    if a & 0x7FFF > 0x7F80:
+        return NAN_16
+    return u16(0) if a & 0x8000 != 0 else a
+
+
+# Extremes: of 0.0 and -0.0, the latter is less; a number wins over NaN
+
+
+@native
+def min_f32(a: f32, b: f32) -> f32:
+    if a != a:
+        return canonical_f32(b)
+    if b != b:
+        return a
+    if a == b:
+        return bits_f32(bits_u32(a) | bits_u32(b))
+    return a if a < b else b
+
+
+@native
+def max_f32(a: f32, b: f32) -> f32:
+    if a != a:
+        return canonical_f32(b)
+    if b != b:
+        return a
+    if a == b:
+        return bits_f32(bits_u32(a) & bits_u32(b))
+    return a if a > b else b
+
+
+@native
+def min_f64(a: f64, b: f64) -> f64:
+    if a != a:
+        return b
+    if b != b:
+        return a
+    if a == b:
+        return bits_f64(bits_u64(a) | bits_u64(b))
+    return a if a < b else b
+
+
+@native
+def max_f64(a: f64, b: f64) -> f64:
+    if a != a:
+        return b
+    if b != b:
+        return a
+    if a == b:
+        return bits_f64(bits_u64(a) & bits_u64(b))
+    return a if a > b else b
+
+
+@native
+def extreme_16(a: u16, b: u16, infinity: u16, largest: bool) -> u16:
+    if a & 0x7FFF > infinity:
+        return u16(NAN_16) if b & 0x7FFF > infinity else b
+    if b & 0x7FFF > infinity:
+        return a
+    x = i32(a)
+    y = i32(b)
+    if x > 0x7FFF:
+        x = 0x7FFF - x
+    if y > 0x7FFF:
+        y = 0x7FFF - y
+    return a if (x > y) == largest else b
+
+
+@native
+def min_f16(a: u16, b: u16) -> u16:
+    return extreme_16(a, b, 0x7C00, False)
+
+
+@native
+def max_f16(a: u16, b: u16) -> u16:
+    return extreme_16(a, b, 0x7C00, True)
+
+
+@native
+def min_bf16(a: u16, b: u16) -> u16:
+    return extreme_16(a, b, 0x7F80, False)
+
+
+@native
+def max_bf16(a: u16, b: u16) -> u16:
+    return extreme_16(a, b, 0x7F80, True)
+
+
+@native
+def inc_u32(a: u32, b: u32) -> u32:
+    return u32(0) if a >= b else a + 1
+
+
+@native
+def dec_u32(a: u32, b: u32) -> u32:
+    return b if a == 0 or a > b else a - 1
+
+
+@native
+def add_f16x2(a: u32, b: u32) -> u32:
+    return u32(add_f16(u16(a), u16(b))) | u32(add_f16(u16(a >> 16), u16(b >> 16))) << 16
+
+
+@native
+def add_bf16x2(a: u32, b: u32) -> u32:
+    return u32(add_bf16(u16(a), u16(b))) | u32(add_bf16(u16(a >> 16), u16(b >> 16))) << 16
+
+
+# Approximations, in twice the precision; the fields that GPUs leave zero are zero
+
+
+@native
+def exp2_f32(x: f32) -> f32:
+    return f32(exp2(f64(x)))
+
+
+@native
+def log2_f32(x: f32) -> f32:
+    return f32(log2(f64(x)))
+
+
+@native
+def sin_f32(x: f32) -> f32:
+    return f32(sin(f64(x)))
+
+
+@native
+def cos_f32(x: f32) -> f32:
+    return f32(cos(f64(x)))
+
+
+@native
+def tanh_f32(x: f32) -> f32:
+    return f32(tanh(f64(x)))
+
+
+@native
+def tanh_f16(x: u16) -> u16:
+    return narrow_f16(tanh(f64(widen_f16(x))), NEAREST)
+
+
+@native
+def tanh_bf16(x: u16) -> u16:
+    return narrow_bf16(tanh(f64(widen_bf16(x))), NEAREST)
+
+
+@native
+def exp2_f16(x: u16) -> u16:
+    return narrow_f16(exp2(f64(widen_f16(x))), NEAREST)
+
+
+@native
+def exp2_bf16(x: u16) -> u16:
+    return narrow_bf16(exp2(f64(widen_bf16(x))), NEAREST)
+
+
+@native
+def upper_half(x: f64) -> f64:
+    """Round to the upper 32 bits."""
+    bits = bits_u64(x)
+    if bits & 0x7FF0000000000000 == 0x7FF0000000000000:
+        return x
+    return bits_f64((bits + 0x80000000) & 0xFFFFFFFF00000000)
+
+
+@native
+def rcp_ftz_f64(x: f64) -> f64:
+    return upper_half(flush_f64(f64(1.0) / flush_f64(x)))
+
+
+@native
+def rsqrt_ftz_f64(x: f64) -> f64:
+    return upper_half(f64(1.0) / sqrt(flush_f64(x)))
+
+
+@native
+def rsqrt_f64(x: f64) -> f64:
+    return f64(1.0) / sqrt(x)
+
+
+@native
+def rsqrt_f32(x: f32) -> f32:
+    return f32(f64(1.0) / sqrt(f64(x)))

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LLVM IR of a function in the making, and the operands of PTX: registers, constants, symbols and addresses.
+
+Registers are integers in stack slots, which LLVM turns into values.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING, Protocol
+
+from .native import compile_native, llvm_type
+from .parser import parse_integer
+from .ptx_types import PTXType, ptx_type
+
+if TYPE_CHECKING:
+    from .checks import Checks
+    from .errors import UnsupportedInstruction
+    from .parser import Function, Instruction
+
+_ADDRESS = re.compile(r"\[\s*([\w%$@.]+|-?\d+)\s*(?:\+\s*(-?(?:0[xX])?[\da-fA-F]+))?\s*\]")
+
+
+class ProgramContext(Protocol):
+    """What a function needs to know of the kernel that it belongs to."""
+
+    suspends: bool
+
+    @property
+    def may_recurse(self) -> bool: ...
+    @property
+    def local_bytes(self) -> int: ...
+
+    declarations: set[str]
+    natives: set[str]
+    helpers: dict[str, str]
+    checks: Checks
+
+    def site(self, instruction: Instruction, function: Function) -> int: ...
+    def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction: ...
+    def symbol_address(self, f: FunctionBuilder, name: str) -> str | None: ...
+    def is_shared(self, function: Function, name: str) -> bool: ...
+    def symbol_size(self, function: Function, name: str) -> int | None: ...
+    def parameter_offsets(self, function: Function) -> dict[str, int]: ...
+    def find_function(self, function: Function, name: str) -> Function | None: ...
+    def function_symbol(self, function: Function) -> str: ...
+    def function_count(self) -> int: ...
+    def slot(self, function: Function, base: str, nbytes: int) -> int: ...
+
+
+class FunctionBuilder:
+    """The text of one function as it grows: instructions of LLVM, and operands of PTX as values."""
+
+    def __init__(self, program: ProgramContext, function: Function):
+        self.program, self.function = program, function
+        self.lines: list[str] = []
+        self.entry: list[str] = []
+        self.slots: dict[tuple[str, int], int] = {}
+        self.used_registers: set[str] = set()
+        self.local_pointers: dict[str, str] = {}
+        self.count = 0
+        self.instruction: Instruction = function.code[0]
+        self.index = 0
+        local = [n for n, v in function.local_variables.items() if v.space == "local" and v.nbytes]
+        taken = any(i.opcode.startswith("cvta.local") for i in function.code)
+        self.frame_variables = local if taken or len(local) > 1 or program.checks.initialised else []
+        self.local_variable = local[0] if local else None
+
+    def emit_return(self) -> None:
+        if self.frame_variables:
+            self.emit("store i64 %frame.below, ptr %frame.below.p")
+        self.emit("ret void")
+
+    # Text
+
+    def emit(self, line: str) -> None:
+        self.lines.append(" " + line)
+
+    def temporary(self, line: str) -> str:
+        self.count += 1
+        self.lines.append(f" %t{self.count} = {line}")
+        return f"%t{self.count}"
+
+    def label(self) -> str:
+        self.count += 1
+        return f"l{self.count}"
+
+    def start_block(self, label: str) -> None:
+        self.lines.append(f'"{label}":')
+
+    def declare(self, declaration: str) -> None:
+        self.program.declarations.add(declaration)
+
+    def call(self, name: str, *arguments: str) -> str:
+        """Call the native function *name*; return its result."""
+        compiled = compile_native(name)
+        self.program.natives.add(name)
+        typed = ", ".join(f"{llvm_type(t)} {a}" for t, a in zip(compiled.parameters, arguments, strict=True))
+        text = f'call {llvm_type(compiled.returns)} @"native.{name}"({typed})'
+        if compiled.returns == "None":
+            self.emit(text)
+            return ""
+        return self.temporary(text)
+
+    def intrinsic(self, name: str, llvm: str, *arguments: str, suffix: str = "") -> str:
+        suffix = suffix or {"float": "f32", "double": "f64"}.get(llvm, llvm)
+        self.declare(f"declare {llvm} @llvm.{name}.{suffix}({', '.join([llvm] * len(arguments))})")
+        return self.temporary(f"call {llvm} @llvm.{name}.{suffix}({', '.join(f'{llvm} {a}' for a in arguments)})")
+
+    def refuse(self, why: str = "the emulator does not have this form") -> UnsupportedInstruction:
+        return self.program.unsupported(self.instruction, self.function, why)
+
+    @property
+    def site(self) -> str:
+        """The number by which messages find the instruction."""
+        return str(self.program.site(self.instruction, self.function))
+
+    @property
+    def thread(self) -> str:
+        """The address of the thread's record."""
+        return "%thread.address"
+
+    def thread_field(self, offset: int, llvm: str = "i64") -> str:
+        pointer = self.temporary(f"getelementptr i8, ptr %thread, i64 {offset}")
+        return self.temporary(f"load {llvm}, ptr {pointer}")
+
+    def scratch(self, nbytes: int) -> str:
+        """Return a pointer to *nbytes* of the function's stack."""
+        self.count += 1
+        self.entry.append(f" %s{self.count} = alloca [{nbytes} x i8], align 16")
+        return f"%s{self.count}"
+
+    def mark_waiting(self) -> None:
+        """Note that threads may wait in this kernel."""
+        self.program.suspends = True
+
+    def special_register(self, name: str) -> tuple[str, int] | None:
+        """Return value and width of a special register, or None."""
+        raise NotImplementedError
+
+    # Operands
+
+    def register(self, name: str) -> PTXType | None:
+        type = self.function.registers.get(name)
+        if type is None:
+            return None
+        self.used_registers.add(name)
+        return ptx_type(type)
+
+    def value(self, operand: str, type: PTXType | str) -> str:
+        """Return *operand* as a value of *type*."""
+        if isinstance(type, str):
+            type = ptx_type(type)
+        negated = operand.startswith("!")
+        bits = self.bits(operand.lstrip("! "), type)
+        if negated:
+            bits = self.temporary(f"xor i1 {bits}, true")
+        return self.from_bits(bits, type)
+
+    def from_bits(self, bits: str, type: PTXType) -> str:
+        if type.llvm == type.integer:
+            return bits
+        return self.temporary(f"bitcast {type.integer} {bits} to {type.llvm}")
+
+    def to_bits(self, value: str, type: PTXType) -> str:
+        if type.llvm == type.integer:
+            return value
+        return self.temporary(f"bitcast {type.llvm} {value} to {type.integer}")
+
+    def bits(self, operand: str, type: PTXType) -> str:
+        """Return *operand* as an integer of the width of *type*."""
+        register = self.register(operand)
+        if register is not None:
+            value = self.temporary(f'load {register.integer}, ptr %"r.{operand}"')
+            return self.resize(value, register.bits, type.bits, signed=False)
+        number = parse_integer(operand)
+        if number is not None:
+            if type.kind == "f":
+                raise self.refuse("an integer constant where a floating one is expected")
+            if type.bits == 1:
+                return "true" if number else "false"
+            return str(number & (1 << type.bits) - 1)
+        if found := re.fullmatch(r"0([fFdD])([\da-fA-F]{8}|[\da-fA-F]{16})", operand):
+            return self.float_constant(found[1].lower(), int(found[2], 16), type)
+        if operand.startswith("%"):
+            special = self.special_register(operand)
+            if special is None:
+                raise self.refuse(f"the emulator does not have the register {operand}")
+            return self.resize(special[0], special[1], type.bits, signed=False)
+        return self.resize(self.symbol_address(operand), 64, type.bits, signed=False)
+
+    def float_constant(self, kind: str, bits: int, type: PTXType) -> str:
+        width = 32 if kind == "f" else 64
+        if type.bits == width:
+            return str(bits)
+        if type.kind != "f":
+            raise self.refuse("a floating constant of another width")
+        (number,) = struct.unpack("<f" if width == 32 else "<d", bits.to_bytes(width // 8, "little"))
+        code = {16: "<e", 32: "<f", 64: "<d"}[type.bits]
+        return str(int.from_bytes(struct.pack(code, number), "little"))
+
+    def resize(self, value: str, width: int, to: int, *, signed: bool) -> str:
+        if width == to:
+            return value
+        operation = "trunc" if width > to else "sext" if signed else "zext"
+        return self.temporary(f"{operation} i{width} {value} to i{to}")
+
+    def assign(self, operand: str, type: PTXType | str, value: str) -> None:
+        """Store *value* of *type* in the register *operand*; a wider register is extended by the type's sign."""
+        if operand == "_":
+            return
+        if isinstance(type, str):
+            type = ptx_type(type)
+        register = self.register(operand)
+        if register is None:
+            raise self.refuse(f"{operand} is not a register")
+        bits = self.resize(self.to_bits(value, type), type.bits, register.bits, signed=type.is_signed)
+        self.emit(f'store {register.integer} {bits}, ptr %"r.{operand}"')
+
+    def symbol_address(self, operand: str) -> str:
+        """Return the address of a variable, parameter or function as i64; of a shared variable, its shared address."""
+        found = re.fullmatch(r"([\w$@]+)\s*(?:\+\s*(-?\w+))?", operand)
+        if found is None:
+            raise self.refuse(f"{operand} was not understood")
+        address = self.find_symbol(found[1])
+        if address is None:
+            raise self.refuse(f"{found[1]} is not declared")
+        return self.temporary(f"add i64 {address}, {int(found[2], 0)}") if found[2] else address
+
+    def find_symbol(self, name: str) -> str | None:
+        pointer = self.pointer_of(name)
+        if pointer is not None:
+            return self.temporary(f"ptrtoint ptr {pointer} to i64")
+        return self.program.symbol_address(self, name)
+
+    def pointer_of(self, name: str) -> str | None:
+        """Return a pointer to the bytes of a local variable or a parameter."""
+        if name in self.function.local_variables:
+            if name not in self.local_pointers:
+                self.local_pointers[name] = f'%"v.{name}"'
+            return self.local_pointers[name]
+        for kind, variables in (("p", self.function.parameters), ("q", self.function.results)):
+            for variable in variables:
+                if variable.name == name:
+                    return self.parameter_pointer(name) if self.function.is_entry else f'%"{kind}.{name}"'
+        return None
+
+    def parameter_pointer(self, name: str) -> str:
+        offset = self.program.parameter_offsets(self.function)[name]
+        return self.temporary(f"getelementptr i8, ptr %parameters, i64 {offset}")
+
+    def address(self, operand: str) -> tuple[str, int]:
+        """Return base and offset of an address in brackets."""
+        found = _ADDRESS.fullmatch(operand)
+        if found is None:
+            raise self.refuse(f"the address {operand} was not understood")
+        return found[1], int(found[2] or "0", 0)
+
+    def address_value(self, base: str) -> str:
+        """Return the base of an address as i64."""
+        register = self.register(base)
+        if register is not None or parse_integer(base) is not None:
+            return self.value(base, "b64")
+        return self.symbol_address(base)

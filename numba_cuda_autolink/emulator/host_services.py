@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the host does for kernels while they run: printing, allocation, assertions."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import memory
+from .errors import EmulationError
+from .host_calls import ALLOCATE, ASSERT, FREE, PRINT
+from .state import Launch, Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FORMAT = re.compile(r"%([-+ #0]*)(\d*)((?:\.\d+)?)(hh|h|ll|l|z|j|t)?([diouxXfFeEgGaAcsp%])")
+_lock = threading.Lock()  # of printing, and of memory that kernels allocate
+
+
+class HostServices:
+    """Serves the threads of one launch."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self.has_printed = False
+        self._record: np.ndarray | None = None
+        self._caches: Sequence[np.ndarray] = ()
+        self._tables: list[np.ndarray] = []
+
+    def attach(self, record: np.ndarray, caches: Sequence[np.ndarray]) -> None:
+        """Serve the launch *record*, whose workers remember accesses in *caches*."""
+        self._record, self._caches = record, caches
+
+    def serve(self, block: int, thread: int) -> int:
+        """Do what a thread asks for; return 0, or 1 after an error, which is kept."""
+        try:
+            operation = ctypes.c_uint32.from_address(thread + Thread.OPERATION).value
+            a, b = (ctypes.c_uint64.from_address(thread + offset).value for offset in (Thread.A, Thread.B))
+            with _lock:
+                result = self._do(operation, a, b)
+            ctypes.c_uint64.from_address(thread + Thread.RESULT).value = result
+        except BaseException as error:
+            self.error = error
+            return 1
+        return 0
+
+    def _do(self, operation: int, a: int, b: int) -> int:
+        if operation == PRINT:
+            sys.stdout.write(format_text(a, b))
+            self.has_printed = True
+            return 0
+        if operation == ALLOCATE:
+            address = memory.allocate(a, label="malloc in a kernel")
+            self._change_table()
+            return address
+        if operation == FREE:
+            if a:
+                memory.free(a)
+                self._change_table()
+            return 0
+        assert operation == ASSERT
+        message, file, line = (ctypes.c_uint64.from_address(a + 8 * k).value for k in range(3))
+        where = f"{read_text(file)}:{line & 0xFFFFFFFF}"
+        raise EmulationError(f"An assertion of a kernel failed: {read_text(message)}\n  at {where}", lines=(where,))
+
+    def _change_table(self) -> None:
+        """Give the launch the new table; what workers remember of the old one is forgotten."""
+        assert self._record is not None
+        table = memory.pack_table()
+        self._tables.append(table)
+        self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = 0
+        self._record[Launch.ALLOCATIONS : Launch.ALLOCATIONS + 8].view(np.uint64)[0] = table.ctypes.data
+        self._record[Launch.ALLOCATION_COUNT : Launch.ALLOCATION_COUNT + 8].view(np.uint64)[0] = len(table)
+        for cache in self._caches:
+            cache[1::2] = 0
+
+
+def read_text(address: int) -> str:
+    """Return the text of C at *address*."""
+    return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
+
+
+def format_text(template: int, arguments: int) -> str:
+    """Return what ``vprintf`` prints: *template* with values from the buffer *arguments*, each aligned to its size."""
+    position = arguments
+
+    def take(nbytes: int) -> bytes:
+        nonlocal position
+        position = -(-position // nbytes) * nbytes
+        data = ctypes.string_at(position, nbytes)
+        position += nbytes
+        return data
+
+    def convert(found: re.Match[str]) -> str:
+        flags, width, precision, length, kind = found.groups()
+        if kind == "%":
+            return "%"
+        if kind in "fFeEgGaA":
+            number = float(np.frombuffer(take(8), np.float64)[0])
+            if kind in "aA":
+                return number.hex()
+            return f"%{flags}{width}{precision}{kind}" % number
+        if kind == "s":
+            text = read_text(int.from_bytes(take(8), "little"))
+            return f"%{flags}{width}{precision}s" % text
+        if kind == "p":
+            return f"%{flags}{width}s" % hex(int.from_bytes(take(8), "little"))
+        nbytes = 8 if length in ("l", "ll", "z", "j", "t") else 4
+        value = int.from_bytes(take(nbytes), "little", signed=kind in "di")
+        if kind == "c":
+            return f"%{flags}{width}s" % chr(value & 255)
+        return f"%{flags}{width}{precision}{'d' if kind in 'diu' else kind}" % value
+
+    return _FORMAT.sub(convert, read_text(template))

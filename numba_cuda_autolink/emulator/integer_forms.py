@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Integers, bits, predicates, comparisons, selections and moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import integers  # noqa: F401
+from .forms import Modifiers, form
+from .parser import parse_integer, split_operands
+from .ptx_types import PTXType, ptx_type
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .parser import Instruction
+
+_INT = r"\.(?P<type>[us](?:16|32|64))"
+_BITS = r"\.(?P<type>b(?:16|32|64)|pred)"
+
+
+def _type(m: Modifiers, key: str = "type") -> PTXType:
+    return ptx_type(m[key] or "")
+
+
+def _operands(f: FunctionBuilder, i: Instruction, type: PTXType) -> list[str]:
+    return [f.value(operand, type) for operand in i.operands[1:]]
+
+
+@form("add sub", _INT)
+@form("and or xor", _BITS)
+def simple_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    a, b = _operands(f, i, type)
+    f.assign(i.operands[0], type, f.temporary(f"{m['name']} {type.llvm} {a}, {b}"))
+
+
+@form("add sub", r"\.sat\.s32")
+def saturating(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    a, b = (f.value(operand, "s32") for operand in i.operands[1:])
+    f.assign(i.operands[0], "s32", f.intrinsic(f"s{m['name']}.sat", "i32", a, b))
+
+
+_CARRY = "carry"
+
+
+@form("add addc sub subc", r"(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
+def with_carry(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type, name = _type(m), m["name"] or ""
+    a, b = _operands(f, i, type)
+    f.assign(i.operands[0], type, _add_with_carry(f, type, a, b, name[:3], name.endswith("c"), m["out"] is not None))
+
+
+def _add_with_carry(f: FunctionBuilder, type: PTXType, a: str, b: str, operation: str, uses: bool, sets: bool) -> str:
+    """Add or subtract in twice the width; the register of the carry holds a borrow after a subtraction."""
+    f.function.registers[_CARRY] = "pred"
+    wide = f"i{type.bits * 2}"
+    x, y = (f.temporary(f"zext {type.llvm} {v} to {wide}") for v in (a, b))
+    result = f.temporary(f"{operation} {wide} {x}, {y}")
+    if uses:
+        carry = f.temporary(f"zext i1 {f.value(_CARRY, 'pred')} to {wide}")
+        result = f.temporary(f"{operation} {wide} {result}, {carry}")
+    if sets:
+        top = f.temporary(f"lshr {wide} {result}, {type.bits}")
+        f.assign(_CARRY, "pred", f.temporary(f"trunc {wide} {top} to i1"))
+    return f.temporary(f"trunc {wide} {result} to {type.llvm}")
+
+
+@form("mul", rf"\.(?P<part>lo|hi|wide){_INT}")
+@form("mad", rf"\.(?P<part>lo|hi|wide){_INT}")
+@form("mad madc", r"\.(?P<part>lo|hi)(?P<out>\.cc)?\.(?P<type>[us](?:32|64))")
+def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type, part, name = _type(m), m["part"], m["name"]
+    a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
+    if part == "wide" and type.bits == 64:
+        raise f.refuse()
+    if part == "lo":
+        product = f.temporary(f"mul {type.llvm} {a}, {b}")
+    else:
+        wide = f"i{type.bits * 2}"
+        extend = "sext" if type.is_signed else "zext"
+        x, y = (f.temporary(f"{extend} {type.llvm} {v} to {wide}") for v in (a, b))
+        product = f.temporary(f"mul {wide} {x}, {y}")
+        if part == "hi":
+            product = f.temporary(f"lshr {wide} {product}, {type.bits}")
+            product = f.temporary(f"trunc {wide} {product} to {type.llvm}")
+    result = ptx_type(f"{type.kind}{type.bits * 2}") if part == "wide" else type
+    if name != "mul":
+        c = f.value(i.operands[3], result)
+        if m.get("out") or name == "madc":
+            product = _add_with_carry(f, type, product, c, "add", name == "madc", m.get("out") is not None)
+        else:
+            product = f.temporary(f"add {result.llvm} {product}, {c}")
+    f.assign(i.operands[0], result, product)
+
+
+@form("mad", r"\.hi\.sat\.s32")
+def multiply_saturating(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    a, b, c = (f.value(operand, "s32") for operand in i.operands[1:])
+    x, y = (f.temporary(f"sext i32 {v} to i64") for v in (a, b))
+    product = f.temporary(f"mul i64 {x}, {y}")
+    high = f.temporary(f"trunc i64 {f.temporary(f'lshr i64 {product}, 32')} to i32")
+    f.assign(i.operands[0], "s32", f.intrinsic("sadd.sat", "i32", high, c))
+
+
+@form("mul24 mad24", r"\.(?P<part>lo|hi)\.(?P<type>[us]32)")
+def multiply_24_bits(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    shift = "ashr" if type.is_signed else "lshr"
+    wide = []
+    for operand in i.operands[1:3]:
+        value = f.temporary(f"shl i32 {f.value(operand, type)}, 8")
+        value = f.temporary(f"{shift} i32 {value}, 8")
+        wide.append(f.temporary(f"{'sext' if type.is_signed else 'zext'} i32 {value} to i64"))
+    product = f.temporary(f"mul i64 {wide[0]}, {wide[1]}")
+    if m["part"] == "hi":
+        product = f.temporary(f"lshr i64 {product}, 16")
+    result = f.temporary(f"trunc i64 {product} to i32")
+    if m["name"] == "mad24":
+        result = f.temporary(f"add i32 {result}, {f.value(i.operands[3], type)}")
+    f.assign(i.operands[0], type, result)
+
+
+@form("div rem", _INT)
+@form("abs neg", r"\.(?P<type>s(?:16|32|64))")
+@form("sad", _INT)
+@form("popc clz brev", r"\.(?P<type>b(?:32|64))")
+@form("bfe", r"\.(?P<type>[us](?:32|64))")
+@form("bfi", r"\.(?P<type>b(?:32|64))")
+@form("bfind", r"(?P<shift>\.shiftamt)?\.(?P<type>[us](?:32|64))")
+@form("cnot", r"\.(?P<type>b(?:16|32|64))")
+@form("fns", r"\.(?P<type>b32)")
+def native_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Forms that are native functions of the same name and type."""
+    type, name = _type(m), m["name"] or ""
+    operands = []
+    for k, operand in enumerate(i.operands[1:]):
+        is_count = (name == "bfe" and k >= 1) or (name == "bfi" and k >= 2)
+        signed_offset = name == "fns" and k == 2
+        operands.append(f.value(operand, "u32" if is_count else "s32" if signed_offset else type))
+    kind = {"b": "u"}.get(type.kind, type.kind)
+    result = f.call(f"{name}{'_shift' if m.get('shift') else ''}_{kind}{type.bits}", *operands)
+    f.assign(i.operands[0], "u32" if name in ("popc", "clz", "bfind") else type, result)
+
+
+@form("shl", r"\.(?P<type>b(?:16|32|64))")
+@form("shr", r"\.(?P<type>[bus](?:16|32|64))")
+def shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Shifts beyond the width leave zeros, or copies of the sign."""
+    type = _type(m)
+    value, amount = f.value(i.operands[1], type), f.value(i.operands[2], "u32")
+    operation = "shl" if m["name"] == "shl" else "ashr" if type.is_signed else "lshr"
+    clamped = f.intrinsic("umin", "i32", amount, str(type.bits - 1))
+    count = f.resize(clamped, 32, type.bits, signed=False)
+    result = f.temporary(f"{operation} {type.llvm} {value}, {count}")
+    if not type.is_signed:
+        inside = f.temporary(f"icmp ult i32 {amount}, {type.bits}")
+        result = f.temporary(f"select i1 {inside}, {type.llvm} {result}, {type.llvm} 0")
+    f.assign(i.operands[0], type, result)
+
+
+@form("shf", r"\.(?P<side>l|r)\.(?P<mode>clamp|wrap)\.b32")
+def funnel_shift(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    values = [f.value(operand, "u32") for operand in i.operands[1:]]
+    f.assign(i.operands[0], "u32", f.call(f"shf_{m['side']}_{m['mode']}", *values))
+
+
+@form("prmt", r"\.b32(?:\.(?P<mode>f4e|b4e|rc8|ecl|ecr|rc16))?")
+def permute_bytes(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    values = [f.value(operand, "u32") for operand in i.operands[1:]]
+    if m["mode"]:
+        values[2] = f.call(f"prmt_selector_{m['mode']}", values[2])
+    f.assign(i.operands[0], "u32", f.call("prmt", *values))
+
+
+@form("lop3", r"\.b32")
+def logic_of_three(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    a, b, c = (f.value(operand, "u32") for operand in i.operands[1:4])
+    table = parse_integer(i.operands[4])
+    if table is None:
+        raise f.refuse("the table is not a constant")
+    inverse = {v: f.temporary(f"xor i32 {v}, -1") for v in (a, b, c)}
+    result = "0"
+    for k in range(8):
+        if table >> k & 1:
+            chosen = [v if k & bit else inverse[v] for v, bit in ((a, 4), (b, 2), (c, 1))]
+            term = f.temporary(f"and i32 {chosen[0]}, {chosen[1]}")
+            term = f.temporary(f"and i32 {term}, {chosen[2]}")
+            result = f.temporary(f"or i32 {result}, {term}")
+    f.assign(i.operands[0], "u32", result)
+
+
+@form("bmsk", r"\.(?P<mode>clamp|wrap)\.b32")
+def bit_mask(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    values = [f.value(operand, "u32") for operand in i.operands[1:]]
+    f.assign(i.operands[0], "u32", f.call(f"bmsk_{m['mode']}", *values))
+
+
+@form("szext", r"\.(?P<mode>clamp|wrap)\.(?P<type>[us]32)")
+def extend_from_bit(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    values = [f.value(operand, "u32") for operand in i.operands[1:]]
+    f.assign(i.operands[0], "u32", f.call(f"szext_{m['mode']}_{m['type']}", *values))
+
+
+@form("dp4a dp2a", r"(?:\.(?P<part>lo|hi))?\.(?P<a>[us]32)\.(?P<b>[us]32)")
+def dot_product(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    name = m["name"] or ""
+    if (name == "dp2a") != (m["part"] is not None):
+        raise f.refuse()
+    a, b, c = (f.value(operand, "u32") for operand in i.operands[1:])
+    signs = ["true" if (m[k] or "")[0] == "s" else "false" for k in ("a", "b")]
+    half = ["true" if m["part"] == "hi" else "false"] if name == "dp2a" else []
+    f.assign(i.operands[0], "u32", f.call(name, a, b, c, *signs, *half))
+
+
+@form("not", _BITS)
+def invert(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    f.assign(i.operands[0], type, f.temporary(f"xor {type.llvm} {f.value(i.operands[1], type)}, -1"))
+
+
+@form("min max", rf"{_INT}")
+def extreme(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    a, b = _operands(f, i, type)
+    result = f.intrinsic(f"{'s' if type.is_signed else 'u'}{m['name']}", type.llvm, a, b)
+    f.assign(i.operands[0], type, result)
+
+
+@form("mov", r"(?:\.(?P<vector>v2|v4))?\.(?P<type>pred|[bus](?:16|32|64)|f32|f64|b128)")
+def move(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    target, source = i.operands
+    if m["vector"]:
+        raise f.refuse()
+    if target.startswith("{"):
+        parts = split_operands(target[1:-1])
+        part = ptx_type(f"b{type.bits // len(parts)}")
+        bits = f.bits(source, type)
+        for k, name in enumerate(parts):
+            shifted = f.temporary(f"lshr {type.integer} {bits}, {k * part.bits}") if k else bits
+            f.assign(name, part, f.resize(shifted, type.bits, part.bits, signed=False))
+    elif source.startswith("{"):
+        parts = split_operands(source[1:-1])
+        part = ptx_type(f"b{type.bits // len(parts)}")
+        bits = "0"
+        for k, name in enumerate(parts):
+            wide = f.resize(f.bits(name, part), part.bits, type.bits, signed=False)
+            if k:
+                wide = f.temporary(f"shl {type.integer} {wide}, {k * part.bits}")
+            bits = f.temporary(f"or {type.integer} {bits}, {wide}")
+        f.assign(target, ptx_type(f"b{type.bits}"), bits)
+    else:
+        f.assign(target, ptx_type(f"b{type.bits}") if type.bits > 1 else type, f.bits(source, type))
+
+
+@form("selp", r"\.(?P<type>[bus](?:16|32|64)|f32|f64)")
+def select(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    a, b = f.bits(i.operands[1], type), f.bits(i.operands[2], type)
+    result = f.temporary(f"select i1 {f.value(i.operands[3], 'pred')}, {type.integer} {a}, {type.integer} {b}")
+    f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
+
+
+@form("slct", r"(?P<ftz>\.ftz)?\.(?P<type>[bus](?:16|32|64)|f32|f64)\.(?P<by>s32|f32)")
+def select_by_sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = _type(m)
+    a, b = f.bits(i.operands[1], type), f.bits(i.operands[2], type)
+    c = f.value(i.operands[3], m["by"] or "")
+    if m["ftz"]:
+        c = f.call("flush_f32", c)
+    test = f"icmp sge i32 {c}, 0" if m["by"] == "s32" else f"fcmp oge float {c}, 0.0"
+    result = f.temporary(f"select i1 {f.temporary(test)}, {type.integer} {a}, {type.integer} {b}")
+    f.assign(i.operands[0], ptx_type(f"b{type.bits}"), result)
+
+
+_SIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
+_FLOAT = {
+    "equ": "ueq",
+    "neu": "une",
+    "ltu": "ult",
+    "leu": "ule",
+    "gtu": "ugt",
+    "geu": "uge",
+    "num": "ord",
+    "nan": "uno",
+}
+_COMPARISON = r"\.(?P<test>eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan)"
+_COMPARED = r"(?P<ftz>\.ftz)?\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)"
+
+
+def _compare(f: FunctionBuilder, i: Instruction, m: Modifiers) -> str:
+    type, test = _type(m), m["test"] or ""
+    a, b = f.value(i.operands[1], type), f.value(i.operands[2], type)
+    if type.kind in ("f", "bf"):
+        llvm = type.llvm
+        if type.bits == 16:
+            a, b = (f.call(f"widen_{type.name}", v) for v in (a, b))
+            llvm = "float"
+        if m["ftz"]:
+            if type.bits == 64:
+                raise f.refuse()
+            a, b = (f.call("flush_f32" if type.bits == 32 else "flush_f16_as_f32", v) for v in (a, b))
+        if test in ("lo", "ls", "hi", "hs"):
+            raise f.refuse()
+        return f.temporary(f"fcmp {_FLOAT.get(test, 'o' + test)} {llvm} {a}, {b}")
+    if m["ftz"] or test in _FLOAT:
+        raise f.refuse()
+    if test in _SIGNED:
+        test = _SIGNED[test]
+    elif test not in ("eq", "ne"):
+        test = ("s" if type.is_signed else "u") + test
+    return f.temporary(f"icmp {test} {type.llvm} {a}, {b}")
+
+
+@form("setp", rf"{_COMPARISON}(?:\.(?P<combine>and|or|xor))?{_COMPARED}")
+def set_predicate(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    result = _compare(f, i, m)
+    targets = i.operands[0].split("|")
+    inverse = f.temporary(f"xor i1 {result}, true")
+    if m["combine"]:
+        other = f.value(i.operands[3], "pred")
+        result, inverse = (f.temporary(f"{m['combine']} i1 {v}, {other}") for v in (result, inverse))
+    f.assign(targets[0].strip(), "pred", result)
+    if len(targets) > 1:
+        f.assign(targets[1].strip(), "pred", inverse)
+
+
+@form(
+    "set",
+    rf"{_COMPARISON}(?:\.(?P<combine>and|or|xor))?(?P<ftz>\.ftz)?\.(?P<result>u32|s32|f32|f16|bf16|u16)\.(?P<type>[bus](?:16|32|64)|f16|f32|f64|bf16)",
+)
+def set_value(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    result = _compare(f, i, m)
+    if m["combine"]:
+        result = f.temporary(f"{m['combine']} i1 {result}, {f.value(i.operands[3], 'pred')}")
+    type = _type(m, "result")
+    one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(type.name, -1)
+    bits = f.temporary(f"select i1 {result}, {type.integer} {one}, {type.integer} 0")
+    f.assign(i.operands[0], ptx_type(f"b{type.bits}"), bits)

@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The meaning of integer instructions: native functions named after the instruction and its type."""
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined"
+
+from __future__ import annotations
+
+from .native import i16, i32, i64, native, u16, u32, u64
+
+
+@native
+def div_u16(a: u16, b: u16) -> u16:
+    return u16(0xFFFF) if b == 0 else a // (b | u16(b == 0))
+
+
+@native
+def div_u32(a: u32, b: u32) -> u32:
+    return ~u32(0) if b == 0 else a // (b | u32(b == 0))
+
+
+@native
+def div_u64(a: u64, b: u64) -> u64:
+    return ~u64(0) if b == 0 else a // (b | u64(b == 0))
+
+
+@native
+def div_s16(a: i16, b: i16) -> i16:
+    return i16(div_s32(i32(a), i32(b)))
+
+
+@native
+def div_s32(a: i32, b: i32) -> i32:
+    """Division by zero gives ones; the one quotient that does not fit wraps around."""
+    if b == 0:
+        return -1
+    if b == -1:
+        return -a
+    return a // b
+
+
+@native
+def div_s64(a: i64, b: i64) -> i64:
+    if b == 0:
+        return -1
+    if b == -1:
+        return -a
+    return a // b
+
+
+@native
+def rem_u16(a: u16, b: u16) -> u16:
+    return a - div_u16(a, b) * b
+
+
+@native
+def rem_u32(a: u32, b: u32) -> u32:
+    return a - div_u32(a, b) * b
+
+
+@native
+def rem_u64(a: u64, b: u64) -> u64:
+    return a - div_u64(a, b) * b
+
+
+@native
+def rem_s16(a: i16, b: i16) -> i16:
+    return a - div_s16(a, b) * b
+
+
+@native
+def rem_s32(a: i32, b: i32) -> i32:
+    return a - div_s32(a, b) * b
+
+
+@native
+def rem_s64(a: i64, b: i64) -> i64:
+    return a - div_s64(a, b) * b
+
+
+@native
+def abs_s16(a: i16) -> i16:
+    return -a if a < 0 else a
+
+
+@native
+def abs_s32(a: i32) -> i32:
+    return -a if a < 0 else a
+
+
+@native
+def abs_s64(a: i64) -> i64:
+    return -a if a < 0 else a
+
+
+@native
+def neg_s16(a: i16) -> i16:
+    return -a
+
+
+@native
+def neg_s32(a: i32) -> i32:
+    return -a
+
+
+@native
+def neg_s64(a: i64) -> i64:
+    return -a
+
+
+@native
+def sad_u16(a: u16, b: u16, c: u16) -> u16:
+    return c + (a - b if a > b else b - a)
+
+
+@native
+def sad_u32(a: u32, b: u32, c: u32) -> u32:
+    return c + (a - b if a > b else b - a)
+
+
+@native
+def sad_u64(a: u64, b: u64, c: u64) -> u64:
+    return c + (a - b if a > b else b - a)
+
+
+@native
+def sad_s16(a: i16, b: i16, c: i16) -> i16:
+    return c + (a - b if a > b else b - a)
+
+
+@native
+def sad_s32(a: i32, b: i32, c: i32) -> i32:
+    return c + (a - b if a > b else b - a)
+
+
+@native
+def sad_s64(a: i64, b: i64, c: i64) -> i64:
+    return c + (a - b if a > b else b - a)
+
+
+@native
+def popc_u32(a: u32) -> u32:
+    return ctpop(a)
+
+
+@native
+def popc_u64(a: u64) -> u32:
+    return u32(ctpop(a))
+
+
+@native
+def clz_u32(a: u32) -> u32:
+    return ctlz(a)
+
+
+@native
+def clz_u64(a: u64) -> u32:
+    return u32(ctlz(a))
+
+
+@native
+def brev_u32(a: u32) -> u32:
+    return bitreverse(a)
+
+
+@native
+def brev_u64(a: u64) -> u64:
+    return bitreverse(a)
+
+
+@native
+def cnot_u16(a: u16) -> u16:
+    return u16(a == 0)
+
+
+@native
+def cnot_u32(a: u32) -> u32:
+    return u32(a == 0)
+
+
+@native
+def cnot_u64(a: u64) -> u64:
+    return u64(a == 0)
+
+
+@native
+def bfind_u32(a: u32) -> u32:
+    return u32(31) - ctlz(a) if a != 0 else ~u32(0)
+
+
+@native
+def bfind_u64(a: u64) -> u32:
+    return u32(63) - u32(ctlz(a)) if a != 0 else ~u32(0)
+
+
+@native
+def bfind_s32(a: i32) -> u32:
+    return bfind_u32(u32(~a if a < 0 else a))
+
+
+@native
+def bfind_s64(a: i64) -> u32:
+    return bfind_u64(u64(~a if a < 0 else a))
+
+
+@native
+def bfind_shift_u32(a: u32) -> u32:
+    return ctlz(a) if a != 0 else ~u32(0)
+
+
+@native
+def bfind_shift_u64(a: u64) -> u32:
+    return u32(ctlz(a)) if a != 0 else ~u32(0)
+
+
+@native
+def bfind_shift_s32(a: i32) -> u32:
+    return bfind_shift_u32(u32(~a if a < 0 else a))
+
+
+@native
+def bfind_shift_s64(a: i64) -> u32:
+    return bfind_shift_u64(u64(~a if a < 0 else a))
+
+
+@native
+def bfe_u64(a: u64, position: u32, length: u32) -> u64:
+    position &= 255
+    length &= 255
+    if position > 63 or length == 0:
+        return 0
+    field = a >> u64(position)
+    return field if length > 63 else field & ((u64(1) << u64(length)) - 1)
+
+
+@native
+def bfe_u32(a: u32, position: u32, length: u32) -> u32:
+    return u32(bfe_u64(u64(a), position, length))
+
+
+@native
+def bfe_s64(a: i64, position: u32, length: u32) -> i64:
+    """Bits beyond the end are copies of the sign, which is the field's last bit that exists."""
+    position &= 255
+    length &= 255
+    if length == 0:
+        return 0
+    if position > 63:
+        return a >> 63
+    field = a >> i64(position)
+    unused = i64(64) - i64(length)
+    if length > 63 - position:
+        return field
+    return (field << unused) >> unused
+
+
+@native
+def bfe_s32(a: i32, position: u32, length: u32) -> i32:
+    return i32(bfe_s64(i64(a), position, length))
+
+
+@native
+def bfi_u64(a: u64, b: u64, position: u32, length: u32) -> u64:
+    position &= 255
+    length &= 255
+    if position > 63 or length == 0:
+        return b
+    mask = ~u64(0)
+    if length < 64:
+        mask = (u64(1) << u64(length)) - 1
+    mask = mask << u64(position)
+    return (b & ~mask) | ((a << u64(position)) & mask)
+
+
+@native
+def bfi_u32(a: u32, b: u32, position: u32, length: u32) -> u32:
+    return u32(bfi_u64(u64(a), u64(b), position, length))
+
+
+@native
+def bmsk_clamp(a: u32, b: u32) -> u32:
+    if a > 31 or b == 0:
+        return 0
+    mask = ~u32(0)
+    if b < 32:
+        mask = (u32(1) << b) - 1
+    return mask << a
+
+
+@native
+def bmsk_wrap(a: u32, b: u32) -> u32:
+    return ((u32(1) << (b & 31)) - 1) << (a & 31)
+
+
+@native
+def szext_clamp_u32(a: u32, b: u32) -> u32:
+    return a if b > 31 else a & ((u32(1) << (b & 31)) - 1)
+
+
+@native
+def szext_wrap_u32(a: u32, b: u32) -> u32:
+    return a & ((u32(1) << (b & 31)) - 1)
+
+
+@native
+def szext_wrap_s32(a: u32, b: u32) -> u32:
+    count = i32(32) - i32(b & 31)
+    if count == 32:
+        return 0
+    return u32((i32(a) << count) >> count)
+
+
+@native
+def szext_clamp_s32(a: u32, b: u32) -> u32:
+    return a if b > 31 else szext_wrap_s32(a, b)
+
+
+@native
+def fns_u32(mask: u32, base: u32, offset: i32) -> u32:
+    """The position of the offset-th set bit at or above (below, if negative) *base*."""
+    if base > 31:
+        return ~u32(0)
+    if offset == 0:
+        return base if mask >> base & 1 == 1 else ~u32(0)
+    position = i32(base)
+    step = i32(1) if offset > 0 else i32(-1)
+    count = offset if offset > 0 else -offset
+    while position >= 0 and position < 32:
+        if mask >> u32(position) & 1 == 1:
+            count -= 1
+            if count == 0:
+                return u32(position)
+        position += step
+    return ~u32(0)
+
+
+@native
+def shf_l_clamp(a: u32, b: u32, c: u32) -> u32:
+    wide = u64(b) << 32 | u64(a)
+    return u32((wide << u64(c if c < 32 else u32(32))) >> 32)
+
+
+@native
+def shf_r_clamp(a: u32, b: u32, c: u32) -> u32:
+    wide = u64(b) << 32 | u64(a)
+    return u32(wide >> u64(c if c < 32 else u32(32)))
+
+
+@native
+def shf_l_wrap(a: u32, b: u32, c: u32) -> u32:
+    return shf_l_clamp(a, b, c & 31)
+
+
+@native
+def shf_r_wrap(a: u32, b: u32, c: u32) -> u32:
+    return shf_r_clamp(a, b, c & 31)
+
+
+@native
+def prmt(a: u32, b: u32, c: u32) -> u32:
+    wide = u64(b) << 32 | u64(a)
+    result = u32(0)
+    for k in range(u32(4)):
+        selector = c >> (k * 4) & 15
+        byte = u32(wide >> u64((selector & 7) * 8)) & 255
+        if selector & 8 != 0:
+            byte = (byte >> 7) * 255
+        result |= byte << (k * 8)
+    return result
+
+
+@native
+def prmt_selector_f4e(c: u32) -> u32:
+    s = c & 3
+    return s | (s + 1) << 4 | (s + 2) << 8 | (s + 3) << 12
+
+
+@native
+def prmt_selector_b4e(c: u32) -> u32:
+    s = c & 3
+    return s | ((s - 1) & 7) << 4 | ((s - 2) & 7) << 8 | ((s - 3) & 7) << 12
+
+
+@native
+def prmt_selector_rc8(c: u32) -> u32:
+    return (c & 3) * 0x1111
+
+
+@native
+def prmt_selector_ecl(c: u32) -> u32:
+    s = c & 3
+    second = s if s > 1 else u32(1)
+    third = s if s > 2 else u32(2)
+    return s | second << 4 | third << 8 | u32(3) << 12
+
+
+@native
+def prmt_selector_ecr(c: u32) -> u32:
+    s = c & 3
+    second = s if s < 1 else u32(1)
+    third = s if s < 2 else u32(2)
+    return second << 4 | third << 8 | s << 12
+
+
+@native
+def prmt_selector_rc16(c: u32) -> u32:
+    s = (c & 1) * 2
+    return (s | (s + 1) << 4) * 0x101
+
+
+@native
+def byte_of(a: u32, k: u32, signed: bool) -> i32:
+    byte = i32(a >> (k * 8) & 255)
+    return byte - 256 if signed and byte > 127 else byte
+
+
+@native
+def dp4a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32:
+    result = c
+    for k in range(u32(4)):
+        result += u32(byte_of(a, k, a_signed) * byte_of(b, k, b_signed))
+    return result
+
+
+@native
+def dp2a(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool, high: bool) -> u32:
+    result = c
+    for k in range(u32(2)):
+        half = i32(a >> (k * 16) & 0xFFFF)
+        if a_signed and half > 0x7FFF:
+            half -= 0x10000
+        result += u32(half * byte_of(b, k + 2 if high else k, b_signed))
+    return result

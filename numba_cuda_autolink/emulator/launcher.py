@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Launches: the records of a grid, workers that share its blocks, and what comes of an error."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import memory
+from .diagnosis import Failure, describe_failure
+from .errors import EmulationError
+from .host_services import HostServices
+from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .checks import Checks
+    from .compiler import NativeCode
+    from .linked_texts import LinkedTexts
+    from .parser import Function
+
+_FEW_THREADS = 2048
+_DIRECT_STACK_BYTES = 1 << 20
+_grid_ids = itertools.count(1)
+_HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
+
+
+@dataclass(frozen=True)
+class ArgumentName:
+    """The *label* of the memory that begins at *address*, with the size and name of its elements if they are known."""
+
+    address: int
+    label: str
+    itemsize: int = 1
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """What a launch needs to know of a kernel."""
+
+    name: str
+    function: Function
+    linked: LinkedTexts
+    parameter_bytes: int
+    shared_bytes: int
+    stack_bytes: int
+    suspends: bool
+    slots: int
+    checks: Checks
+
+
+class _Worker:
+    """The memory with which one core runs blocks of *threads* threads; *resident* blocks at a time."""
+
+    def __init__(self, threads: int, shared: int, facts: KernelFacts, resident: int):
+        stack_bytes = facts.stack_bytes if facts.suspends else _DIRECT_STACK_BYTES
+        stacks = threads if facts.suspends else 1
+        shadow_written = shared if facts.checks.initialised else 0
+        shadow_races = shared * 16 if facts.checks.races else 0
+        per_block = (
+            ("threads", threads * Thread.BYTES),
+            ("status", threads + 32),
+            ("lanes", 4 * (threads // 32 + 1)),
+            ("free", 8 * stacks),
+            ("stacks", stacks * stack_bytes),
+            ("shared", shared + 64),
+            ("written", shadow_written),
+            ("races", shadow_races),
+        )
+        offsets, end = {}, 0
+        for name, nbytes in per_block:
+            offsets[name] = end
+            end += -(-nbytes // 1024) * 1024 if nbytes else 0
+        self.blocks = np.zeros(Block.BYTES * resident, np.uint8)
+        self.caches = np.zeros(2 * facts.slots + 2, np.uint64)
+        self.arena = np.empty(end * resident + 1024, np.uint8)
+        base = -(-self.arena.ctypes.data // 1024) * 1024
+        for k in range(resident):
+            record = self.blocks[k * Block.BYTES : (k + 1) * Block.BYTES]
+            at = {name: base + end * k + offset for name, offset in offsets.items()}
+            _put64(record, Block.SHARED, at["shared"] - FIRST_SHARED_ADDRESS)
+            _put64(record, Block.SHARED_BYTES, shared)
+            _put64(record, Block.THREADS, at["threads"])
+            _put64(record, Block.STATUS, at["status"])
+            _put64(record, Block.CACHES, self.caches.ctypes.data)
+            _put64(record, Block.LIVE_LANES, at["lanes"])
+            _put64(record, Block.STACKS, at["free"])
+            _put32(record, Block.FREE_STACKS, stacks)
+            _put32(record, Block.STACK_BYTES, stack_bytes)
+            _put64(record, Block.SHARED_WRITTEN, at["written"] if shadow_written else 0)
+            _put64(record, Block.SHARED_ACCESSES, at["races"] if shadow_races else 0)
+            free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
+            free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
+
+    @property
+    def address(self) -> int:
+        return int(self.blocks.ctypes.data)
+
+
+def _put64(record: np.ndarray, offset: int, value: int) -> None:
+    record[offset : offset + 8].view(np.uint64)[0] = value
+
+
+def _put32(record: np.ndarray, offset: int, value: int) -> None:
+    record[offset : offset + 4].view(np.uint32)[0] = value
+
+
+def _get32(record: np.ndarray, offset: int) -> int:
+    return int(record[offset : offset + 4].view(np.uint32)[0])
+
+
+def _get64(record: np.ndarray, offset: int) -> int:
+    return int(record[offset : offset + 8].view(np.uint64)[0])
+
+
+def _core_count() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Pool:
+    """The threads of the process that run blocks; a forked child makes its own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.executor: ThreadPoolExecutor | None = None
+        self.process = 0
+
+    def get(self) -> ThreadPoolExecutor:
+        with self.lock:
+            if self.executor is None or self.process != os.getpid():
+                self.executor = ThreadPoolExecutor(_core_count(), thread_name_prefix="emulator")
+                self.process = os.getpid()
+            return self.executor
+
+
+_pool = _Pool()
+
+
+def launch(
+    code: NativeCode,
+    facts: KernelFacts,
+    variables: np.ndarray,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    arguments: bytes,
+    shared: int,
+    cooperative: bool,
+    names: Sequence[ArgumentName],
+) -> None:
+    """Run a kernel; raise `EmulationError` for the first error of any of its threads."""
+    _check_sizes(facts, grid, block, arguments)
+    threads, blocks = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
+    if not blocks:
+        return
+    shared_bytes = max(16, -(-(facts.shared_bytes + shared) // 16) * 16)
+    few = blocks * threads < _FEW_THREADS and not cooperative
+    count = 1 if few else min(_core_count(), blocks)
+    resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
+    workers = [_Worker(threads, shared_bytes, facts, number) for number in resident]
+    record = np.zeros(Launch.BYTES, np.uint8)
+    parameters = np.frombuffer(arguments + bytes(16), np.uint8).copy()
+    table = memory.pack_table()
+    services = HostServices()
+    host_call = _HOST_CALL(services.serve)
+    _put64(record, Launch.PARAMETERS, parameters.ctypes.data)
+    _put64(record, Launch.PARAMETER_BYTES, parameters.nbytes)
+    _put64(record, Launch.ALLOCATIONS, table.ctypes.data)
+    _put64(record, Launch.ALLOCATION_COUNT, len(table))
+    _put32(record, Launch.BLOCKS, blocks)
+    _put64(record, Launch.VARIABLES, variables.ctypes.data)
+    _put64(record, Launch.HOST_CALL, ctypes.cast(host_call, ctypes.c_void_p).value or 0)
+    _put64(record, Launch.KERNEL, code.addresses["kernel"])
+    _put32(record, Launch.DYNAMIC_SHARED, shared)
+    _put32(record, Launch.GRID_ID, next(_grid_ids) & 0xFFFFFFFF)
+    _put32(record, Launch.CHECKS, facts.checks.flags)
+    services.attach(record, [worker.caches for worker in workers])
+    for number, worker in enumerate(workers):
+        for k in range(resident[number]):
+            one = worker.blocks[k * Block.BYTES : (k + 1) * Block.BYTES]
+            _put64(one, Block.LAUNCH, record.ctypes.data)
+            _put32(one, Block.COUNT, threads)
+            _put32(one, Block.INDEX, number + k * count)
+            for axis in range(3):
+                _put32(one, Block.NTID + 4 * axis, block[axis])
+                _put32(one, Block.NCTAID + 4 * axis, grid[axis])
+    jobs = [_job(code, facts, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
+    _run(jobs, record)
+    sys.stdout.flush() if services.has_printed else None
+    if services.error is not None:
+        raise services.error
+    _raise_first_error(facts, workers, grid, block, names, services)
+
+
+def _job(code: NativeCode, facts: KernelFacts, worker: _Worker, resident: int, cooperative: bool):
+    if cooperative and facts.suspends:
+        function = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint32)(code.addresses["run_resident_blocks"])
+        return lambda: function(worker.address, resident)
+    name = "run_blocks" if facts.suspends else "run_direct"
+    direct = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(code.addresses[name])
+    return lambda: direct(worker.address)
+
+
+def _run(jobs: list, record: np.ndarray) -> None:
+    if len(jobs) == 1:
+        jobs[0]()
+        return
+    futures = [_pool.get().submit(job) for job in jobs]
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        _put32(record, Launch.FAILED, 1)
+        for future in futures:
+            future.exception()
+        raise
+
+
+def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: bytes) -> None:
+    threads = block[0] * block[1] * block[2]
+    limits = facts.function.directives
+    where = f"; the block is {block}"
+    if min(block) < 1 or min(grid) < 0 or threads > 1024 or block[2] > 64:
+        raise EmulationError(f"A block of {threads} threads cannot be launched: at most 1024{where}", kernel=facts.name)
+    if "maxntid" in limits and threads > limits["maxntid"][0] * limits["maxntid"][1] * limits["maxntid"][2]:
+        raise EmulationError(
+            f"{facts.name} is compiled for blocks of at most {limits['maxntid']} threads (.maxntid){where}",
+            kernel=facts.name,
+        )
+    if "reqntid" in limits and tuple(block) != limits["reqntid"]:
+        raise EmulationError(
+            f"{facts.name} is compiled for blocks of exactly {limits['reqntid']} threads (.reqntid){where}",
+            kernel=facts.name,
+        )
+    if len(arguments) != facts.parameter_bytes:
+        raise EmulationError(
+            f"{facts.name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed",
+            kernel=facts.name,
+        )
+
+
+def _raise_first_error(
+    facts: KernelFacts,
+    workers: list[_Worker],
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    names: Sequence[ArgumentName],
+    services: HostServices,
+) -> None:
+    for worker in workers:
+        for start in range(0, len(worker.blocks), Block.BYTES):
+            one = worker.blocks[start : start + Block.BYTES]
+            code = _get32(one, Block.ERROR)
+            if code:
+                failure = Failure(
+                    code,
+                    _get32(one, Block.INDEX),
+                    _get32(one, Block.ERROR_THREAD),
+                    _get32(one, Block.ERROR_SITE),
+                    _get64(one, Block.ERROR_ADDRESS),
+                    _get32(one, Block.ERROR_BYTES),
+                    _get64(one, Block.ERROR_DETAIL),
+                    _get64(one, Block.SHARED),
+                    _get64(one, Block.SHARED_BYTES),
+                )
+                raise describe_failure(failure, facts.name, facts.linked, grid, block, names)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Several texts of PTX as one: which function or variable a name stands for, and the order that numbers them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .parser import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .parser import Function, Text, Variable
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class LinkedTexts:
+    """The functions and variables of *texts*. Names that are not visible belong to their text alone."""
+
+    def __init__(self, texts: Sequence[str]):
+        self.texts: list[Text] = [parse(text, number) for number, text in enumerate(texts)]
+        self.visible_functions: dict[str, Function] = {}
+        self.visible_variables: dict[str, tuple[int, Variable]] = {}
+        for text in self.texts:
+            for name, function in text.functions.items():
+                if function.code and (function.is_visible or function.is_entry):
+                    self.visible_functions.setdefault(name, function)
+            for name, variable in text.variables.items():
+                if variable.is_visible and (not variable.is_extern or name not in self.visible_variables):
+                    if name in self.visible_variables and not self.visible_variables[name][1].is_extern:
+                        continue
+                    self.visible_variables[name] = (text.number, variable)
+        self.functions: list[Function] = [f for text in self.texts for f in text.functions.values() if f.code]
+        self.function_numbers = {id(f): k for k, f in enumerate(self.functions)}
+        self.variables: list[tuple[int, Variable]] = [
+            (text.number, variable)
+            for text in self.texts
+            for variable in text.variables.values()
+            if variable.space in ("global", "const") and self.find_variable(text.number, variable.name)[1] is variable
+        ]
+        self.variable_numbers = {(number, v.name): k for k, (number, v) in enumerate(self.variables)}
+
+    def find_function(self, text: int, name: str) -> Function | None:
+        """Return the function with code that *name* stands for in *text*."""
+        name = self.texts[text].aliases.get(name, name)
+        own = self.texts[text].functions.get(name)
+        if own is not None and own.code:
+            return self.visible_functions.get(name, own) if own.is_weak else own
+        return self.visible_functions.get(name)
+
+    def find_variable(self, text: int, name: str) -> tuple[int, Variable | None]:
+        """Return the variable that *name* stands for in *text*, and the text that defines it."""
+        own = self.texts[text].variables.get(name)
+        if own is not None and not own.is_visible:
+            return text, own
+        return self.visible_variables.get(name, (text, own))
+
+    def list_reachable(self, kernel: Function) -> list[Function]:
+        """Return *kernel* and all functions that it may call, in order of discovery."""
+        found: dict[int, Function] = {}
+        pending = [kernel]
+        calls_pointers = False
+        while pending:
+            function = pending.pop()
+            if id(function) in found:
+                continue
+            found[id(function)] = function
+            for instruction in function.code:
+                if instruction.opcode.startswith("call"):
+                    target = next((o for o in instruction.operands if not o.startswith("(")), "")
+                    calls_pointers |= target in function.registers
+                for name in self.list_names(instruction.operands):
+                    other = self.find_function(function.text, name)
+                    if other is not None and not other.is_entry:
+                        pending.append(other)
+            if calls_pointers and not pending:
+                pending = [f for f in self.list_addressed() if id(f) not in found]
+        return list(found.values())
+
+    @staticmethod
+    def list_names(operands: Sequence[str]) -> Iterator[str]:
+        for operand in operands:
+            if operand[0] != "%":
+                yield from _WORD.findall(operand)
+
+    def list_addressed(self) -> Iterator[Function]:
+        """Yield the functions whose addresses variables hold."""
+        for text, variable in self.variables:
+            for name in self.list_names(variable.initial):
+                function = self.find_function(text, name)
+                if function is not None:
+                    yield function

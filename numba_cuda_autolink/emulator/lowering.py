@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""PTX functions as LLVM IR: the order of instructions, predicates, frames.
+
+A function of PTX becomes a function that takes its thread, and a pointer to the bytes of each parameter and result; a
+kernel takes the thread alone.
+"""
+
+from __future__ import annotations
+
+from .access import FRAME_ADDRESS, FRAME_SHADOW, FRAME_SIZE
+from .forms import find_form
+from .function_builder import FunctionBuilder
+from .parser import Instruction
+from .ptx_types import ptx_type
+from .special_registers import special_register
+from .state import Block, Error, Thread
+
+_STACK_RESERVE = 16384  # for what a function calls besides itself
+_ENDS = ("bra", "ret", "exit", "trap", "brx")
+
+
+class FunctionLowering(FunctionBuilder):
+    """Lowers one function."""
+
+    def special_register(self, name: str) -> tuple[str, int] | None:
+        return special_register(self, name)
+
+    def lower(self) -> str:
+        """Return the text of the function."""
+        code = self.function.code
+        starts = {*self.function.labels.values(), len(code)}
+        starts |= {k + 1 for k, instruction in enumerate(code) if instruction.opcode.partition(".")[0] in _ENDS}
+        falls_through = True
+        for k, instruction in enumerate(code):
+            self.instruction, self.index = instruction, k
+            if k in starts:
+                if falls_through:
+                    self.emit(f'br label %"b{k}"')
+                self.start_block(f"b{k}")
+            falls_through = self.lower_instruction(k, instruction)
+        if falls_through:
+            self.emit(f'br label %"b{len(code)}"')
+        self.start_block(f"b{len(code)}")
+        self.emit_return()
+        return self.assemble()
+
+    def lower_instruction(self, index: int, instruction: Instruction) -> bool:
+        """Lower one instruction; return whether control may fall through to the next."""
+        found = find_form(instruction.opcode)
+        if found is None:
+            raise self.refuse()
+        handler, modifiers = found
+        ends = instruction.opcode.partition(".")[0] in _ENDS
+        if not instruction.predicate:
+            handler(self, instruction, modifiers)
+            return not ends
+        predicate = self.value(instruction.predicate, "pred")
+        then = self.label()
+        after = f"b{index + 1}" if ends else self.label()
+        first, second = (after, then) if instruction.negated else (then, after)
+        self.emit(f'br i1 {predicate}, label %"{first}", label %"{second}"')
+        self.start_block(then)
+        handler(self, instruction, modifiers)
+        if not ends:
+            self.emit(f'br label %"{after}"')
+            self.start_block(after)
+        return not ends
+
+    def frame_lines(self) -> list[str]:
+        """Return what makes the function's local memory known to the checks."""
+        lines = []
+        below = f" %frame.below.p = getelementptr i8, ptr %thread, i64 {Thread.LOCALS}"
+        if self.frame_variables:
+            lines += [below, " %frame.below = load i64, ptr %frame.below.p"]
+        previous = "%frame.below"
+        for k, variable in enumerate(self.frame_variables):
+            pointer, nbytes = self.pointer_of(variable), self.function.local_variables[variable].nbytes
+            shadow = "0"
+            if self.program.checks.initialised:
+                lines.append(f" %shadow{k} = alloca [{nbytes} x i8]")
+                lines.append(f" call void @llvm.memset.p0.i64(ptr %shadow{k}, i8 0, i64 {nbytes}, i1 false)")
+                lines.append(f" %shadow{k}.a = ptrtoint ptr %shadow{k} to i64")
+                self.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+                shadow = f"%shadow{k}.a"
+            lines.append(f" %frame{k} = alloca [32 x i8], align 8")
+            lines.append(f" %frame{k}.address = ptrtoint ptr {pointer} to i64")
+            fields = (
+                (0, previous),
+                (FRAME_ADDRESS, f"%frame{k}.address"),
+                (FRAME_SIZE, nbytes),
+                (FRAME_SHADOW, shadow),
+            )
+            for offset, value in fields:
+                lines.append(f" %frame{k}.{offset} = getelementptr i8, ptr %frame{k}, i64 {offset}")
+                lines.append(f" store i64 {value}, ptr %frame{k}.{offset}")
+            lines.append(f" %frame{k}.a = ptrtoint ptr %frame{k} to i64")
+            previous = f"%frame{k}.a"
+        if self.frame_variables:
+            lines.append(f" store i64 {previous}, ptr %frame.below.p")
+        return lines
+
+    def stack_check(self) -> list[str]:
+        """Return what stops a recursion that would leave the stack."""
+        self.declare("declare ptr @llvm.frameaddress.p0(i32)")
+        self.program.natives.add("fail")
+        error = Error.STACK_OVERFLOW
+        return [
+            " %here.p = call ptr @llvm.frameaddress.p0(i32 0)",
+            " %here = ptrtoint ptr %here.p to i64",
+            f" %stack.p = getelementptr i8, ptr %thread, i64 {Thread.STACK}",
+            " %stack = load i64, ptr %stack.p",
+            " %stack.left = sub i64 %here, %stack",
+            f" %stack.full = icmp ult i64 %stack.left, {_STACK_RESERVE + 2 * self.program.local_bytes}",
+            ' br i1 %stack.full, label %"stack.overflow", label %"begin"',
+            '"stack.overflow":',
+            f' call void @"native.fail"(i64 %thread.address, i32 {error}, i32 {self.site}, i64 0, i32 0)',
+            " unreachable",
+        ]
+
+    def assemble(self) -> str:
+        function = self.function
+        frame = self.frame_lines()
+        head = ["entry:"]
+        for name in sorted(self.used_registers):
+            type = ptx_type(function.registers[name]).integer
+            head += [f' %"r.{name}" = alloca {type}', f' store {type} 0, ptr %"r.{name}"']
+        for name, pointer in self.local_pointers.items():
+            variable = function.local_variables[name]
+            head.append(f" {pointer} = alloca [{max(1, variable.nbytes)} x i8], align {max(variable.align, 1)}")
+        for name, record, offset in (
+            ("shared", "%thread", Thread.SHARED),
+            ("caches", "%thread", Thread.CACHES),
+            ("block.address", "%thread", Thread.BLOCK),
+        ):
+            head.append(f" %{name}.p = getelementptr i8, ptr {record}, i64 {offset}")
+            head.append(f" %{name} = load i64, ptr %{name}.p")
+        head.append(" %thread.address = ptrtoint ptr %thread to i64")
+        head.append(" %block = inttoptr i64 %block.address to ptr")
+        head.append(f" %launch.p = getelementptr i8, ptr %block, i64 {Block.LAUNCH}")
+        head.append(" %launch = load ptr, ptr %launch.p")
+        head.append(f" %shared.bytes.p = getelementptr i8, ptr %block, i64 {Block.SHARED_BYTES}")
+        head.append(" %shared.bytes = load i64, ptr %shared.bytes.p")
+        head.append(" %parameters = load ptr, ptr %launch")
+        head += frame
+        head += self.entry
+        if self.program.may_recurse and not function.is_entry:
+            head += self.stack_check()
+        else:
+            head.append(' br label %"begin"')
+        signature = ", ".join(
+            ["ptr %thread"]
+            + [
+                f'ptr %"{kind}.{v.name}"'
+                for kind, variables in (("p", function.parameters), ("q", function.results))
+                for v in variables
+                if not function.is_entry
+            ]
+        )
+        name = self.program.function_symbol(function)
+        linkage = "" if function.is_entry else "internal "
+        lines = [f"define {linkage}void {name}({signature}) nounwind {{", *head, '"begin":', *self.lines, "}"]
+        return "\n".join(lines) + "\n"

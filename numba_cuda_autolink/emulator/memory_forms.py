@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Loads, stores, conversions of addresses, asynchronous copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .forms import Modifiers, form
+from .parser import split_operands
+from .pointers import checked_pointer
+from .ptx_types import ptx_type
+from .state import FIRST_SHARED_ADDRESS, Block, Thread
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .parser import Instruction
+
+SPACE = r"(?:\.(?P<space>global|shared(?:::cta|::cluster)?|local|const|param(?:::entry|::func)?))?"
+SCOPE = r"(?:\.(?:cta|cluster|gpu|sys))?"
+_CACHE = (
+    r"(?:\.(?:L1|L2)::(?:evict_normal|evict_unchanged|evict_first|evict_last|no_allocate|cache_hint|64B|128B|256B))*"
+)
+_VECTOR = r"(?:\.(?P<vector>v2|v4|v8))?"
+_TYPE = r"\.(?P<type>b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64)"
+
+
+def plain_space(modifiers: Modifiers) -> str:
+    return (modifiers["space"] or "generic").partition("::")[0]
+
+
+@form("ld", rf"(?:\.weak)?{SPACE}(?:\.(?:ca|cg|cs|lu|nc))?{_CACHE}{_VECTOR}{_TYPE}")
+@form("ld", rf"\.(?P<ordered>volatile|cv){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
+@form("ld", rf"{SPACE}\.(?P<ordered>cv){_CACHE}{_VECTOR}{_TYPE}")
+@form("ld", rf"\.(?P<ordered>relaxed|acquire|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
+@form("ldu", rf"{SPACE}{_VECTOR}{_TYPE}")
+def load(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = ptx_type(m["type"] or "")
+    targets = split_operands(i.operands[0].strip("{}"))
+    nbytes = type.nbytes * len(targets)
+    ordered = m.get("ordered") is not None
+    pointer = checked_pointer(f, i.operands[1], plain_space(m), nbytes, writes=False, atomic=ordered)
+    mode = "volatile " if ordered else ""
+    values = []
+    for k in range(len(targets)):
+        at = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") if k else pointer
+        align = type.nbytes if f.program.checks.alignment else 1
+        values.append(f.temporary(f"load {mode}{type.integer}, ptr {at}, align {align}"))
+    if m.get("ordered") == "acquire":
+        f.emit("fence acquire")
+    for target, value in zip(targets, values, strict=True):
+        f.assign(target, type, f.from_bits(value, type))
+
+
+@form("st", rf"(?:\.weak)?{SPACE}(?:\.(?:wb|cg|cs|wt))?{_CACHE}{_VECTOR}{_TYPE}")
+@form("st", rf"\.(?P<ordered>volatile){SPACE}{_CACHE}{_VECTOR}{_TYPE}")
+@form("st", rf"\.(?P<ordered>relaxed|release|mmio){SCOPE}{SPACE}{_CACHE}{_VECTOR}{_TYPE}")
+def store(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = ptx_type(m["type"] or "")
+    sources = split_operands(i.operands[1].strip("{}"))
+    values = [f.bits(source, type) for source in sources]
+    nbytes = type.nbytes * len(sources)
+    ordered = m.get("ordered") is not None
+    pointer = checked_pointer(f, i.operands[0], plain_space(m), nbytes, writes=True, atomic=ordered)
+    if m.get("ordered") == "release":
+        f.emit("fence release")
+    mode = "volatile " if ordered else ""
+    align = type.nbytes if f.program.checks.alignment else 1
+    for k, value in enumerate(values):
+        at = f.temporary(f"getelementptr i8, ptr {pointer}, i64 {k * type.nbytes}") if k else pointer
+        f.emit(f"store {mode}{type.integer} {value}, ptr {at}, align {align}")
+
+
+@form(
+    "cvta",
+    r"(?P<to>\.to)?\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)\.u(?P<bits>32|64)",
+)
+def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    type = ptx_type(f"u{m['bits']}")
+    address = f.value(i.operands[1], "u64")
+    if plain_space(m) == "shared":
+        address = f.temporary(f"{'sub' if m['to'] else 'add'} i64 {address}, %shared")
+    f.assign(i.operands[0], type, f.resize(address, 64, type.bits, signed=False))
+
+
+@form("isspacep", r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)")
+def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    address = f.value(i.operands[1], "u64")
+    space = plain_space(m)
+    offset = f.temporary(f"sub i64 {address}, %shared")
+    offset = f.temporary(f"sub i64 {offset}, {FIRST_SHARED_ADDRESS}")
+    shared = f.temporary(f"icmp ult i64 {offset}, %shared.bytes")
+    stack = f.temporary(f"sub i64 {address}, {f.thread_field(Thread.STACK)}")
+    pointer = f.temporary(f"getelementptr i8, ptr %block, i64 {Block.STACK_BYTES}")
+    size = f.temporary(f"load i32, ptr {pointer}")
+    size = f.temporary(f"zext i32 {size} to i64")
+    local = f.temporary(f"icmp ult i64 {stack}, {size}")
+    result = {"shared": shared, "local": local}.get(space, "false")
+    if space == "global":
+        either = f.temporary(f"or i1 {shared}, {local}")
+        result = f.temporary(f"xor i1 {either}, true")
+    f.assign(i.operands[0], "pred", result)
+
+
+@form("mapa", r"(?:\.shared::cluster)?\.u(?P<bits>32|64)")
+def map_shared_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    f.assign(i.operands[0], f"u{m['bits']}", f.value(i.operands[1], f"u{m['bits']}"))
+
+
+@form("prefetch prefetchu", r"(?:\.(?:global|local))?\.(?:L1|L2)(?:::evict_(?:last|normal))?")
+@form("discard applypriority", r"(?:\.global)?\.L2(?:::evict_normal)?")
+@form("createpolicy", r".*")
+def no_effect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Hints to caches."""
+
+
+@form("cp", rf"\.async\.(?:ca|cg)\.shared(?:::cta)?\.global{_CACHE}")
+def copy_asynchronously(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """The copy happens at once; bytes beyond the source's size are zeros."""
+    nbytes = int(i.operands[2])
+    target = checked_pointer(f, i.operands[0], "shared", nbytes, writes=True, atomic=False)
+    f.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    f.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    if len(i.operands) == 3:
+        source = checked_pointer(f, i.operands[1], "global", nbytes, writes=False, atomic=False)
+        f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {nbytes}, i1 false)")
+        return
+    f.emit(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {nbytes}, i1 false)")
+    size = f.value(i.operands[3], "u32")
+    some = f.temporary(f"icmp ne i32 {size}, 0")
+    copy, done = f.label(), f.label()
+    f.emit(f"br i1 {some}, label %{copy}, label %{done}")
+    f.start_block(copy)
+    source = checked_pointer(f, i.operands[1], "global", 1, writes=False, atomic=False)
+    size = f.temporary(f"zext i32 {size} to i64")
+    f.emit(f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
+    f.emit(f"br label %{done}")
+    f.start_block(done)
+
+
+@form("cp", r"\.async\.(?:commit_group|wait_group|wait_all)")
+def wait_for_copies(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    """Copies happened at once."""

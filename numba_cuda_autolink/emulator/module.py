@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Modules: linked PTX with its variables, and its kernels, compiled once each."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import memory
+from .cache import fetch_object, store_object
+from .checks import Checks
+from .compiler import NativeCode, compile_text, describe_machine
+from .errors import PTXSyntaxError
+from .launcher import ArgumentName, KernelFacts, launch
+from .linked_texts import LinkedTexts
+from .parser import parse_integer
+from .program import Program, parameter_offsets
+from .ptx_types import ptx_type
+from .state import FIRST_FUNCTION_ADDRESS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .parser import Function
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of device code: its *address* and size."""
+
+    address: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class KernelAttributes:
+    """What a driver tells about a kernel; *registers* is 0, for native code has no such number."""
+
+    shared_bytes: int
+    local_bytes: int
+    max_threads: int
+    registers: int = 0
+
+
+class Module:
+    """The texts *ptx*, joined, ready to run. Raises `UnsupportedInstruction` for what the emulator does not have.
+
+    *name* is for messages. *checks* says what is checked while its kernels run.
+    """
+
+    def __init__(self, ptx: Sequence[str], *, name: str = "", checks: Checks | None = None):
+        self.name, self.checks = name, checks or Checks()
+        self.texts = [
+            text.decode() if isinstance(text, bytes) else text
+            for text in ([ptx] if isinstance(ptx, (str, bytes)) else ptx)
+        ]
+        self.linked = LinkedTexts(self.texts)
+        self._addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
+        entries = [f for f in self.linked.functions if f.is_entry]
+        self._kernels = {f.name: Kernel(self, f) for f in entries}
+        self._allocate_variables()
+
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        return self._kernels
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The variables that kernels use or other code may see, by name."""
+        return {
+            variable.name: Variable(int(address), variable.nbytes)
+            for (_, variable), address in zip(self.linked.variables, self._addresses, strict=False)
+            if address
+        }
+
+    def _allocate_variables(self) -> None:
+        """Give memory to the variables that code or other variables name."""
+        pending = {
+            self._key(function.text, name)
+            for function in self.linked.functions
+            for instruction in function.code
+            for name in self.linked.list_names(instruction.operands)
+        }
+        pending |= {
+            key
+            for key, (_, v) in zip(self.linked.variable_numbers, self.linked.variables, strict=True)
+            if v.is_visible and v.nbytes and v.space == "global" and not v.initial and not v.name.startswith("_ZN")
+        }
+        numbers = self.linked.variable_numbers
+        while pending:
+            key = pending.pop()
+            if key is None or key not in numbers or self._addresses[numbers[key]]:
+                continue
+            text, variable = self.linked.variables[numbers[key]]
+            self._addresses[numbers[key]] = memory.allocate(variable.nbytes, label=variable.name)
+            pending |= {self._key(text, name) for name in self.linked.list_names(variable.initial)}
+        for (text, variable), address in zip(self.linked.variables, self._addresses, strict=False):
+            if address:
+                content = self._initial_content(text, variable.type, variable.initial)
+                data = content + bytes(variable.nbytes - len(content))
+                _view(int(address), variable.nbytes)[:] = np.frombuffer(data, np.uint8)
+
+    def _key(self, text: int, name: str) -> tuple[int, str] | None:
+        text, variable = self.linked.find_variable(text, name)
+        return None if variable is None else (text, variable.name)
+
+    def _initial_content(self, text: int, type_name: str, words: Sequence[str]) -> bytes:
+        type = ptx_type(type_name)
+        content = b""
+        for word in words:
+            number = parse_integer(word)
+            if number is None and (found := re.fullmatch(r"0([fFdD])([\da-fA-F]+)", word)):
+                number = int(found[2], 16)
+                if found[1] in "fF" and type.name == "f64":
+                    number = int.from_bytes(
+                        struct.pack("<d", struct.unpack("<f", number.to_bytes(4, "little"))[0]), "little"
+                    )
+            if number is None and type.kind == "f" and re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d+)?", word):
+                number = int.from_bytes(struct.pack("<f" if type.bits == 32 else "<d", float(word)), "little")
+            if number is None:
+                number = self._symbol_value(text, word)
+            content += (number & (1 << type.bits) - 1).to_bytes(type.nbytes, "little")
+        return content
+
+    def _symbol_value(self, text: int, word: str) -> int:
+        found = re.fullmatch(r"(?:generic\s*\(\s*([\w$]+)\s*\)|([\w$]+))\s*(?:([+-])\s*(\d+))?", word)
+        if found is None:
+            raise PTXSyntaxError(f"The initial value {word} of a variable was not understood")
+        name, offset = found[1] or found[2], int(found[4] or 0) * (-1 if found[3] == "-" else 1)
+        key = self._key(text, name)
+        if key is not None and key in self.linked.variable_numbers:
+            return int(self._addresses[self.linked.variable_numbers[key]]) + offset
+        function = self.linked.find_function(text, name)
+        if function is None:
+            raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
+        return FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)]
+
+    def __del__(self) -> None:
+        for address in getattr(self, "_addresses", ()):
+            if address:
+                memory.free(int(address))
+
+
+def _view(address: int, nbytes: int) -> np.ndarray:
+    """Return *nbytes* at *address* as an array."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+
+
+class Kernel:
+    """A kernel of a `Module`."""
+
+    def __init__(self, module: Module, function: Function):
+        self.name, self._module, self._function = function.name, module, function
+        self._program = Program(module.linked, function, module.checks)
+        self._key = (json.dumps([function.name, repr(module.checks)]), *module.texts, describe_machine())
+        self._text = ""
+        self._code: NativeCode | None = None
+        self._stored = fetch_object("kernel", *self._key)
+        if self._stored is None:
+            self._text = self._program.lower()
+        threads = function.directives.get("reqntid") or function.directives.get("maxntid") or (1024, 1, 1)
+        self.attributes = KernelAttributes(
+            self._program.static_shared_bytes,
+            self._program.local_bytes,
+            min(1024, threads[0] * threads[1] * threads[2]),
+        )
+
+    def _compile(self) -> tuple[NativeCode, KernelFacts]:
+        if self._code is None:
+            stored = self._stored
+            if stored is None:
+                facts = {"suspends": self._program.suspends, "slots": len(self._program.slots)}
+                stored = json.dumps(facts).encode() + b"\n" + compile_text(self._text)
+                store_object("kernel", stored, *self._key)
+            head, _, code = stored.partition(b"\n")
+            facts = json.loads(head)
+            self._facts = KernelFacts(
+                self.name,
+                self._function,
+                self._module.linked,
+                parameter_offsets(self._function)[1],
+                self._program.static_shared_bytes,
+                self._program.stack_bytes,
+                bool(facts["suspends"]),
+                int(facts["slots"]),
+                self._module.checks,
+            )
+            self._code = NativeCode(code)
+            self._stored, self._text = None, ""
+        return self._code, self._facts
+
+    def launch(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: bytes,
+        *,
+        shared: int = 0,
+        cooperative: bool = False,
+        names: Sequence[ArgumentName] = (),
+    ) -> None:
+        """Run the kernel to its end on *grid* blocks of *block* threads; *arguments* is the packed parameter buffer.
+
+        *shared* are the bytes of dynamic shared memory. The blocks of a *cooperative* grid run at the same time.
+        *names* label the memory that arguments point to, for messages.
+        """
+        code, facts = self._compile()
+        launch(code, facts, self._module._addresses, grid, block, arguments, shared, cooperative, names)

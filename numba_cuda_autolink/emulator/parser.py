@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""PTX as records: functions, variables, instructions and their source lines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .errors import PTXSyntaxError
+from .ptx_types import is_type, ptx_type
+
+_COMMENT = re.compile(r'"[^"\n]*"|/\*.*?\*/|//[^\n]*', re.S)
+_TOKEN = re.compile(r'"[^"]*"|[;{}]|[^;{}"]+')
+_NAME = r"[A-Za-z_$%][\w$]*"
+_INTEGER = re.compile(r"-?(?:0[xX][\da-fA-F]+|0[bB][01]+|\d+)U?")
+_LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
+_INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?", re.S)
+_HEADER = re.compile(r"\.(func|entry)\s*(\([^)]*\))?\s*([\w$%]+)\s*(\([^)]*\))?(.*)$", re.S)
+
+
+def parse_integer(text: str) -> int | None:
+    """Return the integer constant *text*, or None."""
+    if not _INTEGER.fullmatch(text):
+        return 32 if text == "WARP_SZ" else None
+    text = text.rstrip("U")
+    if re.fullmatch(r"-?0\d+", text):
+        return int(text, 8)
+    return int(text, 0)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A declared variable or parameter. *initial* are the words of its initialiser; without one, it is zero."""
+
+    name: str
+    space: str
+    type: str
+    align: int
+    nbytes: int
+    initial: tuple[str, ...] = ()
+    is_extern: bool = False
+    is_visible: bool = False
+
+
+@dataclass(frozen=True)
+class Location:
+    """A ``.loc``: file number, line and column, and the place that it is inlined at."""
+
+    file: int
+    line: int
+    column: int
+    inlined_at: tuple[int, int, int] | None
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction. *number* counts the instructions of the text; *negated* belongs to *predicate*."""
+
+    number: int
+    opcode: str
+    operands: tuple[str, ...]
+    predicate: str
+    negated: bool
+    location: Location | None
+    text: str
+
+
+@dataclass
+class Function:
+    """A function or a kernel; *code* is empty where it is only declared."""
+
+    name: str
+    is_entry: bool
+    text: int
+    parameters: tuple[Variable, ...] = ()
+    results: tuple[Variable, ...] = ()
+    is_visible: bool = False
+    is_weak: bool = False
+    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)
+    code: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    local_variables: dict[str, Variable] = field(default_factory=dict)
+    branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass
+class Text:
+    """What one text of PTX says."""
+
+    number: int
+    files: dict[int, str] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    locations: list[Location] = field(default_factory=list)
+
+
+def split_operands(text: str) -> list[str]:
+    """Split *text* at the commas that no bracket encloses."""
+    if not any(c in text for c in "[{("):
+        return [part for part in map(str.strip, text.split(",")) if part]
+    parts, depth, start = [], 0, 0
+    for k, character in enumerate(text):
+        if character in "[{(":
+            depth += 1
+        elif character in "]})":
+            depth -= 1
+        elif character == "," and not depth:
+            parts.append(text[start:k].strip())
+            start = k + 1
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
+
+
+def parse_variable(text: str, default_space: str = "param") -> Variable:
+    """Return the variable that the declaration *text* (without its semicolon) declares."""
+    declaration, _, initial = text.partition("=")
+    name = re.search(rf"({_NAME})\s*((?:\[[^\]]*\]\s*)*)$", declaration.strip())
+    words = re.findall(r"\.([\w:]+)", declaration)
+    types = [word for word in words if is_type(word)]
+    if name is None or not types:
+        raise PTXSyntaxError(f"A declaration of PTX was not understood: {text.strip()}")
+    count = 1
+    for vector in words:
+        count *= {"v2": 2, "v4": 4, "v8": 8}.get(vector, 1)
+    values = tuple(split_operands(initial.replace("{", " ").replace("}", " "))) if initial else ()
+    for extent in re.findall(r"\[\s*(\w*)\s*\]", name[2]):
+        count *= int(extent, 0) if extent else len(values)
+    align = re.search(r"\.align\s+(\d+)", declaration)
+    spaces = [w for w in words if w in ("global", "const", "shared", "local", "param")]
+    nbytes = ptx_type(types[-1]).nbytes
+    return Variable(
+        name[1],
+        spaces[0] if spaces else default_space,
+        types[-1],
+        int(align[1]) if align else nbytes * (count if any(w in ("v2", "v4") for w in words) else 1),
+        nbytes * count,
+        values,
+        "extern" in words,
+        bool({"visible", "weak", "common", "extern"} & set(words)),
+    )
+
+
+class _Parser:
+    def __init__(self, number: int):
+        self.text = Text(number)
+        self.count = 0
+
+    def parse(self, ptx: str) -> Text:
+        cut = re.search(r"^\s*\.section\b", ptx, re.M)
+        debug_files = ptx[cut.start() :] if cut else ""
+        ptx = ptx[: cut.start()] if cut else ptx
+        ptx = _COMMENT.sub(lambda m: m[0] if m[0][0] == '"' else " ", ptx)
+        for source in (ptx, debug_files):
+            for file in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', source, re.M):
+                self.text.files[int(file[1])] = file[2]
+        ptx = re.sub(r"^\s*\.(?:file|version|target|address_size)\b.*$", "", ptx, flags=re.M)
+        ptx = re.sub(r"^(\s*\.loc\s[^\n;]*)$", r"\1;", ptx, flags=re.M)
+        position = 0
+        end = re.compile(r"[;{]")
+        while found := end.search(ptx, position):
+            head = ptx[position : found.start()].strip()
+            if found[0] == "{" and "=" in head:
+                position = ptx.index(";", found.end())
+                self.module_variable(ptx[found.start() - len(head) - 1 : position], head)
+                position += 1
+            elif found[0] == "{":
+                close = self.closing_brace(ptx, found.end())
+                self.body(self.header(head), ptx[found.end() : close])
+                position = close + 1
+            else:
+                position = found.end()
+                self.statement(head)
+        return self.text
+
+    @staticmethod
+    def closing_brace(ptx: str, start: int) -> int:
+        depth = 1
+        for found in re.compile(r"[{}]").finditer(ptx, start):
+            depth += 1 if found[0] == "{" else -1
+            if not depth:
+                return found.start()
+        raise PTXSyntaxError("A function of PTX does not end: a closing brace is missing")
+
+    def statement(self, head: str) -> None:
+        if re.search(r"\.(func|entry)\b", head):
+            self.header(head)
+        elif alias := re.match(r"\.alias\s+([\w$]+)\s*,\s*([\w$]+)", head):
+            self.text.aliases[alias[1]] = alias[2]
+        elif head and not head.startswith((".pragma", ".loc ")):
+            self.module_variable(head, head)
+
+    def module_variable(self, text: str, head: str) -> None:
+        if not re.search(r"\.(global|const|shared|local)\b", head):
+            raise PTXSyntaxError(f"A statement of PTX was not understood: {head[:100]}")
+        if re.search(r"\.(texref|samplerref|surfref)\b", head):
+            return
+        variable = parse_variable(text[text.index(head[0]) :] if head else text)
+        self.text.variables[variable.name] = variable
+
+    def header(self, head: str) -> Function:
+        found = _HEADER.search(head)
+        if found is None:
+            raise PTXSyntaxError(f"The head of a function of PTX was not understood: {head[:100]}")
+        parameters, results = (
+            tuple(parse_variable(p) for p in split_operands((found[k] or "()").strip()[1:-1])) for k in (4, 2)
+        )
+        before = head[: found.start()]
+        function = self.text.functions.get(found[3])
+        if function is None:
+            function = self.text.functions[found[3]] = Function(found[3], found[1] == "entry", self.text.number)
+        function.parameters, function.results = parameters, results
+        function.is_visible |= any(w in before for w in (".visible", ".weak", ".extern"))
+        function.is_weak |= ".weak" in before
+        for directive in re.finditer(r"\.(maxntid|reqntid|reqnctapercluster)\s+(\d+(?:\s*,\s*\d+)*)", found[5]):
+            sizes = tuple(int(n) for n in directive[2].split(","))
+            function.directives[directive[1]] = (*sizes, 1, 1)[:3]
+        return function
+
+    def body(self, function: Function, text: str) -> None:
+        names: list[dict[str, str]] = [{}]
+        serials: list[int] = [0]
+        chains: list[tuple[int, tuple[int, ...]]] = []
+        count, buffer, depth, label = 0, "", 0, ""
+        location: Location | None = None
+        for token in _TOKEN.findall(text):
+            if token not in ";{}" and not depth:
+                buffer += token
+                while found := _LABEL.match(buffer):
+                    label = found[1]
+                    function.labels[label if len(serials) == 1 else f"{label}@{serials[-1]}"] = len(function.code)
+                    buffer = buffer[found.end() :]
+            elif token == "{" and not buffer.strip():
+                count += 1
+                serials.append(count)
+                names.append(dict(names[-1]))
+                buffer = ""
+            elif token == "}" and not depth:
+                serials.pop()
+                names.pop()
+                buffer = ""
+            elif token != ";":
+                depth += {"{": 1, "}": -1}.get(token, 0)
+                buffer += token
+            else:
+                statement, buffer = " ".join(buffer.split()), ""
+                if statement.startswith(".loc "):
+                    location = self.location(statement)
+                elif statement.startswith("."):
+                    self.declaration(function, statement, label, names, serials)
+                elif statement:
+                    chains.append((len(function.code), tuple(serials)))
+                    function.code.append(self.instruction(statement, names[-1], location))
+        self.resolve_labels(function, chains)
+
+    def location(self, statement: str) -> Location | None:
+        found = _LOC.match(statement)
+        if found is None:
+            raise PTXSyntaxError(f"A source line of PTX was not understood: {statement}")
+        inlined = (int(found[4]), int(found[5]), int(found[6])) if found[4] else None
+        location = Location(int(found[1]), int(found[2]), int(found[3]), inlined)
+        self.text.locations.append(location)
+        return location
+
+    def declaration(
+        self, function: Function, statement: str, label: str, names: list[dict[str, str]], serials: list[int]
+    ) -> None:
+        def unique(name: str) -> str:
+            if len(serials) == 1:
+                return name
+            names[-1][name] = f"{name}@{serials[-1]}"
+            return names[-1][name]
+
+        if statement.startswith(".reg"):
+            found = re.match(r"\.reg\s*\.(\w+)\s+(.*)", statement)
+            if found is None or not is_type(found[1]):
+                raise PTXSyntaxError(f"A declaration of PTX was not understood: {statement}")
+            for register in split_operands(found[2]):
+                if many := re.match(r"([\w%$]+)<(\d+)>", register):
+                    for k in range(int(many[2])):
+                        function.registers[unique(f"{many[1]}{k}")] = found[1]
+                else:
+                    function.registers[unique(register)] = found[1]
+        elif statement.startswith((".local", ".param")):
+            variable = parse_variable(statement)
+            function.local_variables[unique(variable.name)] = variable
+        elif statement.startswith(".shared"):
+            variable = parse_variable(statement)
+            self.text.variables[variable.name] = variable
+        elif statement.startswith(".branchtargets"):
+            function.branch_targets[label] = tuple(split_operands(statement[14:]))
+        elif statement.startswith(".callprototype"):
+            self.prototype(function, statement, label)
+        elif not statement.startswith((".pragma", ".calltargets")):
+            raise PTXSyntaxError(f"A statement of PTX was not understood: {statement}")
+
+    @staticmethod
+    def prototype(function: Function, statement: str, label: str) -> None:
+        groups = [len(split_operands(g)) for g in re.findall(r"\(([^)]*)\)", statement)]
+        has_result = bool(re.match(r"\.callprototype\s*\(", statement))
+        results = groups.pop(0) if has_result else 0
+        function.prototypes[label] = (results, groups[0] if groups else 0)
+
+    def instruction(self, statement: str, names: dict[str, str], location: Location | None) -> Instruction:
+        found = _INSTRUCTION.match(statement)
+        if found is None:
+            raise PTXSyntaxError(f"An instruction of PTX was not understood: {statement}")
+        operands, predicate = found[4], found[2] or ""
+        if names:
+            operands = re.sub(r"(?<![\w%$.])[A-Za-z_%$][\w$]*", lambda m: names.get(m[0], m[0]), operands)
+            predicate = names.get(predicate, predicate)
+        self.count += 1
+        opcode = found[3].rstrip(".")
+        return Instruction(
+            self.count - 1, opcode, tuple(split_operands(operands)), predicate, bool(found[1]), location, statement
+        )
+
+    @staticmethod
+    def resolve_labels(function: Function, chains: list[tuple[int, tuple[int, ...]]]) -> None:
+        """Give branches inside of braces the labels of their own braces."""
+        for k, serials in chains:
+            instruction = function.code[k]
+            if len(serials) == 1 or not instruction.opcode.startswith("bra"):
+                continue
+            for serial in reversed(serials):
+                name = f"{instruction.operands[0]}@{serial}" if serial else instruction.operands[0]
+                if name in function.labels:
+                    values = {**instruction.__dict__, "operands": (name,)}
+                    function.code[k] = Instruction(**values)
+                    break
+
+
+def parse(ptx: str | bytes, number: int = 0) -> Text:
+    """Return what the text *ptx* says; *number* is its place among the texts of a module."""
+    if isinstance(ptx, bytes):
+        ptx = ptx.decode()
+    return _Parser(number).parse(ptx.rstrip("\0"))

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One kernel as LLVM IR: the functions that it reaches, and the layout of its shared memory."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from . import (  # noqa: F401
+    atomic_forms,
+    control_forms,
+    conversion_forms,
+    float_forms,
+    integer_forms,
+    memory_forms,
+    synchronisation_forms,
+)
+from .errors import UnsupportedInstruction
+from .lowering import FunctionLowering
+from .native import list_texts
+from .source_lines import describe_lines, source_lines
+from .state import FIRST_FUNCTION_ADDRESS, FIRST_SHARED_ADDRESS, Launch
+from .switching import SWITCH_IR
+
+if TYPE_CHECKING:
+    from .checks import Checks
+    from .function_builder import FunctionBuilder
+    from .linked_texts import LinkedTexts
+    from .parser import Function, Instruction, Variable
+
+
+class Program:
+    """The kernel *kernel* of *linked*; `lower` returns its text."""
+
+    def __init__(self, linked: LinkedTexts, kernel: Function, checks: Checks):
+        self.linked, self.kernel, self.checks = linked, kernel, checks
+        self.functions = linked.list_reachable(kernel)
+        self.declarations: set[str] = set()
+        self.natives: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self.suspends = False
+        self.slots: dict[tuple[int, str, int], int] = {}
+        self.offsets: dict[int, dict[str, int]] = {}
+        self.shared, self.static_shared_bytes = self._lay_out_shared()
+
+    def _lay_out_shared(self) -> tuple[dict[tuple[int, str], int], int]:
+        """Return the shared addresses of variables by text and name, and the bytes of those of a known size."""
+        used: dict[tuple[int, str], Variable] = {}
+        for function in self.functions:
+            for instruction in function.code:
+                for name in self.linked.list_names(instruction.operands):
+                    text, variable = self.linked.find_variable(function.text, name)
+                    if variable is not None and variable.space == "shared":
+                        used[text, name] = variable
+        end, addresses = FIRST_SHARED_ADDRESS, {}
+        for key, variable in used.items():
+            if variable.nbytes:
+                end = -(-end // variable.align) * variable.align
+                addresses[key] = end
+                end += variable.nbytes
+        static = end - FIRST_SHARED_ADDRESS
+        align = max([16, *(v.align for v in used.values() if not v.nbytes)])
+        for key, variable in used.items():
+            if not variable.nbytes:
+                static = -(-end // align) * align - FIRST_SHARED_ADDRESS
+                addresses[key] = static + FIRST_SHARED_ADDRESS
+        return addresses, static
+
+    @property
+    def local_bytes(self) -> int:
+        """The bytes of local memory in all functions."""
+        return sum(v.nbytes for f in self.functions for v in f.local_variables.values() if v.space == "local")
+
+    @property
+    def stack_bytes(self) -> int:
+        """The bytes of a thread's stack; code that may call itself gets more."""
+        many = 1 << 18 if self.may_recurse else 1 << 15
+        return -(-(many + 2 * self.local_bytes) // 4096) * 4096
+
+    @functools.cached_property
+    def may_recurse(self) -> bool:
+        """Whether functions call others in a circle, or through pointers."""
+        callees = {}
+        for function in self.functions:
+            calls = [i.operands for i in function.code if i.opcode.startswith("call")]
+            if any(o in function.registers for operands in calls for o in operands):
+                return True
+            found = [self.find_function(function, name) for operands in calls for name in operands]
+            callees[id(function)] = {id(f) for f in found if f is not None}
+        while leaves := [f for f, called in callees.items() if not called & callees.keys()]:
+            for leaf in leaves:
+                del callees[leaf]
+        return bool(callees)
+
+    def lower(self) -> str:
+        """Return the text of the kernel as a module of LLVM."""
+        functions = [FunctionLowering(self, function).lower() for function in self.functions]
+        table = ", ".join(
+            f"ptr {self.function_symbol(f)}" if f in self.functions and not f.is_entry else "ptr null"
+            for f in self.linked.functions
+        )
+        texts, declarations = list_texts(sorted(self.natives), runtime=False)
+        count = len(self.linked.functions)
+        head = [f"@functions = internal constant [{count} x ptr] [{table}]", *sorted(declarations | self.declarations)]
+        return "\n".join(
+            [*head, *texts, *self.helpers.values(), *functions, '!0 = !{!"branch_weights", i32 1000, i32 1}', ""]
+        )
+
+    # What functions ask
+
+    def site(self, instruction: Instruction, function: Function) -> int:
+        return function.text << 24 | instruction.number
+
+    def unsupported(self, instruction: Instruction, function: Function, why: str) -> UnsupportedInstruction:
+        lines = source_lines(self.linked.texts[function.text], instruction.location)
+        return UnsupportedInstruction(
+            f"The emulator cannot run `{instruction.text}`: {why}\n  in {function.name}{describe_lines(lines)}",
+            kernel=self.kernel.name,
+            lines=lines,
+        )
+
+    def symbol_address(self, f: FunctionBuilder, name: str) -> str | None:
+        text, variable = self.linked.find_variable(f.function.text, name)
+        if variable is None:
+            function = self.find_function(f.function, name)
+            if function is None:
+                return None
+            return str(FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)])
+        if variable.space == "shared":
+            return str(self.shared[text, name])
+        pointer = f.temporary(f"getelementptr i8, ptr %launch, i64 {Launch.VARIABLES}")
+        table = f.temporary(f"load ptr, ptr {pointer}")
+        number = self.linked.variable_numbers[text, name]
+        slot = f.temporary(f"getelementptr i64, ptr {table}, i64 {number}")
+        return f.temporary(f"load i64, ptr {slot}")
+
+    def is_shared(self, function: Function, name: str) -> bool:
+        variable = self.linked.find_variable(function.text, name)[1]
+        return name not in function.registers and variable is not None and variable.space == "shared"
+
+    def symbol_size(self, function: Function, name: str) -> int | None:
+        """Return the size of the variable *name*, or None for what is not a variable of a known size."""
+        if name in function.registers:
+            return None
+        variable = function.local_variables.get(name) or self.linked.find_variable(function.text, name)[1]
+        return variable.nbytes or None if variable is not None else None
+
+    def parameter_offsets(self, function: Function) -> dict[str, int]:
+        """Return where the packed parameters of a kernel begin."""
+        if id(function) not in self.offsets:
+            self.offsets[id(function)] = parameter_offsets(function)[0]
+        return self.offsets[id(function)]
+
+    def find_function(self, function: Function, name: str) -> Function | None:
+        return self.linked.find_function(function.text, name)
+
+    def function_symbol(self, function: Function) -> str:
+        return "@kernel" if function.is_entry else f"@f{self.linked.function_numbers[id(function)]}"
+
+    def function_count(self) -> int:
+        return len(self.linked.functions)
+
+    def slot(self, function: Function, base: str, nbytes: int) -> int:
+        return self.slots.setdefault((id(function), base, nbytes), len(self.slots))
+
+
+def parameter_offsets(function: Function) -> tuple[dict[str, int], int]:
+    """Return where each parameter of a kernel begins, and the bytes of all."""
+    offsets, end = {}, 0
+    for parameter in function.parameters:
+        end = -(-end // parameter.align) * parameter.align
+        offsets[parameter.name] = end
+        end += parameter.nbytes
+    return offsets, end
+
+
+def runtime_text(names: list[str]) -> str:
+    """Return the module of the native functions that kernels call, *names*."""
+    texts, declarations = list_texts(names, runtime=True)
+    return "\n".join([*sorted(declarations), SWITCH_IR, *texts])

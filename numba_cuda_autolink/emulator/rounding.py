@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Floating operations in each rounding mode: the processor's mode changes for one operation."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .ptx_types import PTXType
+
+_IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
+# The processor's rounding modes, as their bits in its control register
+_MODES = {"rz": 0x6000, "rm": 0x2000, "rp": 0x4000} if _IS_X86 else {"rz": 3 << 22, "rm": 2 << 22, "rp": 1 << 22}
+_CONSTRAINED = {
+    "fadd": ("fadd", 2),
+    "fsub": ("fsub", 2),
+    "fmul": ("fmul", 2),
+    "fdiv": ("fdiv", 2),
+    "fma": ("fma", 3),
+    "sqrt": ("sqrt", 1),
+}
+
+
+def _set_mode(value: str) -> str:
+    if _IS_X86:
+        return f' call void asm sideeffect "ldmxcsr $0", "*m,~{{memory}}"(ptr elementtype(i32) {value})'
+    return f' call void asm sideeffect "msr fpcr, $0", "r,~{{memory}}"(i64 {value})'
+
+
+def _wrapper(name: str, mode: str, operation: str, result: str, parameters: str) -> str:
+    """Return a function that does *operation* (an instruction that sets %r) in *mode*."""
+    before, after = f"{0x1F80 | _MODES[mode]}" if _IS_X86 else f"{_MODES[mode]}", "8064" if _IS_X86 else "0"
+    lines = [f"define internal {result} @{name}({parameters}) noinline nounwind strictfp {{"]
+    if _IS_X86:
+        lines += [" %m = alloca i32", f" store i32 {before}, ptr %m", _set_mode("%m")]
+    else:
+        lines.append(_set_mode(before))
+    lines.append(f" %r = {operation}")
+    if _IS_X86:
+        lines += [f" store i32 {after}, ptr %m", _set_mode("%m")]
+    else:
+        lines.append(_set_mode(after))
+    return "\n".join([*lines, f" ret {result} %r", "}"]) + "\n"
+
+
+def rounded(f: FunctionBuilder, operation: str, mode: str | None, type: PTXType, *operands: str) -> str:
+    """Return the result of *operation* on *operands*, rounded as *mode* (``rn``, ``rz``, ``rm``, ``rp``) says."""
+    llvm = type.llvm
+    if mode in (None, "rn"):
+        if operation in ("fma", "sqrt"):
+            return f.intrinsic(operation, llvm, *operands)
+        return f.temporary(f"{operation} {llvm} {operands[0]}, {operands[1]}")
+    assert mode is not None
+    name, count = _CONSTRAINED[operation]
+    arguments = ", ".join(f"{llvm} %{k}" for k in range(count))
+    intrinsic = f"@llvm.experimental.constrained.{name}.f{type.bits}"
+    call = f'call {llvm} {intrinsic}({arguments}, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
+    return _call_wrapper(f, f"{operation}.{mode}.{type.name}", mode, call, llvm, [llvm] * count, operands, intrinsic)
+
+
+def convert_rounded(f: FunctionBuilder, operation: str, mode: str, source: str, target: str, value: str) -> str:
+    """Convert *value* from the LLVM type *source* to *target* with ``sitofp``, ``uitofp`` or ``fptrunc`` in *mode*."""
+    suffix = {"float": "f32", "double": "f64"}
+    intrinsic = f"@llvm.experimental.constrained.{operation}.{suffix[target]}.{suffix.get(source, source)}"
+    call = f'call {target} {intrinsic}({source} %0, metadata !"round.dynamic", metadata !"fpexcept.strict") strictfp'
+    return _call_wrapper(f, f"{operation}.{mode}.{source}.{target}", mode, call, target, [source], (value,), intrinsic)
+
+
+def _call_wrapper(
+    f: FunctionBuilder,
+    name: str,
+    mode: str,
+    call: str,
+    result: str,
+    types: list[str],
+    operands: tuple[str, ...],
+    intrinsic: str,
+) -> str:
+    f.declare(f"declare {result} {intrinsic}({', '.join(types)}, metadata, metadata)")
+    f.program.helpers[name] = _wrapper(f"rounded.{name}", mode, call, result, ", ".join(types))
+    arguments = ", ".join(f"{t} {v}" for t, v in zip(types, operands, strict=True))
+    return f.temporary(f"call {result} @rounded.{name}({arguments})")

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the lanes of a warp do together: shuffles, votes, matches, reductions, and loads of matrices.
+
+Each lane of the mask comes with its operands and waits; the last one computes the results of all.
+"""
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined"
+
+from __future__ import annotations
+
+from .matrices import gather_matrix
+from .native import i32, native, u32, u64
+from .scheduler import fail, set_status, status_of, suspend, thread_at
+from .state import Block, Error, Operation, Status, Thread
+
+
+@native(inline=False)
+def warp_operation(thread: u64, operation: u32, mask: u32, a: u64, b: u64, c: u64, site: u32):
+    """Wait for the lanes of *mask*; RESULT and RESULT_2 of *thread* hold what came of it."""
+    block = load_u64(thread, Thread.BLOCK)
+    index = load_u32(thread, Thread.INDEX)
+    if mask >> (index & 31) & 1 == 0:
+        fail(thread, Error.NOT_IN_MASK, site, u64(mask), 0)
+    store_u32(thread, Thread.OPERATION, operation)
+    store_u32(thread, Thread.MASK, mask)
+    store_u64(thread, Thread.A, a)
+    store_u64(thread, Thread.B, b)
+    store_u64(thread, Thread.C, c)
+    store_u32(thread, Thread.SITE, site)
+    set_status(block, index, Status.WARP)
+    complete_warp(block, index >> 5, mask, operation)
+    if status_of(block, index) == Status.WARP:
+        suspend(thread)
+    if load_u64(thread, Thread.RESULT_2) >> 32 != 0:
+        fail(thread, Error.READ_FROM_ABSENT_LANE, site, u64(mask), 0)
+
+
+@native(inline=False)
+def active_mask(thread: u64, site: u32) -> u32:
+    """Wait until no lane of the warp can run; return the lanes that wait in the same instruction."""
+    block = load_u64(thread, Thread.BLOCK)
+    store_u32(thread, Thread.SITE, site)
+    set_status(block, load_u32(thread, Thread.INDEX), Status.ACTIVE)
+    suspend(thread)
+    return u32(load_u64(thread, Thread.RESULT))
+
+
+@native(inline=False)
+def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
+    """Give all lanes of *mask* their results if all that live wait for the same."""
+    lanes = mask & load_u32(load_u64(block, Block.LIVE_LANES), u64(warp) * 4)
+    base = warp * 32
+    rest = lanes
+    while rest != 0:
+        lane = 31 - ctlz(rest)
+        rest ^= u32(1) << lane
+        if status_of(block, base + lane) != Status.WARP:
+            return
+        other = thread_at(block, base + lane)
+        if load_u32(other, Thread.MASK) != mask or load_u32(other, Thread.OPERATION) != operation:
+            return
+    first = thread_at(block, base)
+    if operation < Operation.SYNC:
+        shuffle(first, lanes, operation)
+    elif operation == Operation.SYNC:
+        give_all(first, lanes, 0, 0)
+        rest = lanes
+        while rest != 0:
+            lane = 31 - ctlz(rest)
+            rest ^= u32(1) << lane
+            other = first + u64(lane) * Thread.BYTES
+            store_u32(other, Thread.WARP_EPOCH, load_u32(other, Thread.WARP_EPOCH) + 1)
+    elif operation <= Operation.BALLOT:
+        vote(first, lanes, operation)
+    elif operation <= Operation.MATCH_ALL:
+        match(first, lanes, operation)
+    elif operation <= Operation.REDUCE_XOR:
+        reduce_lanes(first, lanes, operation)
+    elif operation == Operation.ELECT:
+        leader = u64(cttz(lanes))
+        give_all(first, lanes, leader, 0)
+        store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
+    else:
+        gather_matrix(first, lanes, operation == Operation.LOAD_MATRIX_TRANSPOSED)
+    rest = lanes
+    while rest != 0:
+        lane = 31 - ctlz(rest)
+        rest ^= u32(1) << lane
+        set_status(block, base + lane, Status.READY)
+
+
+@native
+def give_all(first: u64, lanes: u32, result: u64, second: u64):
+    rest = lanes
+    while rest != 0:
+        lane = cttz(rest)
+        rest &= rest - 1
+        store_u64(first + u64(lane) * Thread.BYTES, Thread.RESULT, result)
+        store_u64(first + u64(lane) * Thread.BYTES, Thread.RESULT_2, second)
+
+
+@native(inline=False)
+def shuffle(first: u64, lanes: u32, operation: u32):
+    rest = lanes
+    while rest != 0:
+        lane = cttz(rest)
+        rest &= rest - 1
+        thread = first + u64(lane) * Thread.BYTES
+        b = u32(load_u64(thread, Thread.B)) & 31
+        c = u32(load_u64(thread, Thread.C))
+        segment = c >> 8 & 31
+        clamp = c & 31
+        highest = i32((lane & segment) | (clamp & ~segment))
+        source = i32((lane & segment) | (b & ~segment))
+        inside = source <= highest
+        if operation == Operation.SHUFFLE_UP:
+            source = i32(lane) - i32(b)
+            inside = source >= highest
+        elif operation == Operation.SHUFFLE_DOWN:
+            source = i32(lane + b)
+            inside = source <= highest
+        elif operation == Operation.SHUFFLE_BUTTERFLY:
+            source = i32(lane ^ b)
+            inside = source <= highest
+        if not inside:
+            source = i32(lane)
+        absent = lanes >> u32(source) & 1 == 0
+        if absent:
+            source = i32(lane)
+        store_u64(thread, Thread.RESULT, load_u64(first + u64(source) * Thread.BYTES, Thread.A))
+        store_u64(thread, Thread.RESULT_2, u64(inside) | u64(absent) << 32)
+
+
+@native
+def vote(first: u64, lanes: u32, operation: u32):
+    ballot = u32(0)
+    rest = lanes
+    while rest != 0:
+        lane = cttz(rest)
+        rest &= rest - 1
+        ballot |= u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A)) << lane
+    result = u64(ballot)
+    if operation == Operation.VOTE_ALL:
+        result = u64(ballot == lanes)
+    elif operation == Operation.VOTE_ANY:
+        result = u64(ballot != 0)
+    elif operation == Operation.VOTE_UNIFORM:
+        result = u64(ballot == 0 or ballot == lanes)
+    give_all(first, lanes, result, 0)
+
+
+@native
+def match(first: u64, lanes: u32, operation: u32):
+    rest = lanes
+    while rest != 0:
+        lane = cttz(rest)
+        rest &= rest - 1
+        mine = load_u64(first + u64(lane) * Thread.BYTES, Thread.A)
+        same = u32(0)
+        others = lanes
+        while others != 0:
+            other = cttz(others)
+            others &= others - 1
+            if load_u64(first + u64(other) * Thread.BYTES, Thread.A) == mine:
+                same |= u32(1) << other
+        thread = first + u64(lane) * Thread.BYTES
+        store_u64(thread, Thread.RESULT_2, u64(same == lanes))
+        if operation == Operation.MATCH_ALL and same != lanes:
+            same = u32(0)
+        store_u64(thread, Thread.RESULT, u64(same))
+
+
+@native
+def reduce_lanes(first: u64, lanes: u32, operation: u32):
+    result = u32(load_u64(first + u64(cttz(lanes)) * Thread.BYTES, Thread.A))
+    rest = lanes & (lanes - 1)
+    while rest != 0:
+        lane = cttz(rest)
+        rest &= rest - 1
+        x = u32(load_u64(first + u64(lane) * Thread.BYTES, Thread.A))
+        if operation == Operation.REDUCE_ADD:
+            result += x
+        elif operation == Operation.REDUCE_MIN_SIGNED:
+            result = x if i32(x) < i32(result) else result
+        elif operation == Operation.REDUCE_MAX_SIGNED:
+            result = x if i32(x) > i32(result) else result
+        elif operation == Operation.REDUCE_MIN:
+            result = x if x < result else result
+        elif operation == Operation.REDUCE_MAX:
+            result = x if x > result else result
+        elif operation == Operation.REDUCE_AND:
+            result &= x
+        elif operation == Operation.REDUCE_OR:
+            result |= x
+        else:
+            result ^= x
+    give_all(first, lanes, u64(result), 0)
