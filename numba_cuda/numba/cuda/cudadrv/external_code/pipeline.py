@@ -30,14 +30,9 @@ from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
 from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
-<<<<<<< HEAD
 from .plan.kernel_code import KernelCode, LLVMModules
 from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
-=======
-from .plan.kernel_code import KernelCode
-from .plan.link_plan import DEVICE_RUNTIME, LinkPlan
 from .plan.link_request import LinkRequest
->>>>>>> main
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
@@ -70,10 +65,10 @@ def link(
     Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
     _check(plan)
-    request = _Request(plan, kernel_code, output, drop_unused_variables)
+    request = _Link(plan, kernel_code, output, drop_unused_variables)
     record, code = request.fetch()
     if not code and (library := device_runtime()) is not None:
-        request = _Request(plan, kernel_code, output, drop_unused_variables, library)
+        request = _Link(plan, kernel_code, output, drop_unused_variables, library)
         record, code = request.fetch()
     if not code:
         raise request.error(record.log) from RuntimeError(record.log)
@@ -113,7 +108,7 @@ class _OtherHeadersError(Exception):
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Link:
     """One link: what goes into it, with the *runtime* library of devices if it is needed, and what it makes."""
 
     plan: LinkPlan

@@ -216,22 +216,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
-<<<<<<< HEAD
-            if self._lto and config.DUMP_ASSEMBLY:
-                print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), self.get_lto_ptx(cc), "=" * 80, sep="\n")
             from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
             from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
 
             before = fingerprints(plan, before_compiling=True)
-            # A kernel that is built ahead of time is loaded by other programs, which may set its variables.
-            drop = plan.may_drop_variables and not plan.target.debug and is_for_launch()
-            self._cubin_cache[cc] = self._link(cc, plan, "cubin", drop_unused_variables=drop)
-=======
-            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
-
-            before = plan.fingerprints(before_compiling=True)
             self._cubin_cache[cc] = self._link(cc, self._request(plan, "cubin"))
->>>>>>> main
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
@@ -259,6 +248,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             return super().get_lto_ptx(cc)
         return bytes(self._link(self._ensure_cc(cc), request).code).decode()
 
+    def emulated_texts(self, cc: Any) -> list[str]:
+        """Return the kernel's PTX with that of all it links, for the emulator."""
+        from .emulated_code import emulated_texts
+
+        return emulated_texts(self, cc)
+
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
         if output == "cubin":
@@ -267,9 +262,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             is_ours = self._entries and self._lto
         return self._request(self.plan(cc), output) if is_ours else None
 
-<<<<<<< HEAD
-        inputs = self._own_inputs(plan.target.cc)
-=======
     def _request(self, plan: LinkPlan, output: str) -> LinkRequest:
         drop = False
         if output == "cubin":
@@ -285,9 +277,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     warnings.warn(text, stacklevel=3)
             optimizable = tuple(planned for planned in plan.inputs if planned.input.kind in _OPTIMIZABLE)
             plan = dataclasses.replace(plan, inputs=optimizable)
-        with recording(self.timeline), span("NVVM", self.name):
-            inputs = self._own_inputs(plan.target.cc)
->>>>>>> main
+        inputs = self._own_inputs(plan.target.cc)
         own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
         return LinkRequest(plan, own, output, drop)
 

@@ -32,10 +32,13 @@ def compile_plan(plan: LinkPlan, kernel_code: KernelCode, ignored: Ignored = ())
     """
     found: list[Program | None] = [None] * len(plan.units)
     numbers = [number for number, unit in enumerate(plan.units) if unit.input.kind is kinds.CUDA]
-    called = called_in(plan, kernel_code)
-    checked = [tuple(each for each in called[number] if (number, each) not in ignored) for number in numbers]
+    sources = sources_of(plan, kernel_code)
+    checked = [
+        tuple(each for each in called if (number, each) not in ignored)
+        for number, (_, called) in zip(numbers, sources, strict=True)
+    ]
     try:
-        compiled = programs.all_compiled([_checked_source(plan, number) for number in numbers], plan.target, checked)
+        compiled = programs.all_compiled([source for source, _ in sources], plan.target, checked)
     except SourceError as error:
         others = [SourceError(numbers[each.number], each.error) for each in error.others]
         raise SourceError(numbers[error.number], error.error, others) from error.error
@@ -50,6 +53,16 @@ def compile_plan(plan: LinkPlan, kernel_code: KernelCode, ignored: Ignored = ())
             except CompileError as error:
                 raise SourceError(number, error) from error
     return found
+
+
+def sources_of(plan: LinkPlan, kernel_code: KernelCode) -> list[tuple[LinkInput, tuple[CalledFunction, ...]]]:
+    """Return the plan's sources as they are compiled, with the functions whose types are checked in them."""
+    called = called_in(plan, kernel_code)
+    return [
+        (_checked_source(plan, number), called[number])
+        for number, unit in enumerate(plan.units)
+        if unit.input.kind is kinds.CUDA
+    ]
 
 
 def recorded_keys(plan: LinkPlan) -> list[bytes | None]:

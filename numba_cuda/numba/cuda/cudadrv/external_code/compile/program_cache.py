@@ -126,13 +126,8 @@ class CachedUnit:
         if data is not None:
             return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
         if known is None:
-<<<<<<< HEAD
-            check_assigned([dataclasses.replace(self.base_key, kind="program")])
             data = self._compiled_and_recorded(compile_, called)
             return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
-=======
-            return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
->>>>>>> main
         program, manifest = known
         found: bytes | None = program.digest
         store, key = current_store(), program

@@ -14,13 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-<<<<<<< HEAD
-from ..cache.key import CacheKey
-from ..cache.shared_work import LeftToAnotherError, shares_work
 from ..cache.store import CacheStore, Origin, current_store
-=======
-from ..cache.store import CacheStore, Fetched, Origin, current_store
->>>>>>> main
 from ..diagnostics import progress, timeline
 from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds

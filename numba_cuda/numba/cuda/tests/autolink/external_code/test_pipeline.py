@@ -118,9 +118,7 @@ def key(*, source=SOURCE, origin="an object", target=TARGET, output="cubin", dro
             **own,
         }
     )
-    request = pipeline._Request(
-        LinkPlan.of("kernel 'k'", target, [(origin, source)]), kernel_code, output, drop, runtime
-    )
+    request = pipeline._Link(LinkPlan.of("kernel 'k'", target, [(origin, source)]), kernel_code, output, drop, runtime)
     return request._key([b"unit"]).digest
 
 
