@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from ..inputs import kinds
 from ..inputs.kinds import Kind
-from ..inputs.link_input import LinkInput
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import LinkPlan, PlannedInput
 from .link_record import CompiledCode, LinkedInput, sha256
@@ -54,11 +53,6 @@ class LinkJob:
     def has_ltoir(self) -> bool:
         """Whether the link needs link-time optimisation."""
         return any(part.kind is kinds.LTO_IR for part in self.parts)
-
-    def with_runtime(self, library: LinkInput, origin: str) -> LinkJob:
-        """Return the job with a runtime *library* added."""
-        part = Part(library.kind, library.code, library.name, PlannedInput(library, (origin,)))
-        return LinkJob(self.plan, self.kernel_code, (*self.parts, part))
 
 
 def listed(parts: Sequence[Part]) -> str:
