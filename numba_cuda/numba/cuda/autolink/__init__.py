@@ -18,6 +18,7 @@ Public names:
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
 - `build_many`, `Job`, `BuildManyError`, `RayExecutor`: sets of kernels, built by many processes.
+- `emulated`: kernels that run on the CPU, as they are linked, where there is no GPU.
 - `write_header`: a finished kernel for C and C++ programs.
 - `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
@@ -63,6 +64,7 @@ from typing import Any
 
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
 _NAMES = {
+    "autolink.frontends.numba_cuda.emulation": ("emulated",),
     "autolink.builds.ahead_of_time": ("LinkedKernel", "build"),
     "autolink.builds.bound_kernels": ("bind",),
     "autolink.finished_kernels.saving": ("save",),
@@ -141,6 +143,8 @@ def _start() -> None:
         activation.activate()
     except activation.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
+        importlib.import_module(f"{__name__}.frontends.numba_cuda.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
 
