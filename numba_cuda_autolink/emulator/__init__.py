@@ -31,6 +31,8 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 ``memory_forms``           loads, stores, addresses, copies
 ``atomic_forms``           atomic operations
 ``control_forms``          branches and calls
+``mbarrier_forms``         barriers in shared memory
+``matrix_forms``           matrices of a warp
 ``synchronisation_forms``  barriers, fences, operations of a warp
 ``rounding``               operations in each rounding mode
 ``host_calls``             the functions that CUDA defines for device code
@@ -38,6 +40,7 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 ``scheduler``              how the threads of a block take turns
 ``warp``                   what the lanes of a warp do together
 ``matrices``               matrices that a warp holds together
+``mbarriers``              barriers in shared memory
 ``access``                 checks of accesses
 ``integers``               the meaning of integer instructions
 ``floats``                 the meaning of floating instructions
