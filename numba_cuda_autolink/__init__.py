@@ -8,7 +8,6 @@
 ====================  ============================================================================
 ``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``     the script ``numba-cuda-autolink``
-``interruption``      Ctrl-C ends that script at once
 ``errors``            the errors of finished kernels
 ``emulator``          linked PTX on the CPU
 ``package_versions``  the versions of the packages that matter
@@ -17,7 +16,6 @@
 ``finished``          files of finished kernels, and what is in them
 ``ptx``               PTX: its header, functions with their prototypes, and variables
 ``files``             files that are either the old one or the complete new one
-``regular_file``      opens and reads regular files alone, without waiting for others
 ====================  ============================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.

@@ -17,7 +17,7 @@ import types as pytypes
 from collections.abc import Iterator
 from typing import Any
 
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink.files import read_regular_file
 
 _LOAD_GLOBAL, _IMPORT_NAME = dis.opmap["LOAD_GLOBAL"], dis.opmap["IMPORT_NAME"]
 # Since Python 3.11 the lowest bit of LOAD_GLOBAL's argument says whether the global is about to be called.

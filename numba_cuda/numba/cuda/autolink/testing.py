@@ -18,7 +18,7 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
-    from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+    from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
     from numba.cuda.cudadrv.external_code.link import nvjitlink
     from numba.cuda.cudadrv.external_code.link.nvjitlink import Trial

@@ -3,7 +3,6 @@
 
 ============  =======================================================================
 ``messages``  a short text of any object
-``given``     paths and lists that callers give to public functions
 ``progress``  what a slow build is doing, in a terminal
 ``timeline``  what a build did, how long each part took, and from which cache it came
 ``log``       the logger of the cache
