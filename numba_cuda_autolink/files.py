@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files: written whole, so that each is either the old one or the complete new one; only regular ones are opened, so that
+"""Files: written whole, so that each is the old one or the complete new one; read only if they are regular, so that
 nothing waits for a pipe or a device."""
 
 from __future__ import annotations

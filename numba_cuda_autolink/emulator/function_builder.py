@@ -26,6 +26,12 @@ class ProgramContext(Protocol):
     """What a function needs to know of the kernel that it belongs to."""
 
     suspends: bool
+
+    @property
+    def may_recurse(self) -> bool: ...
+    @property
+    def local_bytes(self) -> int: ...
+
     declarations: set[str]
     natives: set[str]
     helpers: dict[str, str]

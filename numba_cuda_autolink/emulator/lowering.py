@@ -13,8 +13,9 @@ from .function_builder import FunctionBuilder
 from .parser import Instruction
 from .ptx_types import ptx_type
 from .special_registers import special_register
-from .state import Block, Thread
+from .state import Block, Error, Thread
 
+_STACK_RESERVE = 16384  # for what a function calls besides itself
 _ENDS = ("bra", "ret", "exit", "trap", "brx")
 
 
@@ -98,6 +99,24 @@ class FunctionLowering(FunctionBuilder):
             lines.append(f" store i64 {previous}, ptr %frame.below.p")
         return lines
 
+    def stack_check(self) -> list[str]:
+        """Return what stops a recursion that would leave the stack."""
+        self.declare("declare ptr @llvm.frameaddress.p0(i32)")
+        self.program.natives.add("fail")
+        error = Error.STACK_OVERFLOW
+        return [
+            " %here.p = call ptr @llvm.frameaddress.p0(i32 0)",
+            " %here = ptrtoint ptr %here.p to i64",
+            f" %stack.p = getelementptr i8, ptr %thread, i64 {Thread.STACK}",
+            " %stack = load i64, ptr %stack.p",
+            " %stack.left = sub i64 %here, %stack",
+            f" %stack.full = icmp ult i64 %stack.left, {_STACK_RESERVE + 2 * self.program.local_bytes}",
+            ' br i1 %stack.full, label %"stack.overflow", label %"begin"',
+            '"stack.overflow":',
+            f' call void @"native.fail"(i64 %thread.address, i32 {error}, i32 {self.site}, i64 0, i32 0)',
+            " unreachable",
+        ]
+
     def assemble(self) -> str:
         function = self.function
         frame = self.frame_lines()
@@ -124,7 +143,10 @@ class FunctionLowering(FunctionBuilder):
         head.append(" %parameters = load ptr, ptr %launch")
         head += frame
         head += self.entry
-        head.append(' br label %"begin"')
+        if self.program.may_recurse and not function.is_entry:
+            head += self.stack_check()
+        else:
+            head.append(' br label %"begin"')
         signature = ", ".join(
             ["ptr %thread"]
             + [

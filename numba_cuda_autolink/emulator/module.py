@@ -171,6 +171,12 @@ class Kernel:
             min(1024, threads[0] * threads[1] * threads[2]),
         )
 
+    @property
+    def parameters(self) -> tuple[tuple[int, int], ...]:
+        """Offset and size of each parameter in the packed buffer."""
+        offsets, _ = parameter_offsets(self._function)
+        return tuple((offsets[each.name], each.nbytes) for each in self._function.parameters)
+
     def _compile(self) -> tuple[NativeCode, KernelFacts]:
         if self._code is None:
             stored = self._stored

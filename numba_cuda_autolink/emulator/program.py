@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from . import (  # noqa: F401
@@ -76,7 +77,7 @@ class Program:
         many = 1 << 18 if self.may_recurse else 1 << 15
         return -(-(many + 2 * self.local_bytes) // 4096) * 4096
 
-    @property
+    @functools.cached_property
     def may_recurse(self) -> bool:
         """Whether functions call others in a circle, or through pointers."""
         callees = {}

@@ -5,7 +5,7 @@ A worker runs one block after another (all of its share at once in a cooperative
 own until it waits at a barrier or for other lanes, yields, calls the host, or returns; then the scheduler resumes the
 next thread that is ready. A stack is given back when its thread returns, so kernels that never wait use one.
 """
-# ruff: noqa: F821
+# ruff: noqa: F821, SIM102
 # mypy: disable-error-code="name-defined"
 
 from __future__ import annotations
@@ -166,6 +166,9 @@ def complete_barrier(block: u64, barrier: u32, alive: u32):
         expected = load_u32(record, 4)
         if expected == 0:
             expected = alive
+            checks = load_u32(load_u64(block, Block.LAUNCH), Launch.CHECKS)
+            if checks & 2 == 2 and arrived >= alive and alive != load_u32(block, Block.COUNT):
+                report_waiting(block, Error.EXITED_BARRIER)
         if arrived >= expected:
             release_barrier(block, barrier)
 
@@ -203,8 +206,6 @@ def arrive_at_barrier(thread: u64, barrier: u32, count: u32, predicate: bool, wa
         if arrived != 0 and load_u32(record, 8) != site:
             store_u64(block, Block.ERROR_DETAIL, u64(load_u32(record, 8)))
             fail(thread, Error.DIVERGED_BARRIER, site, u64(barrier), 0)
-        if checks & 2 == 2 and load_u32(block, Block.ALIVE) != load_u32(block, Block.COUNT):
-            fail(thread, Error.EXITED_BARRIER, site, u64(barrier), 0)
     arrived += 1
     store_u32(record, 0, arrived)
     store_u32(record, 4, count)
@@ -343,14 +344,15 @@ def step_block(block: u64):
     if load_u32(block, Block.ALIVE) == 0:
         store_u32(block, Block.DONE, 1)
     elif not ran:
-        report_stuck(block)
+        report_waiting(block, Error.STUCK)
 
 
 @native(inline=False)
-def report_stuck(block: u64):
+def report_waiting(block: u64, error: u32):
+    """Record *error* for the first thread that has not returned."""
     for index in range(load_u32(block, Block.COUNT)):
         if status_of(block, index) != Status.DONE:
-            store_u32(block, Block.ERROR, Error.STUCK)
+            store_u32(block, Block.ERROR, error)
             store_u32(block, Block.ERROR_THREAD, index)
             store_u32(block, Block.ERROR_SITE, load_u32(thread_at(block, index), Thread.SITE))
             return

@@ -11,7 +11,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import KernelFileError, LaunchError, called_at
 from ..launch.driver import Device, bindings, called
@@ -23,6 +23,9 @@ from .architecture import best
 from .kernel_file import Block, Image, KernelFile, Signature
 from .variables import Variable
 
+if TYPE_CHECKING:
+    from ..launch.emulated_kernel import EmulatedCode
+
 
 class KernelLibrary:
     """The kernels of a file: ``library.name`` or ``library["name"]``. Iterating gives the names.
@@ -33,8 +36,9 @@ class KernelLibrary:
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """
 
-    def __init__(self, path: str | bytes | os.PathLike[Any]):
+    def __init__(self, path: str | bytes | os.PathLike[Any], *, emulate: bool = False):
         self._file = KernelFile(path)
+        self._is_emulated = emulate
         self._kernels: dict[str, Kernel] = {}
         self._unload: list[weakref.finalize] = []
         self._lock = threading.Lock()
@@ -45,7 +49,7 @@ class KernelLibrary:
         kernel = self._kernels.get(name) if isinstance(name, str) else None
         if kernel is None:
             self._check(name)
-            kernel = self._kernels.setdefault(name, Kernel(name, lambda: self._codes(name)))
+            kernel = self._kernels.setdefault(name, self._made(name))
         return kernel
 
     def __getattr__(self, name: str) -> Kernel:
@@ -149,6 +153,41 @@ class KernelLibrary:
             near = difflib.get_close_matches(str(name), self._file.names, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
+
+    def _made(self, name: str) -> Kernel:
+        if not self._is_emulated:
+            return Kernel(name, lambda: self._codes(name))
+        from ..launch.emulated_kernel import EmulatedKernel
+
+        return EmulatedKernel(name, lambda: [self._emulated(name, each) for each in self._file.signatures(name)])
+
+    def _emulated(self, name: str, signature: Signature) -> EmulatedCode:
+        """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
+        from ..launch.emulated_kernel import EmulatedCode
+
+        texts = [image for image in signature.images if image.runs_on.kind == "ptx"]
+        if not texts:
+            raise LaunchError(
+                f"{name}{signature.text} has no PTX, and the emulator runs nothing else{called_at()}"
+                f"\n  file: {self._file.path}"
+                f"\n  it has: {', '.join(str(image.runs_on) for image in signature.images)}"
+                "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+            )
+        image = max(texts, key=lambda each: each.runs_on.preference)
+        own = placed(signature.parameters, image.layout)
+        assert own is not None  # what is read from a file is checked there
+        return EmulatedCode(
+            signature.text,
+            signature.parameters,
+            own,
+            image.entry,
+            (image.runs_on.major, image.runs_on.minor),
+            image.cooperative,
+            lambda: [self._file.read(image.code).decode().rstrip("\0")],
+            [imported(each, name) for each in image.setup],
+            [imported(each, name) for each in image.teardown],
+            [self._variable(described, value) for described, value in image.variables],
+        )
 
     def _codes(self, name: str) -> list[_SavedCode]:
         return [_SavedCode(self, name, signature) for signature in self._file.signatures(name)]

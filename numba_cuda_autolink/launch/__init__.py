@@ -4,6 +4,7 @@
 =======================  =================================================================================
 ``kernel``               kernels that are ready to be launched, and their launches
 ``launch_config``        how a kernel is launched: grid, block, stream, shared memory and options, checked
+``emulated_kernel``      kernels on the CPU, with the same launches
 ``loaded_kernel``        the code of a kernel in one context
 ``overload_resolution``  which signature of a kernel fits the arguments of a launch
 ``launch_codegen``       the generated function that packs the arguments of one launch and launches it

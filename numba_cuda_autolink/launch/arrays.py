@@ -92,6 +92,9 @@ _READERS = {"cupy": _cupy, "torch": _torch, "numba": _numba}
 
 def _other(value: Any, stream: int | None, device: Device) -> View:
     interface = getattr(value, "__cuda_array_interface__", None)
+    if device.is_emulated and hasattr(value, "__array_interface__"):
+        view, _ = read_interface(value.__array_interface__)
+        return view._replace(device=device.ordinal, dtype=element_type(value.dtype))
     name, package = type(value).__name__, type(value).__module__.partition(".")[0]
     if interface is not None:
         view, producer = read_interface(interface)

@@ -27,15 +27,18 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 
 from ..compilation.context import without_device
 from ..compilation.kernel_events import KernelEvent, announce
-from ..finished_kernels.saving import LaunchFacts, save
+from ..finished_kernels.saving import LaunchFacts, check_runtime, layout_of, save
 from ..frontend_api.front_end import vocabulary_of_kernel
 from ..function_code.build_record import BuildFacts, facts_of
 from ..protocol.call_sites import CallSite
 from ..protocol.kernel_signatures import kernel_argument_types
 from ..reports import formatting
+from .emulated_build import EmulatedTexts, emulated_kernel
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
 
     from ..reports.report import Report
 
@@ -101,6 +104,7 @@ class LinkedKernel:
     launch_facts: LaunchFacts = field(compare=False)
     _facts: BuildFacts = field(compare=False)
     called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
+    _texts: EmulatedTexts | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         what = f"{self._facts.graph.functions[0].name}{self.signature} for {self._facts.target.arch}"
@@ -111,12 +115,29 @@ class LinkedKernel:
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the launch on the CPU, which is of this process."""
+        return {name: value for name, value in vars(self).items() if name != "emulate"}
+
     @functools.cached_property
     def report(self) -> Report:
         """What each call provided, how it was linked, and the result."""
         from ..reports.collect import of_facts
 
         return of_facts(self._facts, self.signature, lambda: self.inputs, self.code, self.output)
+
+    @functools.cached_property
+    def emulate(self) -> EmulatedKernel:
+        """The kernel on the CPU: ``linked.emulate[grid, block, stream, shared](*args)`` runs the linked code, with all
+        external code in it, on arrays of NumPy. See `numba_cuda_autolink.EmulatedKernel`.
+
+        Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
+        only its front end has.
+        """
+        check_runtime(self.launch_facts)
+        parameters = self.launch_facts.parameters
+        _, leaves = layout_of(self, parameters)
+        return emulated_kernel(self, parameters, leaves, self._texts)
 
     def with_link(self, ran: RanLink) -> LinkedKernel:
         """Return the kernel with the code that a link of it made."""
@@ -294,7 +315,8 @@ def _prepared(
     name, prototypes = library._entry_name, library.prototypes
     called = library.called_functions
     launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
-    described = sites, plan.inputs, prototypes, types, launch, facts, called
+    texts = EmulatedTexts(library, parts)
+    described = sites, plan.inputs, prototypes, types, launch, facts, called, texts
     return PreparedBuild(LinkedKernel(code, name, capability, output, *described), request)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import line_marker
 
 from ..c_abi.array_views import mdspan
-from ..c_abi.c_types import HEADERS, CABIError, cxx_type, memory_layout
+from ..c_abi.c_types import HEADERS, CABIError, cxx_type, members, memory_layout
 from ..c_abi.structs import field_names, field_types
 from ..device_functions.definition import DeviceFunction
 from .prelude import PRELUDE, VIEWS
@@ -41,6 +42,11 @@ WAYS = (VALUE, POINTER, ELEMENT, SPAN, MDSPAN, STATE)
 _MODES = {POINTER: "by_pointer", ELEMENT: "by_element", SPAN: "by_span", MDSPAN: "by_mdspan"}
 # A class of its own: a pointer to the data of an array is not one.
 _STATE = "#ifndef NCA_STATE\n#define NCA_STATE\nnamespace nca { struct nca_state { const void* nca_at; }; }\n#endif"
+
+
+# Text as the array of char that a literal is.
+_TEXT_TYPE = "namespace nca { template <int nca_N> using nca_text = const char[nca_N]; }"
+_TEXT = f"#ifndef NCA_TEXT\n#define NCA_TEXT\n{_TEXT_TYPE}\n#endif"
 
 
 @dataclass(frozen=True)
@@ -92,10 +98,12 @@ def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parame
     callee = getattr(numba_type, "numba_cuda_link_object", None)
     if callee is not None:
         if isinstance(callee, DeviceFunction):
-            return _python_function(callee)
+            return _make_python_function(callee)
         if not hasattr(type(callee), "cxx_text"):
             raise CABIError(f"an object that is not a function of C++ cannot be passed to one\n  got: {callee!r}")
-        return _functor(callee)
+        return _make_functor(callee)
+    if isinstance(numba_type, types.StringLiteral):
+        return _make_text(numba_type.literal_value)
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Dispatcher):
         raise CABIError(
@@ -106,11 +114,11 @@ def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parame
     if way == STATE:
         return Parameter("nca::nca_state", "const void*", "nca::nca_state{{p}}", is_state=True, declarations=(_STATE,))
     if isinstance(numba_type, types.Array):
-        return _array(numba_type, way, records)
+        return _make_array(numba_type, way, records)
     if way not in (None, VALUE):
         raise CABIError(f"{numba_type} cannot be passed as {way!r}: it is not an array")
     if isinstance(numba_type, (types.Record, types.BaseTuple)):
-        return _struct(numba_type, records)
+        return _make_struct(numba_type, records)
     if numba_type == types.none:
         return Parameter("decltype(nullptr)", "", "nullptr")
     if isinstance(numba_type, types.Complex):
@@ -118,7 +126,7 @@ def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parame
         name = f"cuda::std::complex<{part}>"
         value = f"{name}({{p}}.x, {{p}}.y)"
         return Parameter(f"{name}&", cxx_type(numba_type), value, True, headers=("cuda/std/complex",))
-    found, headers, _ = _element(numba_type, records)
+    found, headers, _ = _describe_element(numba_type, records)
     is_number = isinstance(numba_type, (types.Number, types.Boolean))
     if isinstance(numba_type, types.EnumMember):
         enumerator = f"nca::nca_enumerator<{found}>"
@@ -126,7 +134,14 @@ def make_parameter(numba_type: Any, way: str | None, records: Records) -> Parame
     return Parameter(f"{found}&", found, "{p}", is_number, headers=headers)
 
 
-def _functor(callee: Any) -> Parameter:
+def _make_text(text: str) -> Parameter:
+    """Return the parameter for a constant string: a literal of C++, in UTF-8."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    escaped = "".join(chr(each) if chr(each).isalnum() and each < 128 else f"\\{each:03o}" for each in encoded)
+    return Parameter(f"nca::nca_text<{len(encoded) + 1}>&", "", f'"{escaped}"', declarations=(_TEXT,))
+
+
+def _make_functor(callee: Any) -> Parameter:
     text = callee.cxx_text
     name = f"nca_functor_{_digest(text)}"
     given = [*(["static_cast<nca_A0&&>(nca_a0)"] if FIRST in text else []), "static_cast<nca_A&&>(nca_a)..."]
@@ -140,7 +155,7 @@ def _functor(callee: Any) -> Parameter:
     return Parameter(f"const {{inside}}{name}&", "", f"{{inside}}{name}{{}}", inside=(declared,))
 
 
-def _python_function(function: DeviceFunction) -> Parameter:
+def _make_python_function(function: DeviceFunction) -> Parameter:
     """Return the parameter for a Python function: its functor, or what makes one of the addresses of its state."""
     declared, functor = (function.declaration,), function.functor
     if not function.states:
@@ -155,8 +170,8 @@ def _python_function(function: DeviceFunction) -> Parameter:
     return Parameter(f"const {name}&", "", f"{name}{{}}", declarations=(_STATE, *declared, maker))
 
 
-def _array(array: Any, way: str | None, records: Records) -> Parameter:
-    element, headers, declarations = _element(array.dtype, records)
+def _make_array(array: Any, way: str | None, records: Records) -> Parameter:
+    element, headers, declarations = _describe_element(array.dtype, records)
     element = element if array.mutable else f"const {element}"
     strided = array.layout not in "CF"
     way = way or (MDSPAN if strided else POINTER if array.ndim == 0 else None)
@@ -185,32 +200,32 @@ def name_mode(way: str) -> str:
     return f"nca::nca_{_MODES[way]}"
 
 
-def _struct(numba_type: Any, records: Records) -> Parameter:
+def _make_struct(numba_type: Any, records: Records) -> Parameter:
     is_record = isinstance(numba_type, types.Record)
     record = numba_type if is_record else getattr(numba_type, "of_record", None)
     if record is not None:
-        name, headers, declarations = _element(record, records)
+        name, headers, declarations = _describe_element(record, records)
         const = "" if is_record else "const "
         return Parameter(
             f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))", headers=headers,
             declarations=declarations,
         )  # fmt: skip
-    name, headers, declarations = _element(numba_type, records)
-    parts, elements = _parts(numba_type, records, "{p}->")
+    name, headers, declarations = _describe_element(numba_type, records)
+    parts, elements = _build_tuple(numba_type, records, "{p}->")
     return Parameter(
         f"{elements}&", f"const {name}*", parts, headers=(*headers, "cuda/std/tuple"), declarations=declarations
     )
 
 
-def _parts(numba_type: Any, records: Records, path: str) -> tuple[str, str]:
+def _build_tuple(numba_type: Any, records: Records, path: str) -> tuple[str, str]:
     """Return a tuple's value and type in C++; *path* leads to its struct."""
     values, names = [], []
     for number, element in enumerate(numba_type.types):
         place = f"{path}_{number}"
         if isinstance(element, types.BaseTuple) and len(element) and not hasattr(element, "of_record"):
-            value, name = _parts(element, records, f"{place}.")
+            value, name = _build_tuple(element, records, f"{place}.")
         else:
-            value, name = place, _element(element, records).cxx
+            value, name = place, _describe_element(element, records).cxx
         values.append(value)
         names.append(name)
     whole = f"cuda::std::tuple<{', '.join(names)}>"
@@ -225,7 +240,7 @@ class _Element(NamedTuple):
     declarations: tuple[str, ...] = ()
 
 
-def _element(numba_type: Any, records: Records) -> _Element:
+def _describe_element(numba_type: Any, records: Records) -> _Element:
     """Return what a value of *numba_type* is in C++. A record that no C++ struct is known for becomes a struct with its
     fields."""
     numba_type = getattr(numba_type, "of_record", numba_type)
@@ -240,14 +255,16 @@ def _element(numba_type: Any, records: Records) -> _Element:
     layout = memory_layout(numba_type)
     headers: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
-    members = []
-    for name, part in zip(field_names(numba_type), field_types(numba_type), strict=True):
+    declared = []
+    is_record = isinstance(numba_type, types.Record)
+    names = members(field_names(numba_type)) if is_record else map("_{}".format, itertools.count())
+    for name, part in zip(names, field_types(numba_type)):  # noqa: B905
         is_array = isinstance(part, types.NestedArray)
         shape = "".join(f"[{size}]" for size in part.shape) if is_array else ""
-        member = _element(part.dtype if is_array else part, records)
+        member = _describe_element(part.dtype if is_array else part, records)
         headers, declarations = (*headers, *member.headers), (*declarations, *member.declarations)
-        members.append(f"{member.cxx} {name}{shape};")
-    body = " ".join(members)
+        declared.append(f"{member.cxx} {name}{shape};")
+    body = " ".join(declared)
     name = f"nca_struct_{_digest(body)}"
     asserted = f'static_assert(sizeof({name}) == {layout.size} && alignof({name}) == {layout.align}, "");'
     guard = f"#ifndef {name.upper()}\n#define {name.upper()}\nstruct {name} {{ {body} }};\n{asserted}\n#endif"

@@ -130,7 +130,7 @@ class CxxFunction(DeviceCallable):
     def get_refusal(self, argtypes: Sequence[types.Type]) -> CxxError | None:
         """Return why a call with these types was refused in the compilation in progress; None if it was not."""
         try:
-            call = self.call([types.unliteral(each) for each in argtypes])
+            call = self.call([_drop_number(each) for each in argtypes])
         except CABIError:
             return None
         return self._source.resolver.get_refusal(call)
@@ -185,7 +185,15 @@ class CxxFunction(DeviceCallable):
         return self._source.resolver.symbols(self.call(args), current_target())
 
 
+def _drop_number(numba_type: types.Type) -> types.Type:
+    """Return the type of a constant as calls have it: without the value of a number, with that of a string."""
+    return numba_type if isinstance(numba_type, types.StringLiteral) else types.unliteral(numba_type)
+
+
 def _show(numba_type: types.Type, structs: Mapping[types.Type, Struct]) -> str:
+    if isinstance(numba_type, types.StringLiteral):
+        text = numba_type.literal_value  # quotes and backslashes would mean something in C++
+        return f"'{text}'" if text.isalnum() and text.isascii() and len(text) < 20 else "string"
     numba_type = types.unliteral(numba_type)
     if isinstance(numba_type, types.Array):
         return f"array({_show(numba_type.dtype, structs)}, {numba_type.ndim}d, {numba_type.layout})"

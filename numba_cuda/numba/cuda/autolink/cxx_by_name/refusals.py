@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Sequence
 
 from numba.cuda.cudadrv.external_code.compile import nvrtc_log
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
@@ -41,6 +42,36 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{2,}(?=\s*[(<{;])")
 MARKED_KERNELS = f"""#undef __global__
 #define __global__ __location__(global) __attribute__((deprecated("{KERNEL_MARK}")))
 """
+# The first line of an error: with what messages call the call, and without where there is no room for it.
+_CALL_TITLE = "{}: {}", "{}"
+_SOURCE_TITLE = "the C++ source of {} does not compile: {}", "the C++ source does not compile: {}"
+_SHORTEST_LABEL = 20
+_TEMPLATE_ARGUMENTS = re.compile(r"<(?!\.\.\.>)(?:[^<>]|<\.\.\.>)+>")
+_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*)"')
+_NOT_WRITTEN = re.compile(
+    r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
+    r' with a value of type "(?P<given>[\w ]+)"'
+)
+_NOT_AN_ENUMERATOR = re.compile(
+    r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
+    r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
+)
+_NUMPY_TYPES = {
+    "bool": "np.bool_",
+    "signed char": "np.int8",
+    "char": "np.int8",
+    "unsigned char": "np.uint8",
+    "short": "np.int16",
+    "unsigned short": "np.uint16",
+    "int": "np.int32",
+    "unsigned int": "np.uint32",
+    "long": "np.int64",
+    "unsigned long": "np.uint64",
+    "long long": "np.int64",
+    "unsigned long long": "np.uint64",
+    "float": "np.float32",
+    "double": "np.float64",
+}
 _USED = re.compile(
     rf'.*: function "(?P<name>.*)" was declared deprecated \("{KERNEL_MARK}"\)\n(?P<line>.*)\n(?P<caret> *)\^'
 )
@@ -81,21 +112,21 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
-        title = f"the C++ source of {label} does not compile: {first['text']}"
         details = [f"at: {first['place']}:{first['line']}", *_details(block, label)]
         remedy = nvrtc_log.remedy(error.log, source.compile_options.include_paths)
-        return _error(title, details, remedy, error.log)
+        return _error(_write_first_line(_SOURCE_TITLE, label, _readable(first["text"])), details, remedy, error.log)
     first, block = of_call[0]
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
-    remedy = _near(first["text"], source, target)
+    text, remedy = _explain(_readable(first["text"]))
+    remedy = remedy or _near(first["text"], source, target)
     if "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
-        return _error(
-            f"{label}: not a function, nor a class with a constructor of these arguments", at, remedy, error.log
-        )
-    return _error(f"{label}: {first['text']}", [*at, *_details(block, label)], remedy, error.log)
+        text = "not a function, nor a class with a constructor of these arguments"
+        return _error(_write_first_line(_CALL_TITLE, label, text), at, remedy, error.log)
+    details = [*at, *_details(block, label)]
+    return _error(_write_first_line(_CALL_TITLE, label, text), details, remedy, error.log)
 
 
 def is_named_in(log: str, label: str) -> bool:
@@ -118,15 +149,49 @@ def find_called_kernel(label: str, log: str) -> CxxError | None:
     return None
 
 
-def _error(first: str, details: list[str], remedy: str, log: str) -> CxxError:
-    first = _readable(first)
-    if len(first) > _LONGEST:
-        details = [first, *details]
-        first = f"{first[: _LONGEST - 3]}..."
+def _error(first_lines: Sequence[str], details: Sequence[str], remedy: str, log: str) -> CxxError:
+    first, *details = *first_lines, *details
     if len(details) > _MOST_LINES:
         details = [*details[:_MOST_LINES], f"and {len(details) - _MOST_LINES} more lines: see the exception's .log"]
     lines = [first, *(f"  {_readable(each)}" for each in details)]
     return CxxError("\n".join([*lines, *([f"  what to do: {remedy}"] if remedy else [])]), log)
+
+
+def _write_first_line(titles: tuple[str, str], label: str, diagnosis: str) -> list[str]:
+    """Return the first of *titles* with what messages call a call and the *diagnosis*, and lines with what it leaves
+    out.
+
+    Where it would be too long, the template arguments in the diagnosis are left out, and the label is shortened, or the
+    second title has none. The diagnosis is never cut.
+    """
+    with_label, without = titles
+    if len(whole := with_label.format(label, diagnosis)) <= _LONGEST:
+        return [whole]
+    shown, shorter = diagnosis, ""
+    while len(with_label.format("", shown)) > _LONGEST - _SHORTEST_LABEL and shorter != shown:
+        shorter, shown = shown, _TEMPLATE_ARGUMENTS.sub("<...>", shown)
+    others = [f"call: {label}", *([diagnosis] if shown != diagnosis else [])]
+    room = _LONGEST - len(with_label.format("", shown))
+    if room < _SHORTEST_LABEL:
+        return [without.format(shown), *others]
+    if len(label) <= room:
+        return [with_label.format(label, shown), *others[1:]]
+    return [with_label.format(f"{label[: room - 3]}...", shown), *others]
+
+
+def _explain(text: str) -> tuple[str, str]:
+    """Return what an error of a call with this *text* means, and what to do; empty where that is not known."""
+    if found := _STRIDED.search(text):
+        diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
+        return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+    if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
+        name = _NUMPY_TYPES[found["type"]]
+        given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")
+        diagnosis = f"C++ writes to an argument of type {given} as {found['type']}&"
+        return diagnosis, f"give the variable the type that C++ declares: {name}(...), such as n = {name}(0)"
+    if found := _NOT_AN_ENUMERATOR.search(text):
+        return text, f"make a number an enumerator in the kernel: lib[{found['type']!r}](...)"
+    return text, ""
 
 
 def _details(block: list[str], label: str) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Canonical LLVM IR: the same functions get the same text, whatever was compiled before them, which NVRTC's modules fit.
+"""Canonical LLVM IR: the same functions get the same text, whatever was compiled before them, and fit NVRTC's modules.
 
 Mangled names contain, as an ABI tag (``B2v7``), a number that counts all functions of the process; for a record or an
 object that is an argument, one that counts such types; and for a Python function that is an argument, its address. The

@@ -35,7 +35,6 @@ class Answer:
     items: tuple[Item, ...]
     seconds: float = 0.0  # that the object took to answer
     stored: bool = False  # for the same link key, on disk: the object was not asked
-    code: bytes | None = None  # the digest of the object's code, before it was asked: it may remember things then
     asks_compiler: bool = False  # whether it depends on a Python function that was compiled for C++
 
     @property

@@ -124,7 +124,7 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
 
 def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     key = link_key(callee, argtypes, target)
-    code = callee.code_digest() if key is not None else None
+    package = callee.package() if key is not None else None  # before it is asked: it may remember things then
     start = time.perf_counter()
     hook = timeline.span("hook", callee.name if str(callee).startswith("<") else str(callee))
     with noting_device_functions() as noted, _hook_errors(callee, argtypes), hook as span:
@@ -134,9 +134,9 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
             from .stored_answers import stored
 
             ask_object = functools.partial(_call_hook, callee, argtypes, target)
-            items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
+            items, was_stored = stored(callee, package, key, (argtypes, target), ask_object)
             span.origin = "stored" if was_stored else "built"
-        return _fitting(Answer(items, time.perf_counter() - start, was_stored, code, bool(noted)), target)
+        return _fitting(Answer(items, time.perf_counter() - start, was_stored, bool(noted)), target)
 
 
 def _fitting(answer: Answer, target: Target) -> Answer:

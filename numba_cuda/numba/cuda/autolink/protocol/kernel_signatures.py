@@ -21,7 +21,7 @@ def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tup
     Raises `ValueError` for text that is not a signature, and `TypeError` for an object among the types.
     """
     given = signature if isinstance(signature, tuple) else ()
-    if (called := next((each for each in given if find_callee(each) is not None), None)) is not None:
+    if (called := next(filter(_is_object, given), None)) is not None:
         raise TypeError(
             f"an object cannot be an argument of a kernel: {called!r}\n"
             "  what to do: make the kernel in a function that takes the object, and give the other arguments' types"
@@ -38,6 +38,13 @@ def normalized(signature: Any, vocabulary: Vocabulary = NUMBA_CUDA) -> tuple[tup
         advice = f"write the types, such as {_EXAMPLE!r}"
         raise ValueError(f"{signature!r} is not a signature: {why}\n  what to do: {advice}") from error
     return tuple(argtypes), return_type
+
+
+def _is_object(given: Any) -> bool:
+    """Whether what stands in a signature is a called object or its type. A Numba type with a hook of its own is one of
+    kernel arguments that provide code."""
+    is_type = vocabulary_of(given).is_type(given) and not hasattr(given, "numba_cuda_link_object")
+    return not is_type and find_callee(given) is not None
 
 
 def _translated(signature: Any, vocabulary: Vocabulary) -> Any:

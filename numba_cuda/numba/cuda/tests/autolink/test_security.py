@@ -131,6 +131,10 @@ SENTENCES = {
         f"{REMOTE}::test_users_and_passwords_in_addresses_are_not_shown",
         f"{REMOTE}::test_a_server_s_text_is_one_printable_line_without_the_password",
     ),
+    "Processes that compile, link or check get neither its key nor credentials of a cloud.": (
+        "external_code/platform/test_child_process.py"
+        "::test_a_child_has_neither_the_key_of_a_shared_cache_nor_credentials_of_a_cloud",
+    ),
     "A file of entries is imported only if each is signed with the site's key, or with `--trust`.": (
         "external_code/cache/test_entry_files.py::test_a_file_of_another_site_is_refused_unless_it_is_trusted",
         "external_code/cache/test_entry_files.py::test_nothing_of_a_damaged_file_is_kept",

@@ -237,12 +237,12 @@ class Body(PythonBody):
     def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> Body | None:
         """Return the body that a ``__numba_cuda_call__`` *returned*; None if it is not a function."""
         if isinstance(returned, MLIRDispatcher):
-            return cls(obj, arguments, returned.py_func, returned, None) if returned.targetoptions["device"] else None
+            return cls(obj, arguments, returned.py_func, returned) if returned.targetoptions["device"] else None
         if not isinstance(function := getattr(returned, "py_func", returned), pytypes.FunctionType):
             return None
         target = current_target()
         options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
-        return cls(obj, arguments, function, cuda.jit(device=True, **options)(function), None)
+        return cls(obj, arguments, function, cuda.jit(device=True, **options)(function))
 
     def compiled(self) -> Any:
         """Return the function's call template, compiled for the types of the arguments."""

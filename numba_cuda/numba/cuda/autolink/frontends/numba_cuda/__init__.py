@@ -9,6 +9,9 @@
 ``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``frozen_values``       the values that became constants of a function when it was compiled
+``emulated_driver``     the seams with numba-cuda while it runs on the emulated driver
+``emulated_code``       the PTX of a kernel with all that it links
+``emulation``           the context manager of programs without a GPU
 ``fork_support``        an error where a forked process could only wait for a lock of its parent
 ======================  =======================================================================================
 """

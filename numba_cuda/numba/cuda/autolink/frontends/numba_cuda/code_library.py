@@ -245,6 +245,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             return super().get_lto_ptx(cc)
         return bytes(self._link(self._ensure_cc(cc), request).code).decode()
 
+    def emulated_texts(self, cc: Any) -> list[str]:
+        """Return the kernel's PTX with that of all it links, for the emulator."""
+        from .emulated_code import emulated_texts
+
+        return emulated_texts(self, cc)
+
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
         if output == "cubin":

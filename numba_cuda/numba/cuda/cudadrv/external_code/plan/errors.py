@@ -26,9 +26,10 @@ class LinkError(LinkerError):
 
 def link_error(plan: LinkPlan, diagnosis: str, *details: str, log: str = "", **source: str | None) -> LinkError:
     """Return the error of a failed link of *plan*: the diagnosis, and one line for each of *details*. A first line that
-    would be too long is cut, and what it says follows in whole."""
+    would be too long begins with the diagnosis, and ends there."""
     first = f"linking {plan.kernel} for {plan.target.arch} failed"
     if diagnosis:
         said = diagnosis.removesuffix(": ")
-        first = with_short_first_line(f"{first}: {said}", said.partition("\n")[0])
+        whole = f"{first}: {said}"
+        first = whole if with_short_first_line(whole) == whole else f"{with_short_first_line(said)}\n  {first}"
     return LinkError("\n  ".join((first, *details)), log, **source)

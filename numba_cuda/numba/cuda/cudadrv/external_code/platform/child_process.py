@@ -4,7 +4,8 @@
 The parent starts this file as a script (``python -I``), which loads the child's script by its path. That script imports
 nothing relative and defines ``answer(content, blobs)``: it gets a dictionary of JSON values and a list of bytes, and
 returns the same two. Code in the working directory is never run: the child's ``sys.path`` has the parent's absolute
-entries without the working directory. The environment is the parent's, so that libraries are found the same way.
+entries without the working directory. The environment is the parent's, so that libraries are found the same way,
+without what gives access to a shared cache: no child asks one.
 
 A message is a size, JSON, and the bytes that the JSON counts. What a library prints cannot corrupt one: in the child,
 file descriptors 1 and 2 both lead to another pipe. Its content is returned with each reply or error, and never shown.
@@ -34,6 +35,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 Content = dict[str, Any]  # of JSON values
+
+# The variables of a shared cache, of fsspec, and of the clouds that it may be in.
+_SECRETS = ("NUMBA_CUDA_AUTOLINK_CACHE_REMOTE", "FSSPEC_", "AWS_", "AZURE_", "CLOUDSDK_", "GCLOUD_", "GOOGLE_")
 
 _START_LIMIT = 60.0  # seconds until the interpreter runs
 _GRACE = 2.0  # seconds from the end of a child's pipes to its own end
@@ -75,6 +79,10 @@ class Reply(NamedTuple):
 _running: weakref.WeakSet[ChildProcess] = weakref.WeakSet()  # children that may still run
 
 
+def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(_SECRETS)}
+
+
 class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
     """A child process that runs *script*, a file, with *environment* added to this process's. Raises `ChildStartError`
     if there is no interpreter to start, or it does not start.
@@ -93,7 +101,7 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **(environment or {})},
+                env={**_without_secrets(os.environ), **(environment or {})},
                 start_new_session=True,  # a group of its own, to be killed as a whole
             )
         except OSError as error:

@@ -497,13 +497,16 @@ def argument_method(self, x):
     return lambda self, x: function(x)
 
 
-def test_the_type_of_an_object_that_is_only_a_kernel_argument():
+@pytest.mark.parametrize(
+    ("symbol", "form"), [("by_type", types.void), ("by_type_in_a_tuple", lambda *argtypes: argtypes)]
+)
+def test_the_type_of_an_object_that_is_only_a_kernel_argument(symbol, form):
     ArgumentType.asked = []
 
     def kernel(argument, x):
         x[0] = argument.method(x[1])
 
-    linked = build(kernel, types.void(ArgumentType("by_type"), types.int32[::1]))
+    linked = build(kernel, form(ArgumentType(symbol), types.int32[::1]))
     assert ArgumentType.asked == [(types.int32,)]
     assert len(linked.inputs) == 1
 

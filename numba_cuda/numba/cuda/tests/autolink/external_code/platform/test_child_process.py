@@ -129,6 +129,13 @@ return {"number": content["number"]}, [b"code"]
 """
 
 
+def test_a_child_has_neither_the_key_of_a_shared_cache_nor_credentials_of_a_cloud(script, monkeypatch):
+    secrets = "NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY", "AWS_SECRET_ACCESS_KEY", "GOOGLE_APPLICATION_CREDENTIALS"
+    for name in secrets:
+        monkeypatch.setenv(name, "secret")
+    assert "secret" not in ask(script("return dict(os.environ), []")).content.values()
+
+
 def test_what_a_child_prints_corrupts_nothing_and_is_returned(script, capfd):
     with ChildProcess(script(NOISE)) as child:
         for number in range(3):

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Values that are not plain numbers reach C++ by name: strings and named tuples."""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+
+import pytest
+from autolink_support import build
+from numba.cuda import autolink, types
+from numba.cuda.core.errors import TypingError
+
+lib = autolink.cxx("""
+#include <cuda/std/tuple>
+__device__ int length(const char* s) { int n = 0; while (s[n]) ++n; return n; }
+template <int N> __device__ int size_of(const char (&s)[N]) { return N; }
+template <class T> __device__ auto first(T t) { return cuda::std::get<0>(t); }
+template <class T> __device__ auto inner(T t) { return cuda::std::get<1>(cuda::std::get<1>(t)); }
+""")
+length, size_of, first, inner = lib.length, lib.size_of, lib.first, lib.inner
+GREETING = "hello"
+Point = namedtuple("Point", "x y")
+Reserved = namedtuple("Reserved", "int_ class_")
+
+
+def constants(kernel):
+    """The numbers that the kernel has in its code, in their order."""
+    code = build(kernel, "void(int32[::1])", output="ptx").code.decode()
+    return re.findall(r"mov\.[bu]32 \t?%r\d+, (\d+);", code)
+
+
+class TestStrings:
+    def test_a_literal_and_a_global_reach_a_pointer_to_char(self):
+        def kernel(r):
+            r[0] = length("four")
+            r[1] = length(GREETING)
+            r[2] = length("")
+
+        assert len(build(kernel, "void(int32[::1])").code) > 0
+
+    def test_cxx_sees_the_bytes_of_utf_8_and_their_number(self):
+        """Quotes, backslashes, trigraphs and digits after an escape mean nothing."""
+
+        def kernel(r):
+            r[0] = size_of('"\\\\??/1\\n')
+            r[1] = size_of("\u00e9")
+            r[2] = size_of("\x0077")
+
+        assert constants(kernel) == ["10", "3", "4"]
+
+    def test_each_constant_has_a_function_of_its_own(self):
+        one, other = (length.call([types.literal(text)]).symbol for text in ("a", "b"))
+        assert one != other
+
+    def test_a_string_that_is_not_constant_is_refused(self):
+        def kernel(r, flag):
+            text = "a"
+            if flag:
+                text = "bc"
+            r[0] = length(text)
+
+        with pytest.raises(TypingError, match="strings must be constants"):
+            build(kernel, "void(int32[::1], boolean)")
+
+
+class TestNamedTuples:
+    @pytest.mark.parametrize("make", [Point, Reserved])
+    def test_are_tuples_of_libcuxx(self, make):
+        def kernel(x, r):
+            r[0] = first(make(x[1], 2))
+
+        assert len(build(kernel, "void(float32[::1], float32[::1])").code) > 0
+
+    def test_inside_of_tuples(self):
+        def kernel(x, r):
+            r[0] = inner((1, Point(2.5, x[1])))
+
+        assert inner.signature(types.Tuple((types.int64, types.NamedTuple((types.float64, types.float32), Point))))
+        assert len(build(kernel, "void(float32[::1], float32[::1])").code) > 0
+
+
+class TestRemedies:
+    lib = autolink.cxx("""
+        __device__ float split(float x, int& n) { n = int(x); return x - n; }
+        __device__ float sum(const float* x, int n) { return x[0] + n; }
+        namespace machine { enum class State : unsigned char { Idle, Run }; }
+        __device__ int use(machine::State s) { return int(s); }
+    """)
+
+    def refusal(self, name, *argtypes):
+        with pytest.raises(autolink.CxxError) as caught:
+            self.lib[name].signature(*argtypes)
+        return str(caught.value).splitlines()
+
+    def test_a_variable_of_another_type_that_cxx_writes_to(self):
+        assert self.refusal("split", "float32", "int64") == [
+            "split(float32, int64): C++ writes to an argument of type int64 as int&",
+            "  what to do: give the variable the type that C++ declares: np.int32(...), such as n = np.int32(0)",
+        ]
+
+    def test_a_strided_array(self):
+        first_line, *_, remedy = self.refusal("sum", types.float32[:], "int32")
+        reason = "a strided array cannot be passed as const float *: C++ reads contiguous memory"
+        assert first_line == f"sum(array(float32, 1d, A), int32): {reason}"
+        assert remedy.startswith("  what to do: pass a contiguous array, or a copy of the elements")
+
+    def test_a_number_for_an_enumerator(self):
+        assert self.refusal("use", "uint8")[-1].endswith(
+            "make a number an enumerator in the kernel: lib['machine::State'](...)"
+        )
+
+    @pytest.mark.parametrize("length", [1, 60, 200])
+    def test_the_diagnosis_is_whole_however_long_the_callee_is(self, length):
+        text = f'[](auto {"x" * length}) {{ static_assert(sizeof({"x" * length}) == 1, "one byte, and not more"); }}'
+        with pytest.raises(autolink.CxxError) as caught:
+            self.lib.expr(text).signature("float32")
+        first_line = str(caught.value).splitlines()[0]
+        assert first_line.endswith('static assertion failed with "one byte, and not more"') and len(first_line) < 120
+
+    def test_a_missing_header_is_named_in_the_first_line(self):
+        lib = autolink.cxx('#include "a_header_that_nobody_has_written_and_that_has_a_long_name_besides.hpp"')
+        with pytest.raises(autolink.CxxError) as caught:
+            lib["a_function_with_a_name_that_fills_the_line"].signature("float32", "float32")
+        first_line = str(caught.value).splitlines()[0]
+        assert 'a_header_that_nobody_has_written_and_that_has_a_long_name_besides.hpp"' in first_line
+        assert "a_function_with_a_name_that_fills_the_line(float32, float32)" in str(caught.value)

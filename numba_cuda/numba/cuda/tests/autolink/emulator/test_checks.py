@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the emulator refuses in kernels: each check finds its fault, names the place, and lets right kernels pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulator_support import HEAD, kernel_of, kernel_text, launch, registered, run
+
+from numba_cuda_autolink.emulator import Checks, EmulationError, Module, UnsupportedInstruction, memory
+
+# %r0: the thread's index; %rd9: the address of its element of the first array, of 4 bytes
+ELEMENT = "mov.u32 %r0, %tid.x; mul.wide.u32 %rd8, %r0, 4; add.s64 %rd9, %rd0, %rd8;\n"
+SHARED = ".shared .align 4 .b8 s[256];"
+SHARED_ADDRESS = "mov.u64 %rd10, s; add.s64 %rd11, %rd10, %rd8;\n"
+
+
+def words(count: int = 64) -> np.ndarray:
+    return np.arange(count, dtype=np.uint32)
+
+
+class TestBounds:
+    def test_a_write_past_the_end_names_thread_and_array(self):
+        with pytest.raises(EmulationError, match=r"^A write of 4 bytes out of bounds\n") as raised:
+            run(ELEMENT + "st.global.u32 [%rd9+16], 1;", 64, words())
+        assert raised.value.thread == (60, 0, 0)
+        assert raised.value.kernel == "k"
+        assert "element 64 of 64 of argument 0" in str(raised.value)
+
+    def test_a_read_before_the_beginning(self):
+        with pytest.raises(EmulationError, match="A read of 4 bytes out of bounds") as raised:
+            run(ELEMENT + "ld.global.u32 %r1, [%rd9+-4];", 64, words())
+        assert raised.value.thread == (0, 0, 0)
+        assert "element -1 of 64" in str(raised.value)
+
+    def test_nothing_is_written_out_of_bounds(self):
+        x = np.zeros(65, np.uint32)
+        with registered(x[:64]), pytest.raises(EmulationError):
+            text = kernel_text("ld.param.u64 %rd0, [p0];" + ELEMENT + "st.global.u32 [%rd9+4], 9;", "u64")
+            kernel_of(text).launch((1, 1, 1), (64, 1, 1), x.ctypes.data.to_bytes(8, "little"))
+        assert x[64] == 0
+
+    @pytest.mark.parametrize("offset", [1, 2, 3, 4])
+    def test_a_vector_that_ends_outside(self, offset):
+        x = words(6)
+        body = f"ld.global.v2.u32 {{%r1, %r2}}, [%rd0+{8 * offset}];"
+        if offset < 3:
+            run(body, 1, x)
+        else:
+            with pytest.raises(EmulationError, match="8 bytes out of bounds"):
+                run(body, 1, x)
+
+    def test_shared_memory(self):
+        body = ELEMENT + SHARED_ADDRESS + "st.shared.u32 [%rd11+4], %r0;"
+        with pytest.raises(EmulationError, match="out of bounds") as raised:
+            run(body, 64, words(), before=SHARED)
+        assert raised.value.thread == (63, 0, 0)
+        assert "byte 256 of 256 bytes of shared memory" in str(raised.value)
+
+    def test_dynamic_shared_memory_ends_at_a_multiple_of_16(self):
+        before = ".extern .shared .align 16 .b8 d[];"
+        body = "mov.u64 %rd10, d; ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%rd10+16]; st.global.u32 [%rd0], 7;"
+        x = words()
+        run(body, 1, x, before=before, shared=28)
+        assert x[0] == 7
+        with pytest.raises(EmulationError, match="out of bounds"):
+            run(body.replace("+16", "+32"), 1, x, before=before, shared=28)
+
+    @pytest.mark.parametrize("generic", [False, True])
+    def test_local_memory(self, generic):
+        space = "" if generic else ".local"
+        address = "mov.u64 %rd10, a; cvta.local.u64 %rd10, %rd10;" if generic else "mov.u64 %rd10, a;"
+        body = (
+            ELEMENT + ".local .align 4 .b8 a[64];" + address + f"add.s64 %rd11, %rd10, %rd8; st{space}.u32 [%rd11], 5;"
+        )
+        run(body, 16, words())
+        with pytest.raises(EmulationError, match="A write of 4 bytes out of bounds") as raised:
+            run(body, 17, words())
+        assert raised.value.thread == (16, 0, 0)
+
+    def test_the_parameters_may_be_read(self):
+        x = words()
+        run("mov.b64 %rd2, p0; ld.u64 %rd3, [%rd2]; st.u64 [%rd0], %rd3;", 1, x)
+        assert x[:2].view(np.uint64)[0] == x.ctypes.data
+
+    def test_freed_memory(self):
+        address = memory.allocate(64, label="scratch")
+        memory.free(address)
+        text = kernel_text("ld.param.u64 %rd0, [p0]; st.global.u32 [%rd0+8], 1;", "u64")
+        with pytest.raises(EmulationError, match="after the memory was freed") as raised:
+            kernel_of(text).launch((1, 1, 1), (1, 1, 1), address.to_bytes(8, "little"))
+        assert raised.value.address == address + 8
+        assert "scratch" in str(raised.value)
+
+    def test_memory_that_was_freed_between_launches_is_not_remembered(self):
+        kernel = kernel_of(kernel_text("ld.param.u64 %rd0, [p0]; st.global.u32 [%rd0], 1;", "u64"))
+        address = memory.allocate(64)
+        kernel.launch((1, 1, 1), (1, 1, 1), address.to_bytes(8, "little"))
+        memory.free(address)
+        with pytest.raises(EmulationError, match="freed"):
+            kernel.launch((1, 1, 1), (1, 1, 1), address.to_bytes(8, "little"))
+
+    def test_freeing_twice(self):
+        address = memory.allocate(64)
+        memory.free(address)
+        with pytest.raises(ValueError, match="is freed already"):
+            memory.free(address)
+
+    def test_without_the_check_neighbours_can_be_written(self):
+        x = np.zeros(65, np.uint32)
+        with registered(x[:64]):
+            text = kernel_text("ld.param.u64 %rd0, [p0]; st.global.u32 [%rd0+256], 9;", "u64")
+            kernel = kernel_of(text, checks=Checks(bounds=False))
+            kernel.launch((1, 1, 1), (1, 1, 1), x.ctypes.data.to_bytes(8, "little"))
+        assert x[64] == 9
+
+
+class TestAlignment:
+    @pytest.mark.parametrize("space", [".global", "", ".shared"])
+    def test_a_misaligned_read(self, space):
+        address = "%rd10" if space == ".shared" else "%rd0"
+        with pytest.raises(EmulationError, match="A misaligned read of 4 bytes"):
+            run(
+                f"mov.u64 %rd10, s; add.u64 {address}, {address}, 2; ld{space}.u32 %r1, [{address}];",
+                1,
+                words(),
+                before=SHARED,
+            )
+
+    def test_it_can_be_switched_off(self):
+        x = np.arange(16, dtype=np.uint8)
+        run("ld.global.u32 %r1, [%rd0+1]; st.global.u32 [%rd0], %r1;", 1, x, checks=Checks(alignment=False))
+        assert x[:4].tolist() == [1, 2, 3, 4]
+
+
+class TestInitialised:
+    checks = Checks(initialised=True)
+
+    def test_unwritten_shared_memory(self):
+        body = ELEMENT + SHARED_ADDRESS + """
+            setp.gt.u32 %p1, %r0, 31; @%p1 bra L; st.shared.u32 [%rd11], %r0; L: bar.sync 0;
+            ld.shared.u32 %r1, [%rd11];"""  # fmt: skip
+        run(body, 32, words(), before=SHARED, checks=self.checks)
+        run(body, 64, words(), before=SHARED)
+        with pytest.raises(EmulationError, match="A read of 4 bytes that were never written") as raised:
+            run(body, 64, words(), before=SHARED, checks=self.checks)
+        assert raised.value.thread[0] >= 32
+
+    def test_each_block_begins_with_unwritten_memory(self):
+        body = ELEMENT + SHARED_ADDRESS + """mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
+            st.shared.u32 [%rd11], %r0; L: ld.shared.u32 %r1, [%rd11];"""  # fmt: skip
+        with pytest.raises(EmulationError, match="never written") as raised:
+            run(body, 32, words(), grid=2, before=SHARED, checks=self.checks)
+        assert raised.value.block == (1, 0, 0)
+
+    @pytest.mark.parametrize("address", ["", "cvta.local.u64 %rd10, %rd10;"])
+    def test_unwritten_local_memory(self, address):
+        space = "" if address else ".local"
+        body = f".local .align 4 .b8 a[64]; mov.u64 %rd10, a; {address} st{space}.u32 [%rd10+8], 1;"
+        run(body + f"ld{space}.u32 %r1, [%rd10+8];", 1, words(), checks=self.checks)
+        with pytest.raises(EmulationError, match="never written"):
+            run(body + f"ld{space}.u32 %r1, [%rd10+12];", 1, words(), checks=self.checks)
+
+
+class TestRaces:
+    checks = Checks(races=True)
+    other = "sub.u32 %r2, 63, %r0; mul.wide.u32 %rd12, %r2, 4; add.s64 %rd13, %rd10, %rd12;"
+
+    def run(self, between: str, checks: Checks) -> None:
+        body = ELEMENT + SHARED_ADDRESS + self.other
+        body += f"st.shared.u32 [%rd11], %r0; {between} ld.shared.u32 %r1, [%rd13]; st.global.u32 [%rd9], %r1;"
+        run(body, 64, words(), before=SHARED, checks=checks)
+
+    def test_a_missing_barrier(self):
+        self.run("", Checks())
+        with pytest.raises(EmulationError, match=r"A race: this \w+ of 4 bytes and thread \(\d+, 0, 0\)"):
+            self.run("", self.checks)
+
+    def test_a_barrier(self):
+        self.run("bar.sync 0;", self.checks)
+
+    def test_a_barrier_of_the_warp_is_enough_within_it(self):
+        body = ELEMENT + SHARED_ADDRESS
+        body += """xor.b32 %r2, %r0, 1; mul.wide.u32 %rd12, %r2, 4; add.s64 %rd13, %rd10, %rd12;
+            st.shared.u32 [%rd11], %r0; {} ld.shared.u32 %r1, [%rd13];"""  # fmt: skip
+        run(body.format("bar.warp.sync -1;"), 64, words(), before=SHARED, checks=self.checks)
+        with pytest.raises(EmulationError, match="A race"):
+            run(body.format(""), 64, words(), before=SHARED, checks=self.checks)
+
+    def test_two_writes(self):
+        with pytest.raises(EmulationError, match="A race"):
+            run(ELEMENT + "st.shared.u32 [s], %r0;", 64, words(), before=SHARED, checks=self.checks)
+
+    def test_atomic_operations_do_not_race_with_each_other(self):
+        run("atom.shared.add.u32 %r1, [s], 1;", 64, words(), before=SHARED, checks=self.checks)
+        with pytest.raises(EmulationError, match="A race"):
+            run(
+                "atom.shared.add.u32 %r1, [s], 1; ld.shared.u32 %r2, [s];",
+                64,
+                words(),
+                before=SHARED,
+                checks=self.checks,
+            )
+
+    def test_all_may_read_what_a_thread_wrote_before_the_barrier(self):
+        body = (
+            ELEMENT
+            + "setp.ne.u32 %p1, %r0, 3; @%p1 bra L; st.shared.u32 [s], 1; L: bar.sync 0; ld.shared.u32 %r1, [s];"
+        )
+        run(body, 64, words(), before=SHARED, checks=Checks.all())
+
+    def test_writing_after_others_read(self):
+        body = ELEMENT + """setp.ne.u32 %p1, %r0, 3; @%p1 bra L; st.shared.u32 [s], 1; L: bar.sync 0;
+            ld.shared.u32 %r1, [s]; @%p1 bra M; st.shared.u32 [s], 2; M:"""  # fmt: skip
+        with pytest.raises(EmulationError, match="A race"):
+            run(body, 64, words(), before=SHARED, checks=self.checks)
+
+
+class TestLaunches:
+    def test_more_threads_than_the_kernel_is_compiled_for(self):
+        kernel = kernel_of(kernel_text("", directives=".maxntid 64, 1, 1"))
+        assert kernel.attributes.max_threads == 64
+        kernel.launch((1, 1, 1), (64, 1, 1), b"")
+        with pytest.raises(EmulationError, match=r"compiled for blocks of at most \(64, 1, 1\) threads"):
+            kernel.launch((1, 1, 1), (65, 1, 1), b"")
+
+    def test_another_size_than_required(self):
+        kernel = kernel_of(kernel_text("", directives=".reqntid 8, 8"))
+        kernel.launch((1, 1, 1), (8, 8, 1), b"")
+        with pytest.raises(EmulationError, match=r"blocks of exactly \(8, 8, 1\) threads"):
+            kernel.launch((1, 1, 1), (64, 1, 1), b"")
+
+    def test_parameters_of_another_size(self):
+        with pytest.raises(EmulationError, match="takes 12 bytes of parameters; 16 were passed"):
+            kernel_of(kernel_text("", "u64", "u32")).launch((1, 1, 1), (1, 1, 1), bytes(16))
+
+    def test_threads_that_returned_before_a_barrier(self):
+        body = ELEMENT + "setp.gt.u32 %p1, %r0, 40; @%p1 ret; bar.sync 0;"
+        run(body, 64, words())
+        with pytest.raises(EmulationError, match="they have returned"):
+            run(body, 64, words(), checks=Checks.all())
+
+
+class TestPlaces:
+    def test_lines_of_inlined_code(self):
+        body = """.loc 1 10 3
+            ld.param.u64 %rd0, [p0];
+            .loc 2 7 5, function_name $L__info_string0, inlined_at 1 10 3
+            st.global.u32 [%rd0+400], 1;"""
+        text = kernel_text(body, "u64") + '\n.file 1 "/a/kernel.py"\n.file 2 "/b/code.cuh"\n'
+        with pytest.raises(EmulationError) as raised:
+            launch(kernel_of(text), 1, 1, words())
+        assert raised.value.lines == ("/b/code.cuh:7", "/a/kernel.py:10")
+        assert str(raised.value).endswith("at /b/code.cuh:7\n  inlined at /a/kernel.py:10")
+
+    def test_a_modifier_that_the_emulator_does_not_have(self):
+        text = kernel_text(".loc 1 3 0\nadd.sat.u32 %r1, %r2, %r3;") + '.file 1 "/a/kernel.py"'
+        with pytest.raises(UnsupportedInstruction, match=r"`add.sat.u32 %r1, %r2, %r3`") as raised:
+            Module([text])
+        assert raised.value.lines == ("/a/kernel.py:3",)
+
+    def test_a_block_and_thread_of_three_dimensions(self):
+        x = words(1)
+        text = kernel_text(
+            "ld.param.u64 %rd0, [p0]; mov.u32 %r1, %tid.z; mov.u32 %r2, %ctaid.y; add.u32 %r1, %r1, %r2;"
+            "setp.ne.u32 %p1, %r1, 4; @%p1 ret; trap;",
+            "u64",
+        )
+        with registered(x), pytest.raises(EmulationError, match="executed a trap") as raised:
+            kernel_of(text).launch((2, 3, 1), (2, 2, 3), x.ctypes.data.to_bytes(8, "little"))
+        assert raised.value.block[1] == 2
+        assert raised.value.thread == (0, 0, 2)
+
+
+def test_a_call_through_a_pointer_to_nothing():
+    body = "ld.param.u64 %rd0, [p0]; mov.u64 %rd1, 64; proto: .callprototype ()_ (); call %rd1, (), proto;"
+    with pytest.raises(EmulationError, match="A call or branch through 0x40"):
+        launch(kernel_of(kernel_text(body, "u64")), 1, 1, words())
+
+
+def test_recursion_without_end():
+    before = ".func f(.param .b32 a) { .reg .b32 %r; ld.param.b32 %r, [a]; {.param .b32 b; st.param.b32 [b], %r;"
+    before += " call.uni f, (b);} ret; }"
+    with pytest.raises(EmulationError, match="The stack is full"):
+        kernel_of(kernel_text("{.param .b32 b; st.param.b32 [b], 1; call.uni f, (b);}", before=before)).launch(
+            (1, 1, 1), (1, 1, 1), b""
+        )
+
+
+def test_the_head_alone_has_no_kernels():
+    assert Module([HEAD]).kernels == {}
