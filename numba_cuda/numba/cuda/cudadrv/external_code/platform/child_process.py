@@ -196,7 +196,9 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             how = f"no answer within {seconds:g} s" if expired.is_set() else _how_it_ended(self._process.returncode)
             self.close()
             self._ended = ChildEndedError(how, self._printed())
-            from ..signal_handlers import raised_by_signal_handler  # not at the top: this file is a script too
+            from ..diagnostics.signal_handlers import (
+                raised_by_signal_handler,  # not at the top: this file is a script too
+            )
 
             if isinstance(error, (EOFError, OSError, ValueError)) and not raised_by_signal_handler(error):
                 raise self._ended from None
