@@ -10,13 +10,12 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics import given
-from numba.cuda.cudadrv.external_code.formats.bounds import FormatError
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
-from numba_cuda_autolink.errors import FinishedKernelError
+from numba_cuda_autolink.errors import FinishedKernelError, FormatError
 from numba_cuda_autolink.finished.architecture import CodeFor
 from numba_cuda_autolink.finished.kernel_file import Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
@@ -52,7 +51,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[B
     OSError
         If the file cannot be written.
     """
-    path = given.path("save()", path)
+    path = messages.path("save()", path)
     kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
@@ -102,7 +101,7 @@ def as_built(caller: str, kernels: BuildRecord | Iterable[BuildRecord]) -> list[
     if built is not None and wrong is None:
         return built
     number, value = wrong or (0, kernels)
-    got = f"{given.shown(value)}{f', item {number} of a list' if number else ''}"
+    got = f"{messages.shown(value)}{f', item {number} of a list' if number else ''}"
     todo = "pass a path, and then what build() returned"
     if number and isinstance(value, (list, tuple)):
         todo = "build(..., cc=[...]) returns a list: join lists, as in [*first, *second]"

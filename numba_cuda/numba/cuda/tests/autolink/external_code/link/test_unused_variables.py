@@ -23,8 +23,9 @@ READER = 'extern __device__ int looked_up[4]; extern "C" __device__ int read(int
 
 def cubin_of(kernel, link=()):
     """Return the symbols of the cubin that a launch of *kernel* would load."""
-    prepared = prepare_for_launch(kernel, "void(int32[::1])", ComputeCapability(*CC), {"link": list(link)})
-    return symbols(prepared.link().code)
+    return symbols(
+        prepare_for_launch(kernel, "void(int32[::1])", ComputeCapability(*CC), {"link": list(link)}).link().code
+    )
 
 
 def launched(returned, link=()):
