@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.dispatcher import CUDADispatcher
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
 from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
@@ -110,7 +110,7 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     OSError
         If the file cannot be written.
     """
-    path = given.path("save()", path)
+    path = messages.path("save()", path)
     kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
@@ -160,7 +160,7 @@ def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> lis
     if built is not None and wrong is None:
         return built
     number, value = wrong or (0, kernels)
-    got = f"{given.shown(value)}{f', item {number} of a list' if number else ''}"
+    got = f"{messages.shown(value)}{f', item {number} of a list' if number else ''}"
     todo = "pass a path, and then what build() returned"
     if number and isinstance(value, (list, tuple)):
         todo = "build(..., cc=[...]) returns a list: join lists, as in [*first, *second]"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 if TYPE_CHECKING:
