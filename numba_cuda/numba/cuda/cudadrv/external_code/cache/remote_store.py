@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba_cuda_autolink.regular_file import NO_LINK
+from numba_cuda_autolink.files import NO_LINK
 
 from .entry import DamagedEntryError, open_entry, unpack
 from .settings import REMOTE, REMOTE_WAIT, CacheWarning, RemoteSettings, redact
