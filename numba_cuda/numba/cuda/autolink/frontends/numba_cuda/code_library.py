@@ -28,8 +28,7 @@ from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from ...compilation.context import cc_without_device, compilation, is_asking, is_for_launch
 from ...function_code.call_graph import Calls, callees_first
 from ...function_code.called_symbols import SymbolSites
-from ...function_code.canonical_ir import with_canonical_names, with_names_by_content
-from ...function_code.cxx_compatibility import compatible_with_cxx
+from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...protocol.ask import AskedCall, with_answer
 from ...protocol.call_sites import CallSite, origins_of
 from ...protocol.calling_code import CallingCode

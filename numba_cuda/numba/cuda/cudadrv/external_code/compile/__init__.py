@@ -10,7 +10,6 @@
 ``program_cache``         a translation unit in the cache: its program, and what is checked of it
 ``unit_headers``          the headers that it reads: on record, or found
 ``unit_keys``             the keys under which it is cached
-``unknown_headers``       compile a source that is new while its headers are found
 ``programs``              the cache of programs: compile an input of either kind
 ``bitcode``               compile LLVM bitcode, and cache it
 ``bitcode_child``         the child process that reads and compiles bitcode

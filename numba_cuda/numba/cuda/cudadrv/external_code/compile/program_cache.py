@@ -210,7 +210,7 @@ class CachedUnit:
         store = current_store()
         if not self._is_new(store):
             return None
-        from .unknown_headers import compiled_with_headers
+        from .unit_headers import compiled_with_headers
 
         data: bytes | None = None
         start = time.perf_counter()

@@ -371,3 +371,11 @@ def _main(mark: bytes) -> None:
 
 if __name__ == "__main__":
     _main(sys.argv[1].encode())
+
+
+def fork_lock() -> threading.Lock:
+    """Return a new lock that is free in forked processes. They keep it for ever: it is one for a module."""
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock
