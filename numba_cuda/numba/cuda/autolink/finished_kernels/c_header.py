@@ -24,7 +24,7 @@ from ..c_abi import c_types
 from .saving import as_built, image_of
 
 if TYPE_CHECKING:
-    from ..builds.ahead_of_time import LinkedKernel
+    from ..function_code.build_record import BuildRecord
 
 _C_TYPES = {"b": "int8_t", "h": "int16_t", "i": "int32_t", "q": "int64_t", "B": "uint8_t", "H": "uint16_t"}
 _C_TYPES |= {"I": "uint32_t", "Q": "uint64_t", "e": "uint16_t", "f": "float", "d": "double"}
@@ -153,7 +153,7 @@ _CARVEOUT = """\
 """
 
 
-def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:
+def write_header(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[BuildRecord]) -> None:
     """Write one kernel, built for one or several architectures, to a header for C and C++ programs.
 
     The names in the header begin with that of the Python function, or the ``entry_name`` that the kernel was built
@@ -184,7 +184,7 @@ def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | I
         file.write(text)
 
 
-def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
+def _header(name: str, kernels: Sequence[BuildRecord]) -> str:
     if not (name.isascii() and name.isidentifier()) or name in c_types.RESERVED:
         raise FinishedKernelError(
             f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name of the command"

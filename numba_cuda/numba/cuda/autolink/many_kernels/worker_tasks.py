@@ -23,7 +23,9 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from ..builds.ahead_of_time import PreparedBuild, RanLink, compute_capability, prepare, prepare_for_launch
+from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch
+from ..builds.result import RanLink
+from ..compilation.capability import compute_capability
 from .executors import end_now
 from .jobs import Job
 from .pickling import pickled, pickled_error

@@ -3,6 +3,7 @@
 
 ======================  =======================================================================================
 ``activation``          every seam with numba-cuda
+``front_end``           how kernels are built, reported and bound
 ``compiler_passes``     ask called objects once types are final; attach their code while lowering
 ``call_lowering``       LLVM IR of the calls of device callables
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
