@@ -23,7 +23,7 @@ from cuda.core import ObjectCode
 
 from .cache.key import CacheKey
 from .cache.store import Fetched, current_store
-from .compile.plan_programs import called_in, keys_of, recorded_keys
+from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
 from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
@@ -157,6 +157,7 @@ class _Link:
             return self._read(Fetched(fetched.data, "built", seconds), compiled.programs)
         with timeline.span("link", self.plan.kernel) as span:
             span.origin = fetched.origin
+        write_debug_sources(self.plan)
         return self._read(fetched)
 
     def error(self, log: str) -> Exception:

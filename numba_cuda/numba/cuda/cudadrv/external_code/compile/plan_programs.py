@@ -65,6 +65,13 @@ def sources_of(plan: LinkPlan, kernel_code: KernelCode) -> list[tuple[LinkInput,
     ]
 
 
+def write_debug_sources(plan: LinkPlan) -> None:
+    """Write the files that debuggers and profilers look for, of a plan that is not compiled."""
+    for number, unit in enumerate(plan.units):
+        if unit.input.kind is kinds.CUDA:
+            programs.write_debug_sources(_checked_source(plan, number), plan.target)
+
+
 def recorded_keys(plan: LinkPlan) -> list[bytes | None]:
     """Return for each of the plan's units what stands for the code that it becomes: for a source, the digest of its
     program's key, which contains its headers; ``None`` if these are not on record."""

@@ -190,14 +190,23 @@ def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0)
 
 
 def _timed(unit: _Checked, compile_: Compile) -> FetchedProgram:
-    if unit.source.option("lineinfo") or unit.source.option("debug"):
-        from .debug_sources import write_files
-
-        write_files(unit.source.code)
+    _write_debug_sources(unit.source)
     with timeline.span("compile", unit.source.name) as span:
         fetched = unit.unit.fetched(compile_, unit.called)
         span.origin = fetched.origin
     return fetched
+
+
+def write_debug_sources(source: LinkInput, target: Target) -> None:
+    """Write the files of a generated *source* that debuggers and profilers look for, if its program names them."""
+    _write_debug_sources(unit_of(source, target).unit)
+
+
+def _write_debug_sources(unit: TranslationUnit) -> None:
+    if unit.option("lineinfo") or unit.option("debug"):
+        from .debug_sources import write_files
+
+        write_files(unit.code)
 
 
 def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
