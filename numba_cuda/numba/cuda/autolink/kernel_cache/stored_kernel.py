@@ -195,7 +195,7 @@ def _answer_digest(entry: Any, target: Target) -> bytes:
     # Nothing but the answer itself shows the files that it names, and its callbacks.
     if package is not None and with_answer(entry, target).answer.in_memory:
         return _walked(key, package, meaning)
-    return _walked(key, meaning, _content(with_answer(entry, target).answer.inputs(), target))
+    return _walked(meaning, _content(with_answer(entry, target).answer.inputs(), target))
 
 
 def _walked(*values: Any) -> bytes:
