@@ -166,13 +166,17 @@ class KernelLibrary:
         """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
         from ..launch.emulated_kernel import EmulatedCode
 
-        texts = [image for image in signature.images if image.runs_on.kind == "ptx"]
-        if not texts:
-            has = ", ".join(str(image.runs_on) for image in signature.images)
-            raise _without_ptx(name, signature.text, self._file.path, has)
-        image = max(texts, key=lambda each: each.runs_on.preference)
+        # A cubin has the same parameters. It is an error when it is launched.
+        image = max(signature.images, key=lambda each: (each.runs_on.kind == "ptx", each.runs_on.preference))
         own = placed(signature.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
+
+        def texts() -> list[str]:
+            if image.runs_on.kind != "ptx":
+                has = ", ".join(str(each.runs_on) for each in signature.images)
+                raise _without_ptx(name, signature.text, self._file.path, has)
+            return [self._file.read(image.code).decode().rstrip("\0")]
+
         return EmulatedCode(
             signature.text,
             signature.parameters,
@@ -180,7 +184,7 @@ class KernelLibrary:
             image.entry,
             (image.runs_on.major, image.runs_on.minor),
             image.cooperative,
-            lambda: [self._file.read(image.code).decode().rstrip("\0")],
+            texts,
             [imported(each, name) for each in image.setup],
             [imported(each, name) for each in image.teardown],
             [self._variable(described, value) for described, value in image.variables],

@@ -200,13 +200,6 @@ class TestNumbaCuda:
             cuda.synchronize()
             assert x.tolist() == [2] * 4
 
-    def test_a_callback_of_a_stream(self):
-        called = []
-        stream = cuda.stream()
-        stream.add_callback(lambda stream, status, argument: called.append((status, argument)), "argument")
-        stream.synchronize()
-        assert called == [(0, "argument")]
-
     def test_shared_memory_and_barriers(self):
         @cuda.jit
         def reverse(x):

@@ -141,8 +141,9 @@ class TestLinked:
     def test_all_checks(self):
         def kernel(x):
             shared = cuda.shared.array(32, np.int32)
-            shared[0] = cuda.threadIdx.x
-            x[cuda.threadIdx.x] = shared[0]
+            if x[0] > 0:
+                shared[cuda.threadIdx.x] = 1
+            x[cuda.threadIdx.x] = shared[cuda.threadIdx.x]
 
         with pytest.raises(EmulationError):
             emulated(kernel, "void(int32[::1])").with_checks()[1, 32](np.zeros(32, np.int32))
