@@ -6,29 +6,29 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.driver import binding, driver
-from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording, span
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
+from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
 from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
+from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ...compilation.context import cc_without_device, compilation, is_asking, is_for_launch
 from ...function_code.call_graph import Calls, callees_first
 from ...function_code.called_symbols import SymbolSites
-from ...function_code.canonical_ir import with_canonical_names, with_names_by_content
-from ...function_code.cxx_compatibility import compatible_with_cxx
+from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...protocol.ask import AskedCall, with_answer
 from ...protocol.call_sites import CallSite, origins_of
 from ...protocol.calling_code import CallingCode
@@ -215,9 +215,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
+            from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
             from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
 
-            before = plan.fingerprints(before_compiling=True)
+            before = fingerprints(plan, before_compiling=True)
             self._cubin_cache[cc] = self._link(cc, self._request(plan, "cubin"))
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
@@ -275,8 +276,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     warnings.warn(text, stacklevel=3)
             optimizable = tuple(planned for planned in plan.inputs if planned.input.kind in _OPTIMIZABLE)
             plan = dataclasses.replace(plan, inputs=optimizable)
-        with recording(self.timeline), span("NVVM", self.name):
-            inputs = self._own_inputs(plan.target.cc)
+        inputs = self._own_inputs(plan.target.cc)
         own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
         return LinkRequest(plan, own, output, drop)
 
@@ -288,10 +288,11 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self.link_records[cc, request.output] = linked.record
         return linked.code
 
-    def _own_inputs(self, cc: Any) -> list[LinkInput]:
-        """Return this kernel's own code as the linker takes it."""
+    def _own_inputs(self, cc: Any) -> Sequence[LinkInput | LLVMModules]:
+        """Return this kernel's own code: the PTX, which numba-cuda has searched, or the IR that becomes LTO-IR."""
         if self._lto:
-            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=cc)), name=self.name)]
+            options = {**self._nvvm_options, "arch": get_arch_option(*cc)}
+            return [LLVMModules(tuple(self.llvm_strs), tuple(sorted(options.items())), self.name)]
         return [
             LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
             for number, ptx in enumerate(self.get_asm_strs(cc=cc))
@@ -354,7 +355,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        return any(self.plan(cc).fingerprints() != before for cc, before in self._linked.items())
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
+
+        return any(fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
 
 
 def _allow_shared_memory(cufunc: Any) -> None:
