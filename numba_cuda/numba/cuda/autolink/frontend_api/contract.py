@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a front end must provide, and what its seams must keep true.
 
-A front end is a compiler of Python functions to kernels. This project attaches to it in one module of this package,
-which holds all seams, and provides a `FrontEnd`. The tests in ``frontends/test_conformance.py`` run against each.
+A front end is a compiler of Python functions to kernels. This project attaches to it in one module, an `Activation`,
+which holds all seams, and builds its kernels through another one, a `front_end.FrontEnd`. The tests in
+``frontends/test_conformance.py`` run against each.
 
 The seams keep these invariants:
 
@@ -27,8 +28,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
-class FrontEnd(Protocol):
-    """A module of this package."""
+class Activation(Protocol):
+    """The module with all seams of one front end."""
 
     SEAMS: Mapping[str, Callable[..., Any]]
     """The attributes that are replaced, as ``module:Class.attribute``, with what is called in their place."""
