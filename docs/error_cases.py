@@ -480,7 +480,7 @@ CASES = (
 
         autolink.symbol("scale", open(os.devnull))
         """,
-        "Pass the numbers, types and functions that distinguish it.",
+        "Pass the numbers, strings and types that distinguish it, or give its class a `__numba_cuda_link_key__`.",
     ),
     Case(
         _TYPING,

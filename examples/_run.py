@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
@@ -12,34 +11,39 @@ from typing import Any, NoReturn
 from _frontend import chosen
 from numba import cuda
 
+EMULATOR = "numba-cuda-autolink's emulator"
 
-def run(
-    launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]], *, simulate: bool = True
-) -> NoReturn:
+
+def run(launch: Callable[[], bool], link: Callable[[], Iterable[tuple[str, Any]]]) -> NoReturn:
     """Run an example and exit: with 0 if every result is right, else with 1.
 
-    With a GPU, ``launch()`` runs the kernels on it and returns whether the results are right. Without one, ``link()``
-    yields pairs of a title and a kernel that `autolink.build` made, and the example runs again in Numba's CUDA
-    simulator, where the same kernels call the objects' Python ``__call__``; unless *simulate* is False.
+    ``launch()`` runs the kernels and returns whether the results are right. Without a GPU, ``link()`` yields pairs of a
+    title and a kernel that `autolink.build` made, and the kernels, with the C++ that they link, run in the emulator.
     """
     if cuda.is_available():
-        print("On the GPU, compared with NumPy:" if not simulated() else "In the simulator, compared with NumPy:")
+        print(f"{'In the simulator' if simulated() else 'On the GPU'}, compared with NumPy:")
         sys.exit(0 if launch() else 1)
     print("No GPU was found, so the kernels are linked for sm_90:")
     for title, kernel in link():
         show(title, kernel)
-    if not simulate:
-        sys.exit(0)
-    sys.stdout.flush()
     if chosen() != "numba-cuda":
-        print(f"{chosen()} has no simulator.")
+        print(f"The emulator does not run kernels of {chosen()}.")
         sys.exit(0)
-    sys.exit(subprocess.call([sys.executable, *sys.argv], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}))
+    from numba.cuda import autolink
+
+    print("The linked kernels in the emulator, compared with NumPy:", flush=True)
+    with autolink.emulated():
+        sys.exit(0 if launch() else 1)
 
 
 def simulated() -> bool:
-    """Return whether Numba's CUDA simulator is on."""
+    """Return whether Numba's CUDA simulator is on, which runs the objects' Python ``__call__``."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") != "0"
+
+
+def on_cpu() -> bool:
+    """Return whether kernels run on the CPU, in the emulator or in the simulator."""
+    return simulated() or cuda.get_current_device().name == EMULATOR
 
 
 def show(title: str, kernel: Any) -> None:

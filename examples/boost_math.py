@@ -61,4 +61,4 @@ def link():
 
 
 if __name__ == "__main__":
-    run(launch, link, simulate=False)
+    run(launch, link)

@@ -70,4 +70,4 @@ def link():
 
 
 if __name__ == "__main__":
-    run(launch, link, simulate=False)
+    run(launch, link)

@@ -3,21 +3,22 @@
 
 - `load`: the kernels of a file that `numba.cuda.autolink.save` wrote.
 - `KernelLibrary`, `Kernel`, `Variable`: what `load` returns, and the kernels in it and their variables.
+- `EmulatedKernel`: a kernel that runs on the CPU, which ``load(path, emulate=True)`` and ``linked.emulate`` give.
 - `FinishedKernelError`, `KernelFileError`, `ArgumentError`, `LaunchError`: every error to catch.
 
 ====================  ============================================================================
 ``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``     the script ``numba-cuda-autolink``
-``interruption``      Ctrl-C ends that script at once
 ``errors``            the errors of finished kernels
 ``emulator``          linked PTX on the CPU
 ``package_versions``  the versions of the packages that matter
 ``types``             parameters of kernels and variables of device code, as plain data
 ``launch``            launches: arguments, configuration, the driver
 ``finished``          files of finished kernels, and what is in them
+``emulated_driver``   the CUDA driver of programs that run without a GPU
+``pytest_plugin``     a fixture for tests that launch kernels
 ``ptx``               PTX: its header, functions with their prototypes, and variables
 ``files``             files that are either the old one or the complete new one
-``regular_file``      opens and reads regular files alone, without waiting for others
 ====================  ============================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .errors import ArgumentError, FinishedKernelError, KernelFileError, LaunchError
     from .finished.library import KernelLibrary
     from .finished.variables import Variable
+    from .launch.emulated_kernel import EmulatedKernel
     from .launch.kernel import Kernel
 
     __version__: str
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 # Public names by the module that defines them. Modules are imported when a name is first used.
 _NAMES = {
     "errors": ("ArgumentError", "FinishedKernelError", "KernelFileError", "LaunchError"),
+    "launch.emulated_kernel": ("EmulatedKernel",),
     "launch.kernel": ("Kernel",),
     "finished.library": ("KernelLibrary",),
     "finished.variables": ("Variable",),
@@ -46,6 +49,7 @@ _NAMES = {
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "ArgumentError",
+    "EmulatedKernel",
     "FinishedKernelError",
     "Kernel",
     "KernelFileError",
@@ -56,11 +60,14 @@ __all__ = [
 ]
 
 
-def load(path: "str | bytes | os.PathLike[Any]") -> "KernelLibrary":
+def load(path: "str | bytes | os.PathLike[Any]", *, emulate: bool = False) -> "KernelLibrary":
     """Return the finished kernels of the file *path*: ``load("axpy.kernels").axpy[blocks, threads](...)``.
 
     Neither Numba nor a compiler is imported. The file is checked as it is read: the index now, a kernel's description
     when it is asked for, its code when it is first launched.
+
+    With *emulate* the kernels run on the CPU, on arrays of NumPy (see `EmulatedKernel`). That takes NumPy and llvmlite,
+    and nothing of CUDA, and kernels that were saved as PTX.
 
     Raises
     ------
@@ -71,7 +78,7 @@ def load(path: "str | bytes | os.PathLike[Any]") -> "KernelLibrary":
     """
     from .finished.library import KernelLibrary
 
-    return KernelLibrary(path)
+    return KernelLibrary(path, emulate=emulate)
 
 
 def __getattr__(name: str) -> "Any":

@@ -3,6 +3,7 @@
 
 - It finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) where they are in
   another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
+- It starts the emulated driver before ``numba.cuda`` looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
 - It activates the project in numba-cuda-mlir after that imports its compiler, which it does when it first compiles a
@@ -75,8 +76,13 @@ class Activator:
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._loader
+        is_on = os.environ.get("NUMBA_CUDA_AUTOLINK") != "0"
+        if is_on and os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE"):
+            from .emulated_driver import activation
+
+            activation.start_if_wanted()
         self._loader.exec_module(module)
-        if os.environ.get("NUMBA_CUDA_AUTOLINK") == "0":
+        if not is_on:
             return
         try:
             import numba.cuda.autolink  # noqa: F401

@@ -11,8 +11,9 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..emulated_driver.activation import is_active
 from ..errors import KernelFileError, LaunchError, called_at
 from ..launch.driver import Device, bindings, called
 from ..launch.kernel import Kernel
@@ -22,6 +23,9 @@ from ..types.variable_types import VariableType
 from .architecture import best
 from .kernel_file import Block, Image, KernelFile, Signature
 from .variables import Variable
+
+if TYPE_CHECKING:
+    from ..launch.emulated_kernel import EmulatedCode
 
 
 class KernelLibrary:
@@ -33,8 +37,9 @@ class KernelLibrary:
     Code is read and loaded into a context when a kernel is first launched there. `close` unloads it all.
     """
 
-    def __init__(self, path: str | bytes | os.PathLike[Any]):
+    def __init__(self, path: str | bytes | os.PathLike[Any], *, emulate: bool = False):
         self._file = KernelFile(path)
+        self._is_emulated = emulate
         self._kernels: dict[str, Kernel] = {}
         self._unload: list[weakref.finalize] = []
         self._lock = threading.Lock()
@@ -45,7 +50,7 @@ class KernelLibrary:
         kernel = self._kernels.get(name) if isinstance(name, str) else None
         if kernel is None:
             self._check(name)
-            kernel = self._kernels.setdefault(name, Kernel(name, lambda: self._codes(name)))
+            kernel = self._kernels.setdefault(name, self._made(name))
         return kernel
 
     def __getattr__(self, name: str) -> Kernel:
@@ -150,6 +155,41 @@ class KernelLibrary:
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise KeyError(f"{self._file.path} has no kernel {name!r}{hint}")
 
+    def _made(self, name: str) -> Kernel:
+        if not self._is_emulated:
+            return Kernel(name, lambda: self._codes(name))
+        from ..launch.emulated_kernel import EmulatedKernel
+
+        return EmulatedKernel(name, lambda: [self._emulated(name, each) for each in self._file.signatures(name)])
+
+    def _emulated(self, name: str, signature: Signature) -> EmulatedCode:
+        """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
+        from ..launch.emulated_kernel import EmulatedCode
+
+        # A cubin has the same parameters. It is an error when it is launched.
+        image = max(signature.images, key=lambda each: (each.runs_on.kind == "ptx", each.runs_on.preference))
+        own = placed(signature.parameters, image.layout)
+        assert own is not None  # what is read from a file is checked there
+
+        def texts() -> list[str]:
+            if image.runs_on.kind != "ptx":
+                has = ", ".join(str(each.runs_on) for each in signature.images)
+                raise _without_ptx(name, signature.text, self._file.path, has)
+            return [self._file.read(image.code).decode().rstrip("\0")]
+
+        return EmulatedCode(
+            signature.text,
+            signature.parameters,
+            own,
+            image.entry,
+            (image.runs_on.major, image.runs_on.minor),
+            image.cooperative,
+            texts,
+            [imported(each, name) for each in image.setup],
+            [imported(each, name) for each in image.teardown],
+            [self._variable(described, value) for described, value in image.variables],
+        )
+
     def _codes(self, name: str) -> list[_SavedCode]:
         return [_SavedCode(self, name, signature) for signature in self._file.signatures(name)]
 
@@ -175,16 +215,19 @@ class _SavedCode:
     def load(self, device: Device) -> Loaded:
         """Load the code that fits *device* best into the current context, run the setup callbacks, and set the
         variables."""
-        number = best([image.runs_on for image in self._images], device.compute_capability)
+        images = [image for image in self._images if image.runs_on.kind == "ptx" or not is_active()]
+        number = best([image.runs_on for image in images], device.compute_capability)
         if number is None:
             has = ", ".join(str(image.runs_on) for image in self._images)
+            if is_active():
+                raise _without_ptx(self._kernel, self.text, self._file.path, has)
             major, minor = device.compute_capability
             raise LaunchError(
                 f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}{called_at()}"
                 f"\n  file: {self._file.path}\n  it has: {has}"
                 f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
             )
-        image = self._images[number]
+        image = images[number]
         module = _Module(self._file.read(image.code), image)
         finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
         self._library._unload.append(finalizer)
@@ -200,6 +243,15 @@ class _SavedCode:
         if image.carveout is not None:
             set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
         return Loaded.of(function, own, image.cooperative, module)
+
+
+def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchError:
+    """Return the error for a kernel that cannot be emulated."""
+    return LaunchError(
+        f"{kernel}{signature} has no PTX, and the emulator runs nothing else{called_at()}"
+        f"\n  file: {path}\n  it has: {has}"
+        "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+    )
 
 
 class _Module:

@@ -20,6 +20,7 @@ from ..types.variable_types import VariableType
 
 _LEGACY = 0  # the default stream, which waits for all others but the non-blocking ones
 _CAPTURES = (900, 901, 905, 906)  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, INVALIDATED, ISOLATION, IMPLICIT
+_EMULATED = 0  # in place of a context, of modules in the emulator
 _NOT_FOUND = 500  # CUDA_ERROR_NOT_FOUND: nothing in the module reads it
 
 
@@ -128,8 +129,10 @@ class Variable:
         with self._lock:
             alive = [(owner, copy) for owner, copy in self._alive() if wanted is None or id(owner) in wanted]
             self._check_capture("read", alive)
-            if alive and device is None:
+            if device is None and any(copy.context != _EMULATED for _, copy in alive):
                 device = device_of(current_context()[0]).ordinal
+            elif alive and device is None:
+                device = alive[0][1].device
             found = [data for _, copy in alive if copy.device == device and (data := self._read(copy)) is not None]
             if not found:
                 value = self._value if device is None else self._of_device.get(device, self._value)
@@ -148,11 +151,19 @@ class Variable:
         handle = owner.handle if library is None else library
         copy = _Copy(weakref.ref(owner), handle, context, device_of(context).ordinal)
         with self._lock:
-            others = [each for _, each in self._alive() if (int(each.library), each.context) != (int(handle), context)]
+            others = [each for _, each in self._alive() if each.context != context or int(each.library) != int(handle)]
             self._copies = [*others, copy]
             value = self._of_device.get(copy.device, self._value)
             if value is not None:
                 self._write(copy, value, None)
+
+    def emulate(self, module: Any) -> None:
+        """Set it in a *module* of the emulator."""
+        with self._lock:
+            copy = _Copy(weakref.ref(module), None, _EMULATED, 0)
+            self._copies.append(copy)
+            if self._value is not None:
+                self._write(copy, self._value, None)
 
     def unload(self, owner: Any) -> None:
         """Forget the module that *owner* keeps loaded, before it is unloaded."""
@@ -172,7 +183,7 @@ class Variable:
 
     def _check_capture(self, how: str, copies: list[tuple[Any, _Copy]]) -> None:
         """Raise `LaunchError` if accessing *copies* would take part in the capture of a stream, or end it."""
-        for context in {copy.context for _, copy in copies}:
+        for context in {copy.context for _, copy in copies if copy.context != _EMULATED}:
             api = bindings()
             with _Current(context) as is_there:
                 error, *status = api.cuStreamIsCapturing(api.CUstream(_LEGACY)) if is_there else (0, 0)
@@ -184,6 +195,10 @@ class Variable:
 
     def _write(self, copy: _Copy, data: bytes, stream: int | None) -> None:
         """Write *data* in order with *stream*; without one, in order with nothing, although a stream is captured."""
+        if copy.context == _EMULATED:
+            if (place := self._place(copy)) is not None:
+                ctypes.memmove(place, data, len(data))
+            return
         api = bindings()
         host = ctypes.create_string_buffer(data, len(data))
         with _Current(copy.context) as is_there:
@@ -201,6 +216,9 @@ class Variable:
                 called(api.cuStreamDestroy, own)
 
     def _read(self, copy: _Copy) -> bytes | None:
+        if copy.context == _EMULATED:
+            place = self._place(copy)
+            return None if place is None else ctypes.string_at(place, self.type.nbytes)
         host = ctypes.create_string_buffer(self.type.nbytes)
         with _Current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
@@ -219,9 +237,21 @@ class Variable:
             if error.code == _NOT_FOUND:
                 return None
             raise
+        self._check_size(size)
+        return address
+
+    def _place(self, copy: _Copy) -> int | None:
+        """Return the same in a module of the emulator."""
+        module = copy.owner()
+        found = None if module is None else module.variables.get(self.name)
+        if found is None:
+            return None
+        self._check_size(found.nbytes)
+        return int(found.address)
+
+    def _check_size(self, size: int) -> None:
         if size != self.type.nbytes:
             raise LaunchError(f"{self.name!r} has {size} bytes in its module, expected {self.type.nbytes}: {self.type}")
-        return address
 
     # Values
 

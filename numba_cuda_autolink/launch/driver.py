@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import ctypes
 import functools
+import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import LaunchError, called_at
 
 SHARED_WITHOUT_ASKING = 48 << 10  # bytes of shared memory that each kernel may use
+_PACKAGE = "numba_cuda_autolink"
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 _NO_CONTEXT = (201, 400, 709)  # CUDA_ERROR_INVALID_CONTEXT, INVALID_HANDLE, CONTEXT_IS_DESTROYED
 # What to do for some errors. Those of kernels are reported by a later call.
@@ -38,17 +43,22 @@ class DriverError(LaunchError):
 
 
 class Device(NamedTuple):
-    """The device of a context."""
+    """The device of a context. In the emulator, arrays are those in host memory."""
 
     ordinal: int
     compute_capability: tuple[int, int]
     most_shared: int
     reads_host_memory: bool
+    is_emulated: bool = False
 
 
 @functools.cache
 def bindings() -> Any:
-    """Return the module ``cuda.bindings.driver``, with the driver initialized."""
+    """Return the module ``cuda.bindings.driver``, with the driver initialized: the emulated one, if the environment
+    asks for it."""
+    from ..emulated_driver.activation import start_if_wanted
+
+    start_if_wanted()
     try:
         from cuda.bindings import driver
     except ImportError as error:
@@ -73,8 +83,11 @@ def called(function: Any, *args: Any, api: Any = None) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def refused(api: Any, what: str, code: int) -> DriverError:
-    """Return the error for *what*, which failed with *code*."""
+def refused(api: Any, what: str, code: int) -> BaseException:
+    """Return the error for *what*, which failed with *code*: of the emulated driver, what failed in it."""
+    emulated = sys.modules.get(f"{_PACKAGE}.emulated_driver.c_functions")
+    if emulated is not None and (failure := emulated.take_failure()) is not None:
+        return failure
     error = api.CUresult(code)
     text = [_text(function(error)[1]) for function in (api.cuGetErrorName, api.cuGetErrorString)]
     hint = f"\n  what to do: {_REMEDIES[code]}" if code in _REMEDIES else ""
@@ -104,6 +117,24 @@ def device_of(context: int) -> Device:
         for name in (*names, "PAGEABLE_MEMORY_ACCESS")
     )
     return Device(int(handle), (major, minor), shared, bool(reads))
+
+
+_emulated: contextvars.ContextVar[Device | None] = contextvars.ContextVar("_emulated", default=None)
+
+
+def current_device() -> Device:
+    """Return the device of the current context, or that of the emulator's launch."""
+    return _emulated.get() or device_of(current_context()[0])
+
+
+@contextlib.contextmanager
+def on_device(emulated: Device) -> Iterator[None]:
+    """Let `current_device` be that of the emulator."""
+    token = _emulated.set(emulated)
+    try:
+        yield
+    finally:
+        _emulated.reset(token)
 
 
 @functools.cache

@@ -69,7 +69,7 @@ class Launch:
             If the configuration does not fit the device, or the driver refuses the launch.
         """
         if named:
-            raise _by_position(self._overload.kernel, named)
+            raise by_position(self._overload.kernel, named)
         idle, config, ready = self._state
         try:
             run = idle.pop()
@@ -104,7 +104,7 @@ class _LaunchOnDevices(Launch):
 
     def __call__(self, *args: Any, **named: Any) -> None:
         if named:
-            raise _by_position(self._overload.kernel, named)
+            raise by_position(self._overload.kernel, named)
         (idle, config, ready), _ = self._adopt()
         try:
             run = idle.pop()
@@ -114,20 +114,21 @@ class _LaunchOnDevices(Launch):
         idle.append(run)
 
 
-class _ChoosingLaunch:
-    """A kernel with several signatures, ready to be called with arguments, which choose one."""
+class ChoosingLaunch:
+    """A kernel with several signatures, ready to be called with arguments, which choose one of *codes* and its
+    launch."""
 
-    def __init__(self, overloads: Sequence[Overload], configuration: Configuration, chosen: dict[Any, int]):
-        self._overloads = overloads
-        self._launches = [_launch(overload, configuration) for overload in overloads]
-        self._codes = [overload.code for overload in overloads]
-        self._with_memory = differ_in_memory(self._codes)
+    def __init__(
+        self, kernel: str, codes: Sequence[Any], launches: Sequence[Callable[..., None]], chosen: dict[Any, int]
+    ):
+        self._kernel, self._codes, self._launches = kernel, codes, launches
+        self._with_memory = differ_in_memory(codes)
         self._chosen = chosen
 
     def __call__(self, *args: Any, **named: Any) -> None:
         """Launch the kernel with *args*; see `Launch`."""
         if named:
-            raise _by_position(self._overloads[0].kernel, named)
+            raise by_position(self._kernel, named)
         key = argument_key(args, self._with_memory)
         try:
             number = self._chosen.get(key)
@@ -138,13 +139,13 @@ class _ChoosingLaunch:
                 return self._launches[number](*args)
             except ArgumentError:  # what the key does not tell apart
                 pass
-        number = choose(self._overloads[0].kernel, self._codes, args)
+        number = choose(self._kernel, self._codes, args)
         if key is not None and len(self._chosen) < _MOST_KEPT:
             self._chosen.setdefault(key, number)
         self._launches[number](*args)
 
 
-def _by_position(kernel: str, named: Iterable[str]) -> ArgumentError:
+def by_position(kernel: str, named: Iterable[str]) -> ArgumentError:
     """Return the error for a launch of *kernel* with *named* arguments."""
     return ArgumentError(
         f"{kernel} takes its arguments by position, got {', '.join(f'{name}=' for name in named)}{called_at()}"
@@ -253,9 +254,11 @@ class Kernel:
         """
         options = {"cooperative": bool(cooperative), "cluster": cluster, "programmatic": bool(programmatic)}
         how = Configuration.of(self.name, grid, block, stream, shared, **options)
-        if len(self._overloads) == 1:
-            return _launch(self._overloads[0], how)
-        return _ChoosingLaunch(self._overloads, how, self._chosen).__call__
+        launches = [_launch(overload, how) for overload in self._overloads]
+        if len(launches) == 1:
+            return launches[0]
+        codes = [overload.code for overload in self._overloads]
+        return ChoosingLaunch(self.name, codes, launches, self._chosen).__call__
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{' and '.join(self.signatures)}>"

@@ -81,7 +81,7 @@ def run_maker(kernel: str, parameters: Sequence[Parameter], leaves: Sequence[Lea
         "launch": api.cuLaunchKernelEx,
         "success": api.CUresult.CUDA_SUCCESS,
         "refused": lambda code: refused(api, f"the launch of {kernel}", code),
-        "wrong_count": lambda count: _wrong_count(kernel, parameters, count),
+        "wrong_count": lambda count: wrong_count(kernel, parameters, count),
         "ref": weakref.ref,
         "nobody": object,  # a call returns what is not an argument
         "library_of": library_of,
@@ -179,7 +179,8 @@ def _indented(parts: Sequence[str], spaces: int) -> str:
     return textwrap.indent("\n".join(parts), " " * spaces).strip() or "pass"
 
 
-def _wrong_count(kernel: str, parameters: Sequence[Parameter], count: int) -> ArgumentError:
+def wrong_count(kernel: str, parameters: Sequence[Parameter], count: int) -> ArgumentError:
+    """Return the error for a launch of *kernel* with *count* arguments."""
     names = ", ".join(f"{parameter.name}: {parameter}" for parameter in parameters)
     takes = f"{len(parameters)} argument{'s'[: len(parameters) != 1]}"
     return ArgumentError(f"{kernel} takes {takes}, got {count}{called_at()}\n  expected: {names or 'none'}")

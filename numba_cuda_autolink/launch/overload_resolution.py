@@ -14,7 +14,7 @@ from ..errors import ArgumentError, called_at
 from ..types.parameters import Parameter, end_of, item_size, leaves
 from .argument_packing import Buffer, is_integer, writers
 from .arrays import view_of
-from .driver import current_context, device_of
+from .driver import current_device
 from .views import Misfit, shown
 
 # The types of Python's numbers, as Numba takes them.
@@ -49,7 +49,7 @@ def _key(arg: Any, with_memory: bool) -> Any:
         return kind, arg < 0, bisect.bisect_left(_BITS, (~arg if arg < 0 else arg).bit_length())
     if with_memory and not issubclass(kind, (tuple, enum.Enum, numbers.Number)):
         with contextlib.suppress(Misfit):
-            view = view_of(arg, None, device_of(current_context()[0]))
+            view = view_of(arg, None, current_device())
             layouts = tuple(view.is_contiguous(layout, item_size(view.dtype or "|u1")) for layout in "CF")
             return kind, view.dtype, len(view.shape), layouts, view.readonly
     try:
@@ -88,7 +88,7 @@ def choose(kernel: str, signatures: Sequence[Any], args: tuple[Any, ...]) -> int
 
 def _misfits(kernel: str, parameters: Sequence[Parameter], args: tuple[Any, ...]) -> list[ArgumentError]:
     """Return an error for each of *args* that does not fit, as a launch would raise it."""
-    device, places = device_of(current_context()[0]), leaves(parameters)
+    device, places = current_device(), leaves(parameters)
     unused = Buffer(end_of(places))
     found = []
     for write, arg in zip(writers(kernel, parameters, places, unused, device), args, strict=True):
@@ -152,7 +152,7 @@ def _type_shown(arg: Any) -> str:
     if isinstance(arg, (numbers.Number, str, bytes, list, dict)) or arg is None:
         return shown(arg)
     try:
-        return str(view_of(arg, None, device_of(current_context()[0])))
+        return str(view_of(arg, None, current_device()))
     except Misfit as misfit:
         return misfit.got
 

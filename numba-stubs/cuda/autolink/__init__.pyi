@@ -2,6 +2,7 @@
 # Numba types and kernels are Any: Numba has no types for them.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import ContextDecorator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Literal, Protocol, SupportsIndex, TextIO, TypeAlias, ove
 from numba.cuda import CUSource, _LinkableCode
 from numpy import dtype, ndarray
 
-from numba_cuda_autolink import Kernel
+from numba_cuda_autolink import EmulatedKernel, Kernel
 
 from . import cache as cache
 from . import testing as testing
@@ -66,6 +67,7 @@ __all__ = [
     "deactivate",
     "device_function",
     "device_method",
+    "emulated",
     "exact",
     "mdspan",
     "report",
@@ -380,7 +382,16 @@ class LinkedKernel:
     called_functions: tuple[Any, ...]
     @property
     def report(self) -> Report: ...
+    @property
+    def emulate(self) -> EmulatedKernel: ...
     def save(self, path: str | bytes | PathLike[Any]) -> None: ...
+
+class emulated(ContextDecorator):
+    def __init__(self, cc: _ComputeCapabilityLike = (9, 0), *, checks: bool = False) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: Any) -> None: ...
 
 @overload
 def build(

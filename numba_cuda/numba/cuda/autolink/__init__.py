@@ -18,6 +18,7 @@ Public names:
 - `current_target`, `Target`, `ComputeCapability`: what code must fit, for a hook to read.
 - `build`, `LinkedKernel`, `save`: finished kernels, built without a GPU, and files of them.
 - `build_many`, `Job`, `BuildManyError`, `RayExecutor`: sets of kernels, built by many processes.
+- `emulated`: kernels that run on the CPU, as they are linked, where there is no GPU.
 - `write_header`: a finished kernel for C and C++ programs.
 - `bind`: kernels that were compiled in this process, with the launch of finished kernels.
 - `report`, `Report`: what each call linked, how the link went, and its result, as text, HTML, JSON or a graph.
@@ -43,11 +44,6 @@ Data flows one way: call site, answer of the object, link plan, cache key, cubin
 ``cache``              the cache on disk, for users: its size, clearing it, why something was built again
 ``testing``            helpers for tests of objects with linkable code
 ``__main__``           ``python -m numba.cuda.autolink``
-``python_code``        names that Python code uses, and what identifies the code of a module
-``patched``            what programs set on the modules, classes and Numba types that versions identify
-``object_state``       the attributes and slots of objects, or what their classes pickle
-``value_encoders``     the kinds of Python values that have a fingerprint
-``value_fingerprint``  digests of Python values, equal in each process in which the value is the same
 ``builds``             build kernels: results, reports, kernels that can be launched
 ``finished_kernels``   finished kernels for other programs: files, and headers for C
 ``compilation``        the compilation in progress and its target; which kernels are compiled
@@ -68,7 +64,9 @@ from typing import Any
 
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
 _NAMES = {
-    "autolink.builds.ahead_of_time": ("LinkedKernel", "build"),
+    "autolink.frontends.numba_cuda.emulation": ("emulated",),
+    "autolink.builds.ahead_of_time": ("build",),
+    "autolink.builds.result": ("LinkedKernel",),
     "autolink.builds.bound_kernels": ("bind",),
     "autolink.finished_kernels.saving": ("save",),
     "autolink.finished_kernels.c_header": ("write_header",),
@@ -146,6 +144,8 @@ def _start() -> None:
         activation.activate()
     except activation.MissingSeamError as error:
         warnings.warn(str(error), stacklevel=2)
+    if os.environ.get("NUMBA_CUDA_AUTOLINK_EMULATE", "0").strip() != "0":
+        importlib.import_module(f"{__name__}.frontends.numba_cuda.emulated_driver").activate()
     if os.environ.get("NUMBA_CUDA_AUTOLINK_CAPTURE"):
         importlib.import_module(f"{__name__}.many_kernels.capture").start()
 

@@ -4,26 +4,32 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..protocol.callee import find_callee
+from ..protocol.value_digest import UnknownValueError, is_numba_type, is_plain, meant_by_type, value_digest
 
 _LONGEST_PART = 24
 _LONGEST_NAME = 80
+_REMEDY = "pass what distinguishes it: numbers, strings, types; or give its class a __numba_cuda_link_key__"
 _DIGITS = 16  # of the digest: 64 bits
 
 
 def symbol(name: str, *parts: Any) -> str:
     """Return a C identifier for the instance of a function that *parts* describe.
 
-    Parts are strings, Numba types, dtypes, numbers, tuples, functions and objects. They count by their content: the
-    symbol is the same in every process in which they are equal, and another one where anything about them differs, such
-    as the code of a function or an attribute of an object. It begins with *name* and what is readable of the parts, and
-    ends with digits that stand for their content::
+    Parts are strings, Numba types, dtypes, numbers, enumerations, arrays, tuples of these, and objects that have a
+    ``__numba_cuda_link_key__``, which is asked for the Numba types among the parts. They count by their content: the
+    symbol is the same in every process in which they are equal, and another one where they differ. It begins with
+    *name* and what is readable of the parts, and ends with digits that stand for their content::
 
         autolink.symbol("reduce", 128, types.float32[::1])  # reduce_128_array_float32_1d_C_...
+
+    Functions, and objects without a link key, are deprecated as parts.
 
     Raises
     ------
@@ -33,18 +39,38 @@ def symbol(name: str, *parts: Any) -> str:
     """
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise TypeError(f"symbol() takes a C identifier as the name, got {safe_repr(name)}")
+    argtypes = [part for part in parts if is_numba_type(part)]
     digests = []
     for number, part in enumerate(parts, 1):
         try:
-            digests.append(fingerprint(part))
+            digests.append(value_digest(_content(part, argtypes)))
         except UnknownValueError as error:
             raise TypeError(
                 f"symbol() cannot name a {type(part).__qualname__} by its content: {error}\n"
                 f"  part {number} of {name!r}: {safe_repr(part)}\n"
-                "  what to do: pass what distinguishes it instead: numbers, strings, types, functions"
+                f"  what to do: {_REMEDY}"
             ) from error
     readable = "_".join(filter(None, [name, *map(_readable, parts)]))[:_LONGEST_NAME].rstrip("_")
-    return f"{readable}_{fingerprint(name, digests).hex()[:_DIGITS]}"
+    return f"{readable}_{value_digest(name, digests).hex()[:_DIGITS]}"
+
+
+def _content(part: Any, argtypes: Sequence[Any]) -> Any:
+    """Return the value that stands for *part*."""
+    if isinstance(part, (tuple, frozenset)):
+        return type(part), [_content(each, argtypes) for each in part]
+    meant = meant_by_type(part) if is_numba_type(part) else part
+    callee = None if meant is None else find_callee(meant)
+    if callee is not None and callee.link_key is not None:
+        return type(meant), callee.link_key(*argtypes)
+    if not is_plain(part) and not isinstance(part, type) and not is_numba_type(part):
+        value_digest(part)  # raises before it warns
+        warnings.warn(
+            f"symbol() names a {type(part).__qualname__} by its content, which is deprecated\n"
+            f"  got: {safe_repr(part)}\n  what to do: {_REMEDY}",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return part
 
 
 def _readable(part: Any) -> str:

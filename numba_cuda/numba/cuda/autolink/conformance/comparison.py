@@ -13,11 +13,10 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError
 
-from ..object_state import state
 from ..protocol.ask import link_key
 from ..protocol.callee import KEY_HOOK
 from ..protocol.errors import HookError
-from ..value_fingerprint import fingerprint, plain
+from ..protocol.value_digest import is_plain, value_digest
 from . import reproducibility
 from .records import FailedCheck, FailedError, LinkedCode, SkippedError
 from .subject import Subject
@@ -95,12 +94,12 @@ def check_link_key(subject: Subject, others: Sequence[Subject]) -> None:
             got = f"{safe_repr(key)}, in which {part} has no value of its own"
             todo = "put values into the key that differ between objects with different code"
             raise FailedError(got, "numbers, strings, types, and tuples of these", todo)
-        if fingerprint(key) != fingerprint(again):
+        if value_digest(key) != value_digest(again):
             got = f"first {safe_repr(key)}, then {safe_repr(again)}"
             raise FailedError(got, "the same key each time", _KEY_OF_VALUES)
         for other in others:
             must_differ = _question(subject) == _question(other) and not _same_code(subject, other)
-            if must_differ and fingerprint(_key(other)) == fingerprint(key):
+            if must_differ and value_digest(_key(other)) == value_digest(key):
                 got = f"{safe_repr(key)}, also the key of {other.findings.call} with different code"
                 todo = "put into the key what the code depends on: attributes of the object, versions of the generator"
                 raise FailedError(got, "different keys for different code", todo)
@@ -122,7 +121,7 @@ def _same_code(one: Subject, other: Subject) -> bool:
 
 def _without_value(value: Any, enclosing: tuple[int, ...] = ()) -> str | None:
     """Return as text a part of a key that has no value of its own, such as a lock or a plain ``object()``, or None."""
-    simple = plain(value) or callable(value) or isinstance(value, (os.PathLike, bytearray, memoryview))
+    simple = is_plain(value) or callable(value) or isinstance(value, (os.PathLike, bytearray, memoryview))
     if simple or id(value) in enclosing:
         return None
     enclosing = (*enclosing, id(value))
@@ -133,10 +132,13 @@ def _without_value(value: Any, enclosing: tuple[int, ...] = ()) -> str | None:
     elif dataclasses.is_dataclass(value):
         parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
     else:
-        attributes = state(value)
-        if not attributes or isinstance(attributes, type):
+        try:
+            reduced = value.__reduce_ex__(4)
+        except Exception:
             return safe_repr(value)
-        parts = list(attributes.values()) if isinstance(attributes, dict) else [attributes]
+        parts = [part for part in reduced[1:3] if part] if isinstance(reduced, tuple) else [reduced]
+        if parts == [(type(value),)] or not parts:
+            return safe_repr(value)
     return next((found for part in parts if (found := _without_value(part, enclosing)) is not None), None)
 
 

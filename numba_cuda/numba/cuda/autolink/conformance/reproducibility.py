@@ -22,7 +22,7 @@ from ..compilation.context import without_device
 from ..protocol.answers import Answer
 from ..protocol.ask import ask_afresh, link_key
 from ..protocol.callee import Callee
-from ..value_fingerprint import fingerprint
+from ..protocol.value_digest import value_digest
 from .records import LinkedCode, SkippedError
 
 TIMEOUT = 300.0  # seconds
@@ -31,7 +31,7 @@ _CHILD = os.path.join(os.path.dirname(__file__), "reproducibility_child.py")  # 
 
 @dataclass(frozen=True)
 class AnswerSummary:
-    """What an object returned: its code for each target, and the fingerprint of its link key, if it has one."""
+    """What an object returned: its code for each target, and the digest of its link key, if it has one."""
 
     code: tuple[tuple[LinkedCode, ...], ...]
     key: str | None
@@ -45,7 +45,7 @@ def ask_here(callee: Callee, argtypes: tuple[Any, ...], targets: Sequence[Target
     """Ask in this process, without the answers that are remembered. Raise `HookError` as `ask`."""
     code = tuple(tuple(map(LinkedCode.of, fresh(callee, argtypes, target).inputs())) for target in targets)
     value = link_key(callee, argtypes, targets[0])
-    return AnswerSummary(code, None if value is None else fingerprint(value).hex())
+    return AnswerSummary(code, None if value is None else value_digest(value).hex())
 
 
 def fresh(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:

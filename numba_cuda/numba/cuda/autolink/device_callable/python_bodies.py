@@ -11,20 +11,17 @@ from typing import Any
 from numba import cuda
 
 from ..compilation.context import current_target
-from ..value_fingerprint import UnknownValueError, fingerprint
 from .arguments import CallArguments
 
 
 @dataclass(frozen=True, eq=False)
 class PythonBody:
-    """The Python function that *obj* returned for a call with these *arguments*, as a device function; and its
-    *fingerprint* before it was compiled, None if it has none."""
+    """The Python function that *obj* returned for a call with these *arguments*, as a device function."""
 
     obj: Any
     arguments: CallArguments
     function: pytypes.FunctionType
     dispatcher: Any
-    fingerprint: bytes | None
 
     @classmethod
     def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> PythonBody | None:
@@ -39,11 +36,7 @@ class PythonBody:
             dispatcher = cuda.jit(device=True, opt=not target.debug, **options)(returned)
         else:
             return None
-        try:
-            digest = fingerprint(function)
-        except UnknownValueError:
-            digest = None
-        return cls(obj, arguments, function, dispatcher, digest)
+        return cls(obj, arguments, function, dispatcher)
 
     def compiled(self) -> Any:
         """Return the function, compiled for the types of the arguments. Raises what Numba raises."""

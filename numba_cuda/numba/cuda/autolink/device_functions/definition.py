@@ -30,7 +30,7 @@ from ..compilation.context import asking, compilation, compiling_apart, current_
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from ..protocol.calling_code import CallingCode
-from ..value_fingerprint import UnknownValueError, fingerprint
+from ..protocol.value_digest import UnknownValueError, value_digest
 from .c_signature import CSignature
 from .c_wrapper import can_raise, wrapped
 from .canonical_code import NAMELESS, NamedModules
@@ -239,7 +239,7 @@ def _known(subject: Any) -> dict[Any, DeviceFunction]:
         content: Any = None
     else:
         try:
-            content = fingerprint(subject)
+            content = value_digest(subject)
         except UnknownValueError:
             in_progress = compilation()
             notes = {} if in_progress is None else in_progress.notes

@@ -31,12 +31,10 @@ class Calls:
         self.line: int | None = None  # where the source begins
         self.lines: dict[Any, int | None] = {}  # by the library of a function called, the line of the first call
         self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
-        # By `id`: the Python function that was compiled, and those that returned the bodies of overloads that it calls.
+        # By `id`: the Python function that was compiled, and those that lower calls in it.
         self.functions: dict[int, pytypes.FunctionType] = {}
-        self.generators: dict[int, pytypes.FunctionType] = {}
         # By the `id` of the function, the bodies in Python that called objects returned.
         self.bodies: dict[int, Any] = {}
-        self.inlined: dict[str, int] = {}  # the other files with code that was inlined into it, and a line in each
         self.frozen: tuple[FrozenValue, ...] = ()
         self.number = 0  # among all functions that were compiled in this process
         self._lowering: Any = None
@@ -48,15 +46,6 @@ class Calls:
         self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
         self.functions[id(function)] = function
         self.number, self.frozen = next(_numbers), tuple(frozen_values(lowering))
-        for numba_type in set(lowering.fndesc.typemap.values()):
-            templates = getattr(numba_type, "templates", None) or [getattr(numba_type, "template", None)]
-            for generator in (getattr(template, "_overload_func", None) for template in templates):
-                if isinstance(generator, pytypes.FunctionType):
-                    self.generators[id(generator)] = generator
-        for block in lowering.func_ir.blocks.values():
-            for statement in block.body:
-                if statement.loc.filename != self.filename:
-                    self.inlined.setdefault(statement.loc.filename, statement.loc.line)
         try:
             yield
         finally:

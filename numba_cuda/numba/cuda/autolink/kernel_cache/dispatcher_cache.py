@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The disk cache of kernels with external code: what ``@cuda.jit(cache=True)`` does for them.
 
-numba-cuda's own cache keeps plain kernels, in its own files, as ever. A kernel that brings external code, or that
-reaches an object that may, is an entry of the one store. When it is loaded, the objects that it reaches are found
-again, and it is used only if everything that it was made of is unchanged.
+numba-cuda's own cache keeps plain kernels, as ever. It neither loads nor saves a kernel that names an object with a
+hook, or whose compile met one: such a kernel is an entry of the one store.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numba.cuda
+from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
@@ -21,12 +22,45 @@ from numba.cuda.dispatcher import CUDACache
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 from numba.cuda.utils import numba_target_override
 
+from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from .kernel_key import KernelFunction
-from .reachable import Reached
-from .references import NotCacheableError, is_numba_cuda_file
+from ..function_code.call_graph import next_number
+from ..protocol.loaded_modules import UnknownValueError
+from .by_name import looked_up
+from .kernel_values import KernelValues, names_external_code, values_of_kernel
 from .registered import registered
-from .stored_kernel import dump_kernel, load_kernel
+from .stored_kernel import NotCacheableError, dump_kernel, load_kernel
+
+# Increased when what is pickled or recorded of a kernel changes.
+_SCHEMA = "7"
+_FUNCTION = "the function"
+_NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
+
+
+class _Lookup:
+    """What a kernel is made of at the time it is looked for. To compile it may change objects, which remember what they
+    generated: it is saved as another process will look for it."""
+
+    def __init__(self, cache: KernelCache, signature: Any, codegen: Any):
+        self.signature = signature
+        self.number, self.imported = next_number(), set(sys.modules)
+        users = registered()
+        self.values: KernelValues = values_of_kernel(cache._py_func, cache._options, cache._link, [signature, *users])
+        if (why := looked_up(users)) is not None:
+            raise NotCacheableError(why)
+        parts: dict[str, str | bytes] = {
+            _FUNCTION: cache._place,
+            "argument types": str(signature),
+            "toolkit and compute capability": repr(codegen.magic_tuple()),
+            "launch configuration": repr(cache._launch_config_key),
+            "schema": _SCHEMA,
+            **{f"version of {name}": version for name, version in tool_versions().items()},
+            **{f"option {name}": str(option) for name, option in cache._options.items()},
+            **{f"module {name}": digest for name, digest in self.values.files.items()},
+            **{f"value {label}": text for label, text in self.values.shown.items()},
+            "values": self.values.digest,
+        }
+        self.key = CacheKey("kernel", cache._py_func.__qualname__, tuple(parts.items()))
 
 
 class KernelCache(CUDACache):
@@ -38,108 +72,103 @@ class KernelCache(CUDACache):
         # The list given to ``link=`` grows by what numba-cuda adds when it compiles.
         self._link = tuple(item for item in options.get("link") or () if not _is_added_by_numba_cuda(item))
         self._options = {name: options[name] for name in options if name not in ("link", "extensions")}
-        place = os.path.join(self._cache_path, self._impl.filename_base)
-        self._function = KernelFunction(py_func, place, self._impl.locator.get_source_stamp())
-        # The signature looked for last, and what was reached then. To compile may change objects, which remember what
-        # they generated. What is saved is as it was before, as it will be where another process looks for it.
-        self._lookup: tuple[Any, Reached | None] | None = None
+        code = py_func.__code__
+        self._place = f"{py_func.__qualname__} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        self._lookup: _Lookup | None = None
         self._to_verify: Any = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for the argument types *sig*, or ``None`` if it is not cached.
 
-        numba-cuda sets its compiler up before it looks, which takes longer than all the rest. Here a kernel that is
-        found needs no compiler. Setting it up imports modules and registers types, which what a kernel reaches and
-        what hooks answer may depend on. So a kernel that is not found is looked for again afterwards.
+        numba-cuda sets its compiler up before it looks, which takes longer than all the rest. A kernel with external
+        code needs no compiler. Setting it up imports modules and registers types, which what a kernel reaches and what
+        hooks answer may depend on. So a kernel that is not found is looked for again afterwards.
         """
-        with numba_target_override(), self._guard_against_spurious_io_errors():
-            kernel = self._load_overload(sig, target_context)
-            if kernel is None and self._enabled and self._to_verify is None:
+        self._lookup = self._to_verify = None
+        if not self._enabled:
+            return None
+        if not self._is_ours():
+            kernel = super().load_overload(sig, target_context)
+            if kernel is not None:
+                return kernel
+        with numba_target_override():
+            kernel = self._find(sig, target_context)
+            if kernel is None and self._to_verify is None:
                 known = len(sys.modules)
                 target_context.refresh()
                 if len(sys.modules) != known:
-                    kernel = self._load_overload(sig, target_context)
+                    kernel = self._find(sig, target_context)
             return kernel
 
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        if not self._enabled:
-            return None
-        reached = self._reach()
-        self._lookup = sig, reached
-        self._to_verify = None
-        if reached is None:
+    def _is_ours(self) -> bool:
+        return bool(self._link) or names_external_code(self._py_func)
+
+    def _find(self, sig: Any, target_context: Any) -> Any:
+        try:
+            self._lookup = _Lookup(self, sig, target_context.codegen())
+        except Exception as error:  # raised by an object that is looked at: the kernel runs all the same
+            self._lookup = None
+            if self._is_ours():
+                self._log_not_cached(error)
             return None
         settings = current_store().settings
-        kernel = self._load(sig, reached, target_context) if settings.on_disk else None
-        if kernel is not None and settings.verify:
-            self._to_verify = kernel
-            return None
-        if kernel is not None or reached.external_code:
-            return kernel
-        return super()._load_overload(sig, target_context)
-
-    def _reach(self) -> Reached | None:
-        try:
-            return Reached(self._py_func, self._link, registered())
-        except Exception as error:  # raised by an object that is looked at: the kernel runs all the same
-            self._log_not_cached(error)
-            return None
-
-    def _load(self, sig: Any, reached: Reached, target_context: Any) -> Any:
-        data = current_store().get(self._key(sig, target_context.codegen(), reached), memory=False)
+        data = current_store().get(self._lookup.key, memory=False) if settings.on_disk else None
         if data is None:
             return None
         try:
-            stored = load_kernel(data, reached)
-            change = stored.change(sig)
+            stored = load_kernel(data, self._lookup.values, self._link)
+            change = stored.change()
         except Exception as error:  # raised by a hook, or by a class that no longer exists
             change = f"{type(error).__name__}: {error}"
         if change is not None:
-            logger.info("kernel %r is rebuilt: %s", self._function.name, change)
+            logger.info("kernel %r is rebuilt: %s", self._py_func.__qualname__, change)
             return None
-        return self._impl.rebuild(target_context, stored.states())
+        kernel = self._impl.rebuild(target_context, stored.states())
+        if settings.verify:
+            self._to_verify, kernel = kernel, None
+        return kernel
 
     def _save_overload(self, sig: Any, kernel: Any) -> None:
-        if not self._enabled or not self._impl.check_cachable(kernel):
+        if not self._enabled:
             return
         lookup, self._lookup = self._lookup, None
-        reached = lookup[1] if lookup is not None and lookup[0] == sig else self._reach()
-        if reached is None:
-            return
         library = kernel._codelibrary
-        if not reached.external_code and not (isinstance(library, LinkingCodeLibrary) and library.brings_external_code):
+        brings_code = isinstance(library, LinkingCodeLibrary) and library.brings_external_code
+        if not brings_code and not self._is_ours():
             super()._save_overload(sig, kernel)
             return
-        if not current_store().settings.on_disk:
+        if lookup is None or lookup.signature != sig or not current_store().settings.on_disk:
             return
         try:
-            data = dump_kernel(kernel, sig, reached)
+            data = dump_kernel(kernel, lookup.values, self._link, lookup.number, lookup.imported)
         except Exception as error:  # that it cannot be, or raised by a hook or by an object's own pickling
             self._log_not_cached(error)
             return
-        key = self._key(sig, kernel.codegen, reached)
         if self._to_verify is not None:
             for cc, cubin in self._to_verify._codelibrary._cubin_cache.items():
                 built = functools.partial(bytes, library.get_cubin(cc).code)
-                current_store().verify(key, bytes(cubin.code), "disk", built)
-        current_store().put(key, data, memory=False)
+                current_store().verify(lookup.key, bytes(cubin.code), "disk", built)
+        current_store().put(lookup.key, data, memory=False)
 
     def flush(self) -> None:
         """Remove all kernels of the function. Raises `OSError` if one cannot be removed."""
         super().flush()
         disk = current_store().disk
         for entry in disk.entries():
-            if self._function.owns(entry):
+            if self._owns(entry):
                 disk.remove(entry.digest)
 
-    def _key(self, sig: Any, codegen: Any, reached: Reached) -> CacheKey:
-        others = {"launch configuration": repr(self._launch_config_key), **reached.parts}
-        return self._function.key(sig, codegen.magic_tuple(), self._options, others)
+    def _owns(self, entry: StoredEntry) -> bool:
+        name = self._py_func.__qualname__
+        shown = dict(CacheKey("kernel", name, ((_FUNCTION, self._place),)).table)
+        return entry.kind == "kernel" and (_FUNCTION, shown[_FUNCTION]) in entry.parts
 
     def _log_not_cached(self, error: Exception) -> None:
-        reason = str(error) if isinstance(error, NotCacheableError) else f"{type(error).__name__}: {error}"
-        logger.info("kernel %r is not cached: %s", self._function.name, reason)
+        is_known = isinstance(error, (NotCacheableError, UnknownValueError))
+        reason = str(error) if is_known else f"{type(error).__name__}: {error}"
+        logger.info("kernel %r is not cached: %s", self._py_func.__qualname__, reason)
 
 
 def _is_added_by_numba_cuda(item: Any) -> bool:
-    return item is NRT_LIBRARY or (isinstance(item, (str, os.PathLike)) and is_numba_cuda_file(item))
+    is_path = isinstance(item, (str, os.PathLike))
+    return item is NRT_LIBRARY or (is_path and os.path.abspath(item).startswith(_NUMBA_CUDA))

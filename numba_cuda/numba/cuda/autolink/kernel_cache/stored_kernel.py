@@ -1,72 +1,73 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A compiled kernel with external code as bytes, together with what was true of all that it was made of.
+"""A compiled kernel with external code as bytes, together with the answers of the objects that it calls.
 
-To find out whether that is unchanged runs hooks, which may run at any time, but no compiler and no linker.
+Whether a kernel is as it was is found out by asking these objects. Their hooks may run at any time, but no compiler and
+no linker runs. Objects that the walk over a kernel met are references: another process has its own.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import io
 import os
+import pickle
+import sys
+import types as pytypes
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.memory_management.nrt import NRT_LIBRARY
+from numba.cuda.serialize import NumbaPickler
 
 from ..compilation.context import asking
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..protocol.ask import with_answer
+from ..function_code.call_graph import callees_first, calls_of
+from ..protocol.ask import link_key, with_answer
 from ..protocol.call_sites import CallSite
-from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
-from .bodies import Body, ReturnedBody, bodies_of
-from .reachable import Reached
-from .references import KernelPickler, KernelUnpickler, NotCacheableError, code_label, is_numba_cuda_global
+from ..protocol.calling_code import CallingCode
+from ..protocol.loaded_modules import file_digest, origin_of, record_of
+from ..protocol.value_digest import codes, value_digest, walk
+from .kernel_values import KernelValues
 
-_Subject = Literal["content", "key", "numba-cuda"]
+_ATOMS = (str, bytes, int, float, tuple, list, dict, pytypes.NoneType, types.Type)
 
 
-@dataclass(frozen=True)
-class Fact:
-    """What was true of one piece of external code, which messages call *label*.
-
-    The digest is of the ``"content"`` of the code, or of the object's link ``"key"``. Code of ``"numba-cuda"`` itself
-    has none: it differs with what a process compiles, and numba-cuda's version identifies it.
-    """
-
-    label: str
-    subject: _Subject
-    digest: bytes = b""
+class NotCacheableError(Exception):
+    """Another process could not find out whether a kernel changed."""
 
 
 @dataclass(frozen=True)
 class StoredKernel:
-    """A kernel that was saved: the types of its arguments, its states without the code library, and the class and the
-    states of that; then what it was linked for, what was true of each entry of the code library, in order, and the
-    functions that were compiled into it although it does not reach them by name."""
+    """A kernel that was saved: its states without the code library; the class and the states of that; what it was
+    linked for; the digest of the answer of each entry of the code library, in order; the calls for which an object
+    returned a Python function, with the digests of these; and modules that were imported while it was compiled."""
 
-    signature: Any
     kernel: dict[str, Any]
     library_class: Any
     library: dict[str, Any]
     target: Target
-    facts: tuple[Fact, ...]
-    bodies: tuple[Body | ReturnedBody, ...]
+    answers: tuple[bytes, ...]
+    bodies: tuple[tuple[Any, Any, bytes], ...]
+    imported: dict[str, Any]
 
-    def change(self, signature: Any) -> str | None:
-        """Return what changed since the kernel was saved, in words, or ``None``. Asks hooks, which may raise."""
-        if self.signature != signature:
-            return "its argument types have the names of other types"
-        for body in self.bodies:
-            if body.changed(self.target):
-                return f"{body}, which is compiled into it, changed"
+    def change(self) -> str | None:
+        """Return what changed since the kernel was saved, in words, or ``None``. Ask hooks, which may raise."""
+        for module, content in self.imported.items():
+            if _content_of(module) != content:
+                return f"module {module} changed"
+        for obj, arguments, digest in self.bodies:
+            if _body_digest(obj, arguments, self.target) != digest:
+                return f"a Python function of {obj}, which is compiled into it, changed"
         entries = self.library.get("entries", ())
         _ask_together(entries, self.target)
-        for fact, entry in zip(self.facts, entries, strict=True):
-            if _fact(entry, self.target, fact.subject).digest != fact.digest:
-                return f"the code of {fact.label} changed"
+        for digest, entry in zip(self.answers, entries, strict=True):
+            if _answer_digest(entry, self.target) != digest:
+                return f"the code of {entry} changed"
         return None
 
     def states(self) -> dict[str, Any]:
@@ -74,31 +75,105 @@ class StoredKernel:
         return {**self.kernel, "codelibrary": self.library_class._rebuild(**self.library)}
 
 
-def dump_kernel(kernel: Any, signature: Any, reached: Reached) -> bytes:
-    """Return *kernel*, which was just linked, as bytes. Raises `NotCacheableError` if another process could not find
-    out whether it changed."""
-    if reached.unknown is not None:
-        raise NotCacheableError(reached.unknown)
+def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number: int, imported: set[str]) -> bytes:
+    """Return *kernel*, which was just linked, as bytes. *values* are what it is made of, *linked* what ``link=`` names;
+    functions with smaller numbers than *number* were compiled before, modules outside *imported* meanwhile. Raise
+    `NotCacheableError` if another process could not find out whether it changed."""
     library = kernel._codelibrary
     states = library._reduce_states()
-    entries = states.get("entries", ())
-    file = io.BytesIO()
-    bodies = bodies_of(library, kernel.py_func, reached)
-    pickler = KernelPickler(file, reached, entries, [each for each in bodies if isinstance(each, ReturnedBody)])
-    kernel_states = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
-    target = states.get("target") or Target((0, 0))
+    entries, target = states.get("entries", ()), states.get("target") or Target((0, 0))
+    called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]
+    for value in (value for each in called if each.number < number for value in each.frozen):
+        if value.changed():
+            raise NotCacheableError(f"{value}, has changed since that was compiled")
+    bodies = [body for each in called for body in each.bodies.values()]
+    _check_reached(values, entries, bodies)
+    known = values.codes.union(*(codes(body.function.__code__) for body in bodies))
+    for function in (function for each in called for function in each.functions.values()):
+        if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None:
+            name = f"{function.__module__}.{function.__qualname__}"
+            raise NotCacheableError(f"{name}, which is compiled into the kernel, is not reached by name")
+    returned = []
+    for body in bodies:
+        digest = _body_digest(body.obj, body.arguments, target)
+        if digest != value_digest(body.function):
+            raise NotCacheableError(f"a Python function that {body.obj} returned has changed since")
+        returned.append((body.obj, body.arguments, digest))
     _ask_together(entries, target)
-    facts = tuple(_fact(entry, target) for entry in entries)
+    answers = tuple(_answer_digest(entry, target) for entry in entries)
     if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
-    pickler.dump((signature, kernel_states, library._reduce_class(), states, target, facts, bodies))
+    loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
+    own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
+    file = io.BytesIO()
+    stored = own, library._reduce_class(), states, target, answers, tuple(returned), loaded
+    _KernelPickler(file, values, linked).dump(stored)
     return file.getvalue()
 
 
-def load_kernel(data: bytes, reached: Reached) -> StoredKernel:
-    """Return the kernel that `dump_kernel` wrote, with references to what is *reached* now. *data* is unpickled: it
-    must come from a store that nobody else can write to."""
-    return StoredKernel(*KernelUnpickler(io.BytesIO(data), reached).load())
+def load_kernel(data: bytes, values: KernelValues, linked: Iterable[Any]) -> StoredKernel:
+    """Return the kernel that `dump_kernel` wrote, with references to the objects that *values* met now. *data* is
+    unpickled: it must come from a store that nobody else can write to."""
+    return StoredKernel(*KernelUnpickler(io.BytesIO(data), values, linked).load())
+
+
+class _KernelPickler(NumbaPickler):
+    """Pickles a kernel. Objects that *values* met, and files that ``link=`` names, are references."""
+
+    def __init__(self, file: io.BytesIO, values: KernelValues, linked: Iterable[Any]):
+        super().__init__(file, protocol=5)
+        self._values = values
+        paths = (os.fspath(item) if isinstance(item, (str, os.PathLike)) else None for item in linked)
+        self._linked = {path: ("linked", number) for number, path in enumerate(paths) if path is not None}
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Pickle the type of a function that is written in a kernel so that it holds the function: nothing else does
+        in another process."""
+        if isinstance(obj, types.Dispatcher):
+            return _type_of_function, (type(obj), obj.dispatcher)
+        return super().reducer_override(obj)
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
+        if isinstance(obj, (str, os.PathLike)):
+            return self._linked.get(os.fspath(obj))
+        number = None if isinstance(obj, _ATOMS) else self._values.number(obj)
+        return None if number is None else ("met", number)
+
+
+class KernelUnpickler(pickle.Unpickler):
+    """Reads what `_KernelPickler` wrote."""
+
+    def __init__(self, file: io.BytesIO, values: KernelValues, linked: Iterable[Any]):
+        super().__init__(file)
+        self._values, self._linked = values, tuple(linked)
+
+    def persistent_load(self, reference: Any) -> Any:
+        """Return the object that *reference* stands for."""
+        kind, number = reference
+        return self._values.things[number] if kind == "met" else os.fspath(self._linked[number])
+
+
+def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
+    found = cls(dispatcher)
+    found.numba_cuda_autolink_held = dispatcher
+    return found
+
+
+def _check_reached(values: KernelValues, entries: Iterable[Any], bodies: Iterable[Any]) -> None:
+    """Raise `NotCacheableError` for a called object that another process could not find."""
+    sites = [entry for entry in entries if isinstance(entry, CallSite)]
+    objects = [(site.callee.obj, str(site)) for site in sites] + [(body.obj, f"{body.obj}") for body in bodies]
+    for site in sites:
+        given = (getattr(argtype, "numba_cuda_link_object", None) for argtype in site.argtypes)
+        objects += [(each, f"{each}, an argument of {site},") for each in given if not isinstance(each, CallingCode)]
+    for obj, label in objects:
+        owner = getattr(obj, "__self__", obj)
+        if obj is not None and not isinstance(owner, types.Type) and values.number(owner) is None:
+            raise NotCacheableError(
+                f"{label} is neither a global nor a closure variable of the kernel or of a function that it calls, nor"
+                " an attribute or element of one: nothing could check in another process whether it changed"
+            )
 
 
 def _ask_together(entries: Iterable[Any], target: Target) -> None:
@@ -112,46 +187,23 @@ def _ask_together(entries: Iterable[Any], target: Target) -> None:
             ask(calls)
 
 
-def _fact(entry: Any, target: Target, subject: _Subject | None = None) -> Fact:
-    """Return what is true of *entry* now, as its hooks say; *subject* is that of an earlier fact of it."""
-    if isinstance(entry, CallSite):
-        return _fact_of_call(entry, target, subject)
-    is_path = isinstance(entry, (str, os.PathLike))
-    if subject is None:
-        subject = "numba-cuda" if not is_path and is_numba_cuda_global(entry) else "content"
-    label = os.fspath(entry) if is_path else code_label(entry)
-    return Fact(label, subject, _content((from_item(entry),), target) if subject == "content" else b"")
+def _answer_digest(entry: Any, target: Target) -> bytes:
+    """Return the digest of what *entry* links now: of the code, or of the link key that stands for it."""
+    if not isinstance(entry, CallSite):
+        return b"" if entry is NRT_LIBRARY else value_digest(_content((from_item(entry),), target))
+    meaning = _meaning(entry, target)
+    key = link_key(entry.callee, entry.argtypes, target)
+    package = None if key is None else entry.callee.package()
+    # Nothing but the answer itself shows the files that it names, and its callbacks.
+    if package is not None and with_answer(entry, target).answer.in_memory:
+        return _walked(key, package, meaning)
+    return _walked(key, meaning, _content(with_answer(entry, target).answer.inputs(), target))
 
 
-def _fact_of_call(site: CallSite, target: Target, subject: _Subject | None) -> Fact:
-    if subject != "content" and (key := _key(site, target, is_new=subject is None)) is not None:
-        return Fact(str(site), "key", fingerprint(key, _meaning(site, target)))
-    if subject == "key":
-        return Fact(str(site), "key")  # it has no key now
-    content = _content(with_answer(site, target).answer.inputs(), target)
-    return Fact(str(site), "content", fingerprint(_link_key(site, target), content, _meaning(site, target)))
-
-
-def _key(site: CallSite, target: Target, *, is_new: bool) -> bytes | None:
-    """Return the digest of the link key and of the code of the hook, if they stand for the content of the answer."""
-    value = _link_key(site, target)
-    if value is None or (is_new and not with_answer(site, target).answer.in_memory):
-        return None
-    code = with_answer(site, target).answer.code if is_new else site.callee.code_digest()
-    return None if code is None else fingerprint(value, code)
-
-
-def _link_key(site: CallSite, target: Target) -> bytes | None:
-    """Return the fingerprint of the link key; ``None`` if there is none, or it has no fingerprint."""
-    link_key = site.callee.link_key
-    if link_key is None:
-        return None
-    with asking(target):
-        value = link_key(*site.argtypes)
-    try:
-        return None if value is None else fingerprint_of_link_key(value)
-    except UnknownValueError:
-        return None
+def _walked(*values: Any) -> bytes:
+    """Return the digest of *values*, in which called objects may be."""
+    digest: bytes = walk(values, KernelValues).digest
+    return digest
 
 
 def _meaning(site: CallSite, target: Target) -> Any:
@@ -160,14 +212,12 @@ def _meaning(site: CallSite, target: Target) -> Any:
     if says is None:
         return None
     signature = inspect.signature(says)
-    # A call to one of the object's methods has other parameters. The method's own meaning follows from the attributes
-    # and the code of the object, which are parts of the kernel's key.
+    # A call to one of the object's methods has other parameters. What such a method says is met by the walk.
     by_name = [name for name, parameter in signature.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
     split = len(site.argtypes) - len(by_name)
     try:
-        call = signature.bind(
-            *site.argtypes[:split], **dict(zip(by_name, site.argtypes[max(split, 0) :], strict=False))
-        )
+        named = dict(zip(by_name, site.argtypes[max(split, 0) :], strict=False))
+        call = signature.bind(*site.argtypes[:split], **named)
     except TypeError:
         return None
     try:
@@ -177,9 +227,33 @@ def _meaning(site: CallSite, target: Target) -> Any:
         return "raises", type(error)
 
 
-def _content(inputs: Iterable[LinkInput], target: Target) -> bytes:
+def _body_digest(obj: Any, arguments: Any, target: Target) -> bytes:
+    with asking(target):
+        returned = arguments.apply(obj.__numba_cuda_call__)
+    return value_digest(getattr(returned, "py_func", returned))
+
+
+def _content(inputs: Iterable[LinkInput], target: Target) -> Any:
     from numba.cuda.cudadrv.external_code.compile import programs
 
     inputs = tuple(inputs)
     callbacks = [(each.setup_callback is not None, each.teardown_callback is not None, each.nrt) for each in inputs]
-    return fingerprint(callbacks, [programs.fingerprint(each, target) for each in inputs])
+    return callbacks, [programs.fingerprint(each, target) for each in inputs]
+
+
+def _counted(module: str) -> str:
+    """Return the name of *module*, or that of an installed package which it is part of; nothing for Python's own."""
+    if getattr(sys.modules[module], "__file__", None) is None or (origin := origin_of(module)) == "versioned":
+        return ""
+    return module if origin is None else module.partition(".")[0]
+
+
+def _content_of(module: str) -> Any:
+    """Return what identifies the code of *module*, which need not be imported."""
+    if (record := record_of(module)) is not None:
+        return record[0], file_digest(record[1])
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return None if found is None or found.origin is None else file_digest(found.origin)

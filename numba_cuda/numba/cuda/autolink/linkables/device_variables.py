@@ -214,4 +214,5 @@ def _modules_of(kernel: Any) -> Iterator[Any]:
     if compiled is None:
         raise TypeError(f"get() takes a kernel made by cuda.jit or autolink.bind, got {safe_repr(kernel)}")
     for each in compiled:
-        yield from each._codelibrary._cubin_cache.values()
+        code = getattr(each, "_codelibrary", None)
+        yield from (each,) if code is None else code._cubin_cache.values()

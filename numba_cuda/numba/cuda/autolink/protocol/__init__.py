@@ -6,7 +6,8 @@ travels with its answer, as an `AskedCall`.
 
 =====================  =====================================================================================
 ``callee``             objects with linkable code, and which object answers for a call
-``hook_code``          what an answer depends on besides the link key: code, and the files that objects hold
+``loaded_modules``     what identifies the code of modules: versions, records, the content of files
+``value_digest``       digests of Python values, equal in each process in which the value is the same
 ``call_sites``         which objects the calls of a typed function reach
 ``ask``                calls an object's hooks, once per signature and target; a call site with its answer
 ``answers``            what an object returned, and what is remembered of it while the object lives

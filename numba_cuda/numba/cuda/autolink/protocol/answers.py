@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item, is_item
@@ -35,7 +35,6 @@ class Answer:
     items: tuple[Item, ...]
     seconds: float = 0.0  # that the object took to answer
     stored: bool = False  # for the same link key, on disk: the object was not asked
-    code: bytes | None = None  # the digest of the object's code, before it was asked: it may remember things then
     asks_compiler: bool = False  # whether it depends on a Python function that was compiled for C++
 
     @property

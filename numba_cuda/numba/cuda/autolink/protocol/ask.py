@@ -15,10 +15,10 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text
+from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
-from numba.cuda.cudadrv.external_code.signal_handlers import raised_by_signal_handler
 
 from ..compilation.context import asking, compilation, noting_device_functions
 from .answers import Answer, AnswerMemory, Item, items_of
@@ -124,7 +124,7 @@ def link_key(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Any:
 
 def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     key = link_key(callee, argtypes, target)
-    code = callee.code_digest() if key is not None else None
+    package = callee.package() if key is not None else None  # before it is asked: it may remember things then
     start = time.perf_counter()
     hook = timeline.span("hook", callee.name if str(callee).startswith("<") else str(callee))
     with noting_device_functions() as noted, _hook_errors(callee, argtypes), hook as span:
@@ -134,9 +134,9 @@ def _answer(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer
             from .stored_answers import stored
 
             ask_object = functools.partial(_call_hook, callee, argtypes, target)
-            items, was_stored = stored(callee, code, key, (argtypes, target), ask_object)
+            items, was_stored = stored(callee, package, key, (argtypes, target), ask_object)
             span.origin = "stored" if was_stored else "built"
-        return _fitting(Answer(items, time.perf_counter() - start, was_stored, code, bool(noted)), target)
+        return _fitting(Answer(items, time.perf_counter() - start, was_stored, bool(noted)), target)
 
 
 def _fitting(answer: Answer, target: Target) -> Answer:

@@ -7,12 +7,12 @@ import functools
 import inspect
 import pickle
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 
-from .hook_code import code_digest
+from .loaded_modules import UnknownValueError, package_of
 
 HOOK = "__numba_cuda_link__"
 KEY_HOOK = "__numba_cuda_link_key__"
@@ -60,9 +60,15 @@ class Callee:
         """The object's own ``__numba_cuda_link_key__``, or None."""
         return _own_attribute(self.obj, KEY_HOOK)
 
-    def code_digest(self) -> bytes | None:
-        """Return a digest of the hook's code and of what it is made of; None if unknown."""
-        return code_digest(self.obj, self.hook)
+    def package(self) -> tuple[Any, ...] | None:
+        """Return the name of the object's class, and what identifies the package that defines it; None if unknown."""
+        owner = attribute_of(self.obj, "__self__") or self.obj
+        cls = owner if isinstance(owner, (type, FunctionType)) else type(owner)
+        try:
+            package = package_of(cls)
+        except UnknownValueError:
+            return None
+        return None if package is None else (cls.__module__, cls.__qualname__, self.name, *package)
 
 
 def _callee_of_pickled(obj: Any) -> Callee:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Answers on disk: what an object with a ``__numba_cuda_link_key__`` returned is not generated again.
 
-An answer is stored under everything that can affect the generated code: the link key, the code of the object's class
-and of the hook, the argument types, the target and the versions of all tools. Paths are stored as paths, with
-the digest of the file. Answers with callbacks are not stored, nor answers for which a Python function was compiled:
-nothing in a link key tells what that function calls.
+A link key is its author's promise: equal keys, equal code. An answer is stored under the link key, the name of the
+object's class and the package that defines it, the argument types, the target and the versions of all tools. Paths are
+stored as paths, with the digest of the file. Answers with callbacks are not stored, nor answers for which a Python
+function was compiled: nothing in a link key tells what that function calls.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, 
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 
 from ..compilation.context import noting_device_functions, tool_versions
-from ..python_code import file_digest
-from ..value_fingerprint import UnknownValueError, fingerprint, fingerprint_of_link_key
 from .answers import Item, Question
 from .callee import Callee
 from .calling_code import CallingCode
+from .loaded_modules import UnknownValueError, file_digest
+from .value_digest import value_digest
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _CODE = (LinkInput, CUDASource)
@@ -40,9 +40,9 @@ _NOT_STORABLE = b"null"
 
 
 def stored(
-    callee: Callee, code: bytes | None, link_key: Any, question: Question, ask: Callable[[], tuple[Item, ...]]
+    callee: Callee, package: Any, link_key: Any, question: Question, ask: Callable[[], tuple[Item, ...]]
 ) -> tuple[tuple[Item, ...], bool]:
-    """Return the items that any process stored for the same *link_key* and *code*, and True; else what *ask* returns
+    """Return the items that any process stored for the same *link_key* and *package*, and True; else what *ask* returns
     now, and False."""
     asked: list[tuple[Item, ...]] = []
 
@@ -52,9 +52,9 @@ def stored(
         return _NOT_STORABLE if noted else _packed(asked[0])
 
     try:
-        if code is None:
-            raise UnknownValueError("the code of its hook cannot be fingerprinted")
-        key = _key(callee, code, link_key, question)
+        if package is None:
+            raise UnknownValueError("the code of its package is in no file, or was written after this process began")
+        key = _key(callee, package, link_key, question)
     except UnknownValueError as error:
         logger.info("the answer of %s is not stored: %s", callee.name, error)
         return ask(), False
@@ -71,20 +71,20 @@ def stored(
     return items, False
 
 
-def _key(callee: Callee, code: bytes, link_key: Any, question: Question) -> CacheKey:
+def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> CacheKey:
     argtypes, target = question
-    owner = callee.obj if hasattr(callee.obj, "__qualname__") else type(callee.obj)
+    digest = value_digest(link_key)
     return CacheKey(
         "answer",
         callee.name,
         (
-            ("format", "6"),
-            ("object", f"{getattr(owner, '__module__', '')}.{owner.__qualname__}"),
-            ("code", code),
-            ("link key", f"{fingerprint_of_link_key(link_key).hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
-            ("link key's digest", fingerprint_of_link_key(link_key)),
+            ("format", "7"),
+            ("object", ".".join(package[:2])),
+            ("package", value_digest(package)),
+            ("link key", f"{digest.hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
+            ("link key's digest", digest),
             ("signature", f"({', '.join(map(str, argtypes))})"),
-            ("signature's digest", fingerprint(argtypes)),
+            ("signature's digest", value_digest(argtypes)),
             ("target", repr(target)),
             *tool_versions().items(),
         ),

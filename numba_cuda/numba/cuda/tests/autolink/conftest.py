@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which tests run, and where they leave what they build.
 
-Tests marked ``gpu`` launch kernels and are skipped where there is no GPU. Tests marked ``thorough`` repeat what another
-test does with more inputs: they run with ``--thorough``, which ``nox`` and the weekly workflow pass.
+Tests marked ``gpu`` launch kernels. Where there is no GPU, ``--emulate`` runs them, and them alone, in the emulator;
+without it only those marked ``gpu(emulated=True)`` run there. `emulated_tests` lists those that cannot. Tests marked
+``thorough`` repeat what another test does with more inputs: they run with ``--thorough``, which ``nox`` and the weekly
+workflow pass.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ import tempfile
 from collections.abc import Iterator
 
 import pytest
+from emulated_tests import why_not_emulated
 
 _MODE = "NUMBA_CUDA_AUTOLINK_CACHE"
+_EMULATE = "NUMBA_CUDA_AUTOLINK_EMULATE"
 
 # Tests neither read nor write the user's cache. Set before anything reads the variable.
 _cache_directory = tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-tests-")
@@ -30,7 +34,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--thorough", action="store_true", help="also run the long trials: every type, every size, all random draws"
     )
     parser.addoption(
-        "--draws", type=int, help="how many random programs test_random_programs builds: 24, with --thorough 10,000"
+        "--emulate", action="store_true", help="run the tests that launch kernels, and run them on the CPU"
+    )
+    parser.addoption(
+        "--draws", type=int, help="how many random programs test_random_programs builds: 8, with --thorough 1,000"
     )
     parser.addoption("--damaged", type=int, help="how many damaged inputs test_damage links: 6, with --thorough 20,000")
 
@@ -40,6 +47,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if len(config.args) == 1 and (config.args[0].endswith(".py") or "::" in config.args[0]):
         return 0
     return min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--emulate"):
+        os.environ[_EMULATE] = "1"  # before numba.cuda is imported
+
+
+@pytest.fixture(autouse=True)
+def emulated_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A test that launches kernels has a device in the emulator where there is no GPU."""
+    if not request.node.get_closest_marker("gpu") or why_no_gpu() is None:
+        yield
+        return
+    from numba.cuda import autolink
+
+    monkeypatch.setenv(_EMULATE, "1")  # for processes that it starts
+    with autolink.emulated():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +143,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in set(long)]
     marked = [item for item in items if item.get_closest_marker("gpu")]
-    reason = why_no_gpu() if marked else None
-    if reason is not None:
-        for item in marked:
+    emulate = config.getoption("--emulate")
+    if emulate:
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(marked)])
+        items[:] = marked
+    elif not marked or why_no_gpu() is None:
+        return
+    for item in marked:
+        runs = emulate or any(mark.kwargs.get("emulated") for mark in item.iter_markers("gpu"))
+        reason = why_not_emulated(item.nodeid) if runs else f"{why_no_gpu()}; --emulate runs it on the CPU"
+        if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))

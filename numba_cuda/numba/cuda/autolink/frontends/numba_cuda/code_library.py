@@ -6,29 +6,29 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.driver import binding, driver
-from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording, span
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
+from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
 from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
+from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ...compilation.context import cc_without_device, compilation, is_asking, is_for_launch
 from ...function_code.call_graph import Calls, callees_first
 from ...function_code.called_symbols import SymbolSites
-from ...function_code.canonical_ir import with_canonical_names, with_names_by_content
-from ...function_code.cxx_compatibility import compatible_with_cxx
+from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...protocol.ask import AskedCall, with_answer
 from ...protocol.call_sites import CallSite, origins_of
 from ...protocol.calling_code import CallingCode
@@ -59,7 +59,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self.target: Target | None = in_progress.target if in_progress is not None else None
         self.timeline = in_progress.timeline if in_progress is not None else Timeline()
         self._symbols = SymbolSites()
-        self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
+        self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the keys of the inputs that were linked
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
         self.calls = Calls()
         self._with_shared_memory: set[Any] = (
@@ -215,11 +215,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
-            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
-
-            before = plan.fingerprints(before_compiling=True)
             self._cubin_cache[cc] = self._link(cc, self._request(plan, "cubin"))
-            self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
 
@@ -246,6 +242,12 @@ class LinkingCodeLibrary(CUDACodeLibrary):
             return super().get_lto_ptx(cc)
         return bytes(self._link(self._ensure_cc(cc), request).code).decode()
 
+    def emulated_texts(self, cc: Any) -> list[str]:
+        """Return the kernel's PTX with that of all it links, for the emulator."""
+        from .emulated_code import emulated_texts
+
+        return emulated_texts(self, cc)
+
     def link_request(self, cc: Any, output: str) -> LinkRequest | None:
         """Return the link that makes the ``"cubin"`` or ``"ptx"`` for *cc*; ``None`` if numba-cuda links it alone."""
         if output == "cubin":
@@ -269,8 +271,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
                     warnings.warn(text, stacklevel=3)
             optimizable = tuple(planned for planned in plan.inputs if planned.input.kind in _OPTIMIZABLE)
             plan = dataclasses.replace(plan, inputs=optimizable)
-        with recording(self.timeline), span("NVVM", self.name):
-            inputs = self._own_inputs(plan.target.cc)
+        inputs = self._own_inputs(plan.target.cc)
         own = KernelCode(tuple(inputs), self._entry_name or "", self._undefined(), self._undefined_sites(plan.target))
         return LinkRequest(plan, own, output, drop)
 
@@ -280,12 +281,15 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         with recording(self.timeline):
             linked = run_link(request)
         self.link_records[cc, request.output] = linked.record
+        if request.output == "cubin":
+            self._linked[cc] = linked.keys
         return linked.code
 
-    def _own_inputs(self, cc: Any) -> list[LinkInput]:
-        """Return this kernel's own code as the linker takes it."""
+    def _own_inputs(self, cc: Any) -> Sequence[LinkInput | LLVMModules]:
+        """Return this kernel's own code: the PTX, which numba-cuda has searched, or the IR that becomes LTO-IR."""
         if self._lto:
-            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=cc)), name=self.name)]
+            options = {**self._nvvm_options, "arch": get_arch_option(*cc)}
+            return [LLVMModules(tuple(self.llvm_strs), tuple(sorted(options.items())), self.name)]
         return [
             LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
             for number, ptx in enumerate(self.get_asm_strs(cc=cc))
@@ -348,7 +352,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        return any(self.plan(cc).fingerprints() != before for cc, before in self._linked.items())
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import current_keys
+
+        return any(tuple(current_keys(self.plan(cc))) != before for cc, before in self._linked.items())
 
 
 def _allow_shared_memory(cufunc: Any) -> None:

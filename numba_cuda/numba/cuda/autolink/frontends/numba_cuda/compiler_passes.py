@@ -23,7 +23,7 @@ from numba.cuda.typing.templates import Signature
 
 from ...compilation.context import compilation
 from ...compilation.source_locations import shown_file
-from ...function_code.passed_state import check_state
+from ...function_code.called_symbols import check_state
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from .code_library import LinkingCodeLibrary
@@ -42,17 +42,22 @@ class AskCallees(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        _register_call_lowering()
+        if _register_call_lowering():
+            state.targetctx.refresh()
         if compilation() is not None:
             for call, site in CallSites(state.func_ir, state.typemap).all(state.calltypes):
                 asked_at(site, call.loc)
         return False
 
 
-def _register_call_lowering() -> None:
-    """Register the lowering of device callables, which is imported only in programs that have such objects."""
-    if "numba.cuda.autolink.device_callable.object_type" in sys.modules:
-        importlib.import_module("numba.cuda.autolink.frontends.numba_cuda.call_lowering")
+def _register_call_lowering() -> bool:
+    """Register the lowering of device callables, which is imported only in programs that have such objects. Return
+    whether it was not registered yet."""
+    lowering = "numba.cuda.autolink.frontends.numba_cuda.call_lowering"
+    if lowering in sys.modules or "numba.cuda.autolink.device_callable.object_type" not in sys.modules:
+        return False
+    importlib.import_module(lowering)
+    return True
 
 
 class LinkingLower(CUDALower):

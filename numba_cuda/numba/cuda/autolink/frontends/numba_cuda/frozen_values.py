@@ -18,8 +18,8 @@ from numba.cuda import types
 from numba.cuda.core import ir
 
 from ...protocol.callee import identity
-from ...python_code import origin_of
-from ...value_fingerprint import UnknownValueError, fingerprint, plain
+from ...protocol.loaded_modules import UnknownValueError, origin_of
+from ...protocol.value_digest import is_plain, value_digest
 
 _MISSING = object()
 
@@ -35,7 +35,7 @@ class GlobalOfObject(ir.Global):
 
 @dataclass(frozen=True)
 class FrozenValue:
-    """What *name* of *owner* meant when *function* was compiled: *meant* is the fingerprint of a plain value, or else
+    """What *name* of *owner* meant when *function* was compiled: *meant* is the digest of a plain value, or else
     the object itself. *owner* is a dict of globals, a cell, a module, or an object, or evaluates an expression; None if
     it is not known."""
 
@@ -112,10 +112,10 @@ def _read(owner: Any, name: str) -> Any:
 
 
 def _snapshot(value: Any) -> Any:
-    return fingerprint(value) if plain(value) else value
+    return value_digest(value) if is_plain(value) else value
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if type(one) is bytes or type(other) is bytes:  # fingerprints
+    if type(one) is bytes or type(other) is bytes:  # digests
         return bool(type(one) is type(other) and one == other)
     return bool(identity(one) == identity(other))

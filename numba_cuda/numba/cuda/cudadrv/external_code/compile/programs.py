@@ -14,16 +14,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..cache.store import CacheStore, Fetched, Origin, current_store
+from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
+from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..platform.target import Target
-from ..signal_handlers import interrupts_unchanged
 from .nvrtc import CompileError
-from .program_cache import CachedUnit, Called, Compile, Lowered, unpacked
+from .program_cache import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
 from .translation_unit import (
     TranslationUnit,
     compile_unit,
@@ -42,16 +42,14 @@ _MOST_WATCHED = 256
 @dataclass(frozen=True)
 class Program:
     """Compiled code, of *kind* LTO-IR, cubin or, from bitcode, PTX; *origin* is ``"built"`` or the cache that it came
-    from, and *seconds* how long it took to build or find."""
+    from, and *seconds* how long it took to build or find. *key* is the digest of the key of a source's program, with
+    the headers that it was compiled with; ``None`` if these are not known."""
 
     code: bytes = field(repr=False)
     kind: Kind
     origin: Origin
     seconds: float
-
-
-# The units whose headers were unknown, by the random digest that stood for them.
-_unknown: dict[bytes, CachedUnit] = {}
+    key: bytes | None = None
 
 
 class SourceError(Exception):
@@ -122,7 +120,7 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
     ]
 
 
-def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
+def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, FetchedProgram]:
     """Compile units, whose *numbers* are their indices, concurrently; return nothing where that is no faster. Once one
     fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
     if len(numbers) < 2:
@@ -137,7 +135,7 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
     children: list[ChildProcess] = []
     compile_ = functools.partial(compile_in_free_process, kept=children)
 
-    def fetched(number: int, unit: _Checked) -> Fetched:
+    def fetched(number: int, unit: _Checked) -> FetchedProgram:
         if failing.is_set():
             raise CancelledError
         try:
@@ -179,7 +177,7 @@ class _Checked:
         return self.unit.is_slow(self.called)
 
 
-def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> Fetched:
+def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> FetchedProgram:
     try:
         with progress.step(f"compiling {os.path.basename(unit.source.name)}", remaining):
             return _timed(unit, compile_)
@@ -187,52 +185,52 @@ def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0)
         raise SourceError(number, error) from error
 
 
-def _timed(unit: _Checked, compile_: Compile) -> Fetched:
-    if unit.source.option("lineinfo") or unit.source.option("debug"):
-        from .debug_sources import write_files
-
-        write_files(unit.source.code)
+def _timed(unit: _Checked, compile_: Compile) -> FetchedProgram:
+    _write_debug_sources(unit.source)
     with timeline.span("compile", unit.source.name) as span:
         fetched = unit.unit.fetched(compile_, unit.called)
         span.origin = fetched.origin
     return fetched
 
 
-def _program(unit: CachedUnit, fetched: Fetched) -> Program:
+def write_debug_sources(source: LinkInput, target: Target) -> None:
+    """Write the files of a generated *source* that debuggers and profilers look for, if its program names them."""
+    _write_debug_sources(unit_of(source, target).unit)
+
+
+def _write_debug_sources(unit: TranslationUnit) -> None:
+    if unit.option("lineinfo") or unit.option("debug"):
+        from .debug_sources import write_files
+
+        write_files(unit.code)
+
+
+def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     """Return what was *fetched* as a record, and warn if NVRTC warned."""
     code, log = unpacked(fetched.data)
     if log and (messages := messages_outside_toolkit(log)):
         warnings.warn(f"NVRTC log messages: {messages}", stacklevel=2)
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
-    return Program(code, kind, fetched.origin, fetched.seconds)
+    return Program(code, kind, fetched.origin, fetched.seconds, fetched.key)
 
 
-def fingerprint(link_input: LinkInput, target: Target, *, before_compiling: bool = False) -> bytes:
+def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> bytes | None:
+    """Return the digest of the key of a source's program for *target*, with its headers as they are; nothing is
+    compiled. ``None`` if they cannot be determined, or, with *on_record*, are not on record."""
+    unit = unit_of(source, target)
+    try:
+        known = unit.recorded() if on_record else unit.known()
+    except OSError:  # a header that cannot be read, for example; compiling it reports that
+        return None
+    return None if known is None else known.key.digest
+
+
+def fingerprint(link_input: LinkInput, target: Target) -> bytes:
     """Return a digest of all that *link_input* in a link for *target* depends on, headers included; nothing is
-    compiled. It is random for what can be compiled but not cached; *before_compiling*, also while headers are not on
-    record, for `fingerprint_after_compiling` to replace."""
+    compiled. It is random for what can be compiled but not cached."""
     if link_input.kind is not kinds.CUDA:
         return bytes.fromhex(link_input.digest)
-    unit = unit_of(link_input, target)
-    try:
-        known = unit.recorded() if before_compiling else unit.known()
-    except OSError:  # a header that cannot be read, for example; compiling it reports that
-        known = None
-    if known is not None:
-        return known.key.digest
-    unit.found = None
-    digest = os.urandom(32)
-    _unknown[digest] = unit
-    if len(_unknown) > _MOST_WATCHED:
-        _unknown.pop(next(iter(_unknown)))
-    return digest
-
-
-def fingerprint_after_compiling(digest: bytes) -> bytes:
-    """Return what `fingerprint` would have returned in place of *digest* if it had known what the compile since then
-    has found."""
-    unit = _unknown.pop(digest, None)
-    return digest if unit is None or unit.found is None else unit.found
+    return program_digest(link_input, target, on_record=False) or os.urandom(32)
 
 
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:

@@ -31,6 +31,8 @@ def scaled(factor):
     return lambda x: factor * x
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:symbol:DeprecationWarning")
+
 PARTS = [
     (),
     (3,),
@@ -104,13 +106,35 @@ def test_names_a_function_that_links():
     assert "call." not in build(kernel, output="ptx").code.decode()
 
 
+def test_what_has_no_value_of_its_own_is_deprecated():
+    for part in twice, Sum(3), [1]:
+        with pytest.warns(
+            DeprecationWarning, match=r"symbol\(\) names a \w+ by its content(.|\n)*what to do: pass what"
+        ):
+            autolink.symbol("f", part)
+
+
+def test_an_object_counts_by_its_link_key():
+    class Keyed:
+        def __init__(self, key, other):
+            self.key, self.other = key, other
+
+        def __numba_cuda_link__(self, x): ...
+
+        def __numba_cuda_link_key__(self, x):
+            return self.key, x
+
+    one, same, other = (autolink.symbol("f", Keyed(*each), types.int32) for each in ((1, 2), (1, 3), (2, 2)))
+    assert one == same != other
+
+
 def test_an_unknown_value_is_a_clear_error():
     message = (
-        r"symbol\(\) cannot name a list_iterator by its content: (.*)\n  part 2 of 'f': <list_iterator .*\n"
+        r"symbol\(\) cannot name a generator by its content: (.*)\n  part 2 of 'f': <generator .*\n"
         "  what to do: pass what distinguishes it"
     )
     with pytest.raises(TypeError, match=message):
-        autolink.symbol("f", 1, iter([]))
+        autolink.symbol("f", 1, (each for each in ()))
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a b", "a<b>", 3, types.int8])

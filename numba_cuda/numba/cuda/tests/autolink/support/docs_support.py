@@ -76,6 +76,8 @@ def run_page(path: Path, folder: Path, *, gpu: bool) -> None:
         "NO_COLOR": "1",
         "COLUMNS": "100",
     }
+    if gpu and "NUMBA_CUDA_AUTOLINK_EMULATE" in os.environ:
+        environment["NUMBA_CUDA_AUTOLINK_EMULATE"] = "1"
     script = str(Path(__file__).with_name("docs_runner.py"))
     done = subprocess.run(
         [sys.executable, script, "job.json"],

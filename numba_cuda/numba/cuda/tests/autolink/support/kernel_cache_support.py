@@ -31,10 +31,10 @@ from numba.cuda.autolink.compilation import context as target
 from numba.cuda.autolink.kernel_cache import dispatcher_cache, stored_kernel
 from numba.cuda.core import sigutils
 from numba.cuda.cudadrv import nvvm
-from numba.cuda.cudadrv.external_code.link import run as link_run
-from numba.cuda.cudadrv.external_code.link import uncached_link
+from numba.cuda.cudadrv.external_code import pipeline as link_run
+from numba.cuda.cudadrv.external_code.link import checked_link
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-from numba.cuda.cudadrv.external_code import toolkit
+from numba.cuda.cudadrv.external_code.platform import cuda_libraries as toolkit
 from numba.cuda.cudadrv.external_code.cache.store import reset_store
 
 ran = []
@@ -52,7 +52,7 @@ def spy(module, name, tool):
 
 spy(nvrtc_call, "Program", "NVRTC")
 spy(nvvm, "compile_ir", "NVVM")
-spy(uncached_link, "link_here", "nvJitLink")
+spy(checked_link, "link_here", "nvJitLink")
 
 
 def kernel_of(found, wanted, cc):

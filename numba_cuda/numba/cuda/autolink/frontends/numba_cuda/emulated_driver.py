@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""numba-cuda with the emulated driver: every seam between the two.
+
+numba-cuda, cuda.core and cuda.bindings find the driver by its name, and call it as any other. What is left: kernels are
+linked to PTX, what a kernel raises in the emulator reaches its caller, and numba-cuda looks for the driver again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.cuda.cudadrv import devices, driver
+
+from numba_cuda_autolink.emulated_driver import activation
+
+from ...frontend_api.seams import Seams
+
+_seams = Seams("numba-cuda")
+_in_place_of = _seams.in_place_of
+_before: dict[str, Any] = {}  # what numba-cuda knew of a driver
+# What arrays, streams, events and modules call when they are destroyed, which may be later.
+_DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
+
+
+@_in_place_of("numba.cuda.codegen:CUDACodeLibrary.get_cufunc")
+def _get_function(original: Any, library: Any) -> Any:
+    """Load PTX in place of a cubin."""
+    context = devices.get_context()
+    found = library._cufunc_cache.get(context.device.id)
+    if found is None:
+        from .emulated_code import emulated_code
+
+        code = emulated_code(library)
+        callbacks = library._setup_functions, library._teardown_functions
+        module = _raising(context.create_module_image, code, *callbacks)
+        found = library._cufunc_cache[context.device.id] = module.get_function(library._entry_name)
+    return found
+
+
+@_in_place_of("numba.cuda.memory_management.nrt:_Linker")
+def _runtime_linker(original: Any, *args: Any, **options: Any) -> Any:
+    """Link numba-cuda's own runtime to PTX."""
+    from cuda.core import ObjectCode
+
+    linker = original(*args, **options)
+    linker.complete = lambda: ObjectCode.from_ptx(linker.get_linked_ptx())
+    return linker
+
+
+@_in_place_of("numba.cuda.dispatcher:launch")
+def _launch(original: Any, *args: Any) -> Any:
+    return _raising(original, *args)
+
+
+@_in_place_of("numba.cuda.memory_management.nrt:launch")
+def _launch_runtime(original: Any, *args: Any) -> Any:
+    return _raising(original, *args)
+
+
+def _raising(function: Any, *args: Any) -> Any:
+    """Call *function*. Where the driver fails, raise what was raised there in place of its error code."""
+    from numba_cuda_autolink.emulated_driver.c_functions import take_failure
+
+    take_failure()
+    try:
+        return function(*args)
+    except Exception:
+        if (failure := take_failure()) is not None:
+            raise failure from None
+        raise
+
+
+_ALSO_NEEDED = (
+    "numba.cuda.cudadrv.driver:driver.is_initialized",
+    "numba.cuda.cudadrv.driver:driver.initialization_error",
+    "numba.cuda.cudadrv.driver:Driver.get_device_count",
+    "numba.cuda.cudadrv.devices:_DeviceList.lst",
+)
+
+
+def activate() -> None:
+    """Attach numba-cuda to the emulated driver, which is started. Do nothing if it is.
+
+    Raises `MissingSeamError` if the installed numba-cuda lacks a seam. Nothing is replaced then.
+    """
+    if _seams.active:
+        return
+    _seams.replace(_ALSO_NEEDED)
+    state = vars(driver.driver)
+    _before.update(state)
+    state.update(is_initialized=False, initialization_error=None, devices=type(state["devices"])())
+    type(devices.gpus).lst.fget.cache_clear()
+
+
+def deactivate() -> None:
+    """Detach it: numba-cuda has the driver that it had before."""
+    if not _seams.active:
+        return
+    _seams.restore()
+    state = vars(driver.driver)
+    kept = {name: getattr(driver.driver, name) for name in _DESTROY}
+    state.clear()
+    state.update(kept)
+    state.update(_before)
+    _before.clear()
+    type(devices.gpus).lst.fget.cache_clear()
+
+
+def active() -> bool:
+    """Return whether numba-cuda runs on the emulated driver."""
+    return _seams.active and activation.is_active()
+
+
+SEAMS = _seams.functions

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Starting and stopping the emulated driver."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import LaunchError
+
+VARIABLE = "NUMBA_CUDA_AUTOLINK_EMULATE"
+_NAME = "libcuda.so.1"
+_VALUES = ("1", "checks")
+_DEFAULT = (9, 0)
+_DESTROY = (
+    *("cuDevicePrimaryCtxRelease", "cuCtxDestroy", "cuMemFree", "cuMemFreeAsync", "cuMemFreeHost", "cuMemPoolDestroy"),
+    *("cuStreamDestroy", "cuEventDestroy", "cuGraphDestroy", "cuGraphExecDestroy", "cuLibraryUnload", "cuModuleUnload"),
+)
+_loaded: Any = None
+
+
+def is_wanted() -> bool:
+    """Return whether the environment asks for the emulated driver. Raise `ValueError` if it says something else."""
+    value = os.environ.get(VARIABLE, "").strip() or "0"
+    if value not in ("0", *_VALUES):
+        raise ValueError(f"{VARIABLE} is {value!r:.40}\n  expected: {' or '.join(_VALUES)}, or 0 for the GPU")
+    return value != "0"
+
+
+def start_if_wanted() -> None:
+    """Start the emulated driver if the environment asks for it."""
+    if is_wanted() and not is_active():
+        start(all_checks=os.environ[VARIABLE].strip() == "checks")
+
+
+def start(compute_capability: tuple[int, int] | None = None, *, all_checks: bool = False) -> None:
+    """Be the CUDA driver of this process, with one device of *compute_capability* (default: 9.0), whose kernels run on
+    the CPU.
+
+    Raises
+    ------
+    LaunchError
+        If the process has loaded another driver, or the loader of this system cannot take one from here.
+    """
+    global _loaded
+    from .shared_library import load, why_impossible
+
+    if _loaded is None:
+        if why := why_impossible():
+            raise LaunchError(
+                f"the CUDA driver cannot be emulated here: {why}"
+                "\n  what to do: use a kernel's own emulation, build(...).emulate or load(..., emulate=True)"
+            )
+        if _is_loaded():
+            raise LaunchError(
+                "the CUDA driver cannot be emulated here: this process has loaded NVIDIA's driver"
+                f"\n  what to do: set {VARIABLE}=1 before Python starts, or use build(...).emulate"
+            )
+        from . import c_functions, code, device, memory, streams  # noqa: F401  what defines the functions
+
+        c_functions.close_when_python_ends(_DESTROY)
+        functions = c_functions.addresses()
+        _loaded = load(_NAME, {**functions, "cuGetProcAddress_v2": functions["cuGetProcAddress"]})
+    from ..emulator import Checks
+    from .code import set_checks
+    from .device import set_device
+
+    set_checks(Checks.all() if all_checks else Checks())
+    set_device(is_there=True, compute_capability=compute_capability or _DEFAULT)
+
+
+def stop() -> None:
+    """Be a driver without a device. What was allocated stays valid."""
+    if _loaded is not None:
+        from .device import set_device
+
+        set_device(is_there=False)
+
+
+def is_active() -> bool:
+    """Return whether this process has the emulated device."""
+    if _loaded is None:
+        return False
+    from .device import settings
+
+    return settings().is_there
+
+
+@contextlib.contextmanager
+def as_driver_library(module: Any, compute_capability: tuple[int, int]) -> Iterator[Any]:
+    """Give code in the emulator as an object that callbacks take, whose ``handle`` is the driver's: of this one, which
+    is there meanwhile. Raises `LaunchError` as `start` does."""
+    was_active = is_active()
+    if not was_active:
+        start(compute_capability)
+    from .code import handle_of
+
+    try:
+        with handle_of(module) as handle:
+            yield types.SimpleNamespace(handle=handle)
+    finally:
+        if not was_active:
+            stop()
+
+
+def _is_loaded() -> bool:
+    try:
+        ctypes.CDLL(_NAME, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True

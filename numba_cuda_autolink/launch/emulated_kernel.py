@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernels that run in the emulator, with the launch of finished kernels, on arrays of NumPy."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import numbers
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..emulator import Checks, Module, memory
+from ..types.parameters import Leaf, Parameter, end_of, item_size
+from .argument_packing import Buffer, writers
+from .arrays import view_of
+from .driver import Device, on_device
+from .kernel import ChoosingLaunch, Kernel, by_position
+from .launch_codegen import wrong_count
+from .launch_config import Configuration, refused_launch
+from .views import contiguous_strides
+
+_MOST_SHARED = 227 << 10
+
+
+@dataclass(frozen=True, eq=False)
+class EmulatedCode:
+    """One signature of a kernel for the emulator.
+
+    ``texts`` returns its PTX, and ``leaves`` are the values that its parameters are passed as. ``setup`` and
+    ``teardown`` are called with the loaded code, before its first launch and after its last. ``variables`` are set in
+    it.
+    """
+
+    text: str
+    parameters: tuple[Parameter, ...]
+    leaves: tuple[Leaf, ...]
+    entry: str
+    compute_capability: tuple[int, int]
+    cooperative: bool
+    texts: Callable[[], Sequence[str]]
+    setup: Sequence[Callable[[Any], None]] = ()
+    teardown: Sequence[Callable[[Any], None]] = ()
+    variables: Sequence[Any] = ()
+
+    def load(self, kernel: str, checks: Checks) -> Module:
+        """Return the code as a module, with its variables set and after its setup callbacks."""
+        module = Module(self.texts(), name=kernel, checks=checks)
+        for variable in self.variables:
+            variable.emulate(module)
+        self._call_back(self.setup, module)
+        return module
+
+    def unload(self, module: Module) -> None:
+        """Call the teardown callbacks."""
+        self._call_back(self.teardown, module)
+
+    def _call_back(self, callbacks: Sequence[Callable[[Any], None]], module: Module) -> None:
+        if callbacks:
+            from ..emulated_driver.activation import as_driver_library
+
+            with as_driver_library(module, self.compute_capability) as library:
+                for callback in callbacks:
+                    callback(library)
+
+
+class EmulatedKernel(Kernel):
+    """A kernel that runs on the CPU: ``kernel[grid, block, stream, shared](*args)``.
+
+    Arrays are those of NumPy, or of anything with ``__array_interface__``; results are in them when the launch returns.
+    Streams have no effect. What a GPU does not check is an error: accesses out of bounds, misaligned ones, barriers
+    that not all threads reach.
+    """
+
+    def __init__(self, name: str, describe: Callable[[], Sequence[EmulatedCode]], checks: Checks | None = None):
+        super().__init__(name, describe)  # type: ignore[arg-type]  # the code is loaded otherwise
+        self._checks = Checks() if checks is None else checks
+        self._modules: dict[int, Module] = {}
+        self._unload: list[weakref.finalize] = []
+
+    @property
+    def owners(self) -> list[Any]:
+        """Its code, as far as it is loaded."""
+        return list(self._modules.values())
+
+    def close(self) -> None:
+        """Run the teardown callbacks of its code. The next launch loads it again."""
+        while self._unload:
+            self._unload.pop()()
+        self._modules.clear()
+
+    def with_checks(self) -> EmulatedKernel:
+        """Return the kernel with all checks: also of reads of uninitialised memory, and of races in shared memory."""
+        return EmulatedKernel(self.name, self._describe, Checks.all())  # type: ignore[arg-type]
+
+    def configure(
+        self,
+        grid: Any,
+        block: Any,
+        *,
+        stream: Any = 0,
+        shared: int = 0,
+        cooperative: bool = False,
+        cluster: Any = None,
+        programmatic: bool = False,
+    ) -> Callable[..., None]:
+        """Return the kernel, ready to be called with arguments; see `Kernel.configure`. Clusters are not emulated."""
+        if cluster is not None:
+            raise refused_launch(self.name, f"cluster={cluster!r} in the emulator", "no clusters")
+        options = {"cooperative": bool(cooperative), "cluster": None, "programmatic": bool(programmatic)}
+        how = Configuration.of(self.name, grid, block, stream, shared, **options)
+        codes = [overload.code for overload in self._overloads]
+        launches = [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
+        if len(launches) == 1:
+            return launches[0]
+        return ChoosingLaunch(self.name, codes, launches, self._chosen).__call__
+
+    def _launch(self, number: int, code: Any, how: Configuration, *args: Any, **named: Any) -> None:
+        if named:
+            raise by_position(self.name, named)
+        if len(args) != len(code.parameters):
+            raise wrong_count(self.name, code.parameters, len(args))
+        with self._lock:
+            module = self._modules.get(number)
+            if module is None:
+                module = self._modules[number] = code.load(self.name, self._checks)
+                self._unload.append(weakref.finalize(self, code.unload, module))
+        kernel = module.kernels[code.entry]
+        room = _MOST_SHARED - kernel.attributes.shared_bytes
+        if how.shared > room:
+            raise refused_launch(self.name, f"{how.shared} bytes of dynamic shared memory", f"at most {room}")
+        device = Device(0, code.compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
+        buffer = Buffer(end_of(code.leaves))
+        arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
+        with on_device(device), _registered(arrays, device):
+            for write, arg in zip(writers(self.name, code.parameters, code.leaves, buffer, device), args, strict=True):
+                write(arg, None)
+            arguments = bytes(buffer.bytes[: end_of(code.leaves)])
+            cooperative = how.cooperative or code.cooperative
+            kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+
+
+@contextlib.contextmanager
+def _registered(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[None]:
+    """Let kernels access the memory of the arrays in *named*, and nothing beside it. Arrays that overlap are one."""
+    regions: list[tuple[int, int, str]] = []
+    for low, high, name in sorted(_extents(named, device)):
+        if regions and low < regions[-1][1]:
+            begin, end, names = regions.pop()
+            regions.append((begin, max(end, high), f"{names} and {name}"))
+        else:
+            regions.append((low, high, name))
+    own = [region for region in regions if not _is_known(region[0])]  # others are the emulated driver's
+    for low, high, name in own:
+        memory.register(low, high - low, name)
+    try:
+        yield
+    finally:
+        for low, _, _ in own:
+            memory.unregister(low)
+
+
+def _is_known(address: int) -> bool:
+    found = memory.find(address)
+    return found is not None and not found.freed
+
+
+def _extents(named: Sequence[tuple[str, Any]], device: Device) -> Iterator[tuple[int, int, str]]:
+    """Yield where the memory of each array begins and ends, and its name."""
+    for name, value in named:
+        if isinstance(value, tuple):
+            yield from _extents([(f"{name}[{number}]", item) for number, item in enumerate(value)], device)
+        elif hasattr(value, "__array_interface__") and not isinstance(value, numbers.Number):
+            view = view_of(value, None, device)
+            if view.size and view.dtype is not None:
+                itemsize = item_size(view.dtype)
+                strides = view.strides or contiguous_strides(view.shape, itemsize, "C")
+                ends = [stride * (length - 1) for stride, length in zip(strides, view.shape, strict=True)]
+                low = view.pointer + sum(min(end, 0) for end in ends)
+                yield low, view.pointer + sum(max(end, 0) for end in ends) + itemsize, name
