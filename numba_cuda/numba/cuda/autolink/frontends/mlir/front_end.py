@@ -16,8 +16,9 @@ from ...builds.ahead_of_time import LinkedKernel
 from ...compilation.context import without_device
 from ...finished_kernels.saving import LaunchFacts, callbacks, parameter_names
 from ...function_code.build_record import facts_of
-from ...function_code.function_code import KEY, ExternalCode
+from ...function_code.function_code import FunctionCode
 from .bound_kernels import CompiledCode
+from .linker import KEY, compiled_for
 from .type_translation import to_core
 
 _NAME = "numba-cuda-mlir"
@@ -102,12 +103,12 @@ def _of_compiled(dispatcher: Any, compiled: Any, output: str, carveout: int | st
     )
 
 
-def _without_external_code(dispatcher: Any, metadata: Any) -> ExternalCode:
+def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     options = dispatcher.targetoptions
     lto, debug, lineinfo = (bool(options.get(name)) for name in ("lto", "debug", "lineinfo"))
     capability = ComputeCapability.parse(metadata["gpu_target"]["linker_arch"])
     target = Target(capability, lto=lto, debug=debug, lineinfo=lineinfo)
-    external = ExternalCode(dispatcher.py_func.__qualname__, target, Timeline())
+    external = FunctionCode(dispatcher.py_func.__qualname__, target, Timeline())
     external.entry_name = metadata["func_name"]
     code = dispatcher.py_func.__code__
     external.calls.filename, external.calls.line = code.co_filename, code.co_firstlineno
