@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An emulator of PTX: linked kernels on the CPU, with checks that a GPU does not make. It needs NumPy and llvmlite.
+"""An emulator of PTX: linked kernels on the CPU, with checks that a GPU does not make.
+
+It needs NumPy and llvmlite 0.45 or newer, and runs on x86-64 and AArch64 with Linux; on macOS it is untried.
 
 PTX becomes LLVM IR and native code. A device address is an address of the process, and a thread of CUDA is a function
 call on a stack of its own, which it leaves at barriers and where it waits for other lanes of its warp. LLVM's
@@ -31,6 +33,8 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 ``memory_forms``           loads, stores, addresses, copies
 ``atomic_forms``           atomic operations
 ``control_forms``          branches and calls
+``mbarrier_forms``         barriers in shared memory
+``matrix_forms``           matrices of a warp
 ``synchronisation_forms``  barriers, fences, operations of a warp
 ``rounding``               operations in each rounding mode
 ``host_calls``             the functions that CUDA defines for device code
@@ -38,6 +42,7 @@ its callees; with stacks, recursion and calls need nothing special, and a switch
 ``scheduler``              how the threads of a block take turns
 ``warp``                   what the lanes of a warp do together
 ``matrices``               matrices that a warp holds together
+``mbarriers``              barriers in shared memory
 ``access``                 checks of accesses
 ``integers``               the meaning of integer instructions
 ``floats``                 the meaning of floating instructions

@@ -13,6 +13,9 @@ from .cache import fetch_object, store_object
 from .native import list_runtime_functions
 from .program import runtime_text
 
+if llvm.llvm_version_info[0] < 20:
+    raise ImportError("The emulator needs llvmlite 0.45 or newer: pip install -U llvmlite")
+
 _lock = threading.Lock()  # LLVM's global tables
 
 

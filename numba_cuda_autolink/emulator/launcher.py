@@ -230,6 +230,12 @@ def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[in
     where = f"; the block is {block}"
     if min(block) < 1 or min(grid) < 0 or threads > 1024 or block[2] > 64:
         raise EmulationError(f"A block of {threads} threads cannot be launched: at most 1024{where}", kernel=facts.name)
+    cluster = limits.get("reqnctapercluster", (1, 1, 1))
+    if cluster != (1, 1, 1):
+        raise EmulationError(
+            f"{facts.name} runs in clusters of {cluster} blocks; the emulator has no clusters",
+            kernel=facts.name,
+        )
     if "maxntid" in limits and threads > limits["maxntid"][0] * limits["maxntid"][1] * limits["maxntid"][2]:
         raise EmulationError(
             f"{facts.name} is compiled for blocks of at most {limits['maxntid']} threads (.maxntid){where}",

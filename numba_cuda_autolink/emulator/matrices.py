@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Matrices that a warp holds together: loads of 8 x 8 tiles from shared memory.
+"""Matrices that a warp holds together: loads of 8 x 8 tiles from shared memory, and products.
 
-The operands of a lane are in memory of its own (A of its record): the address of a row, and then the registers that
-come of it.
+The operands of a lane are in memory of its own (A of its record). For a load: the address of a row, and then the
+registers that come of it. For a product: the registers of the result, of A, of B and of C, from fixed offsets on.
 """
 # ruff: noqa: F821
 # mypy: disable-error-code="name-defined"
 
 from __future__ import annotations
 
-from .native import native, u32, u64
+from .floats import NEAREST, narrow_f16, widen_bf16, widen_f16
+from .native import f32, f64, i32, native, u32, u64
 from .state import Thread
+
+RESULT, FIRST, SECOND, ADDEND, RECORD_BYTES = 0, 64, 128, 192, 256
+HALF, BFLOAT, TF32, DOUBLE, SIGNED_BYTE, BYTE = range(6)
 
 
 @native(inline=False)
@@ -30,3 +34,94 @@ def gather_matrix(first: u64, lanes: u32, transposed: bool):
                 holder = load_u64(first + u64(matrix * 8 + row) * Thread.BYTES, Thread.A)
                 word |= u32(load_u16(load_u64(holder, 0), u64(column) * 2)) << (half * 16)
             store_u32(mine, u64(8 + matrix * 4), word)
+
+
+@native
+def element_bytes(kind: u32) -> u32:
+    if kind == DOUBLE:
+        return 8
+    if kind == TF32:
+        return 4
+    return u32(1) if kind >= SIGNED_BYTE else u32(2)
+
+
+@native
+def element(address: u64, index: u32, kind: u32) -> f64:
+    """Return element *index* of a lane's part of A or B."""
+    at = u64(index) * u64(element_bytes(kind))
+    if kind == DOUBLE:
+        return load_f64(address, at)
+    if kind == HALF:
+        return f64(widen_f16(load_u16(address, at)))
+    if kind == BFLOAT:
+        return f64(widen_bf16(load_u16(address, at)))
+    if kind == TF32:
+        return f64(bits_f32(load_u32(address, at) & 0xFFFFE000))
+    if kind == SIGNED_BYTE:
+        return f64(i32(load_i8(address, at)))
+    return f64(u32(load_u8(address, at)))
+
+
+@native
+def owner(row: u32, column: u32, group: u32, tall: bool) -> u64:
+    """Return where an element of A or B is: the lane, and (from bit 32 on) its index among the lane's elements.
+
+    A lane holds *group* neighbouring columns of a row, of every eighth row and of every 4 *group*-th column.
+    """
+    lane = (row & 7) * 4 + column // group % 4
+    block = column // (group * 4)
+    index = block * group + column % group
+    if tall:
+        index = (block * 2 + (row >> 3)) * group + column % group
+    return u64(lane) | u64(index) << 32
+
+
+@native(inline=False)
+def multiply_matrices(first: u64, lanes: u32):
+    """Compute A B + C for A of m x k, B of k x n; m, n, k and the kinds are in B of the first lane's record."""
+    shape = load_u64(first, Thread.B)
+    m = u32(shape & 255)
+    n = u32(shape >> 8 & 255)
+    k = u32(shape >> 16 & 255)
+    a_kind = u32(shape >> 24 & 255)
+    b_kind = u32(shape >> 32 & 255)
+    result_kind = u32(shape >> 40 & 255)
+    group = u32(4) // element_bytes(a_kind)
+    if group == 0:
+        group = u32(1)
+    for row in range(m):
+        for column in range(n):
+            place = owner(row, column, 2, m > 8)
+            mine = load_u64(first + (place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
+            at = place >> 32
+            total = f64(0.0)
+            if result_kind == DOUBLE:
+                total = load_f64(mine, ADDEND + at * 8)
+            elif result_kind == HALF:
+                total = f64(widen_f16(load_u16(mine, ADDEND + at * 2)))
+            elif result_kind == TF32:
+                total = f64(load_f32(mine, ADDEND + at * 4))
+            else:
+                total = f64(load_i32(mine, ADDEND + at * 4))
+            for inner in range(k):
+                a_place = owner(row, inner, group, m > 8)
+                b_place = owner(column, inner, group, False)
+                a_lane = load_u64(first + (a_place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
+                b_lane = load_u64(first + (b_place & 0xFFFFFFFF) * Thread.BYTES, Thread.A)
+                a = element(a_lane + FIRST, u32(a_place >> 32), a_kind)
+                total = fma(a, element(b_lane + SECOND, u32(b_place >> 32), b_kind), total)
+            if result_kind == DOUBLE:
+                store_f64(mine, RESULT + at * 8, total)
+            elif result_kind == HALF:
+                store_u16(mine, RESULT + at * 2, narrow_f16(total, NEAREST))
+            elif result_kind == TF32:
+                store_f32(mine, RESULT + at * 4, f32(total))
+            else:
+                store_u32(mine, RESULT + at * 4, low_word(total))
+
+
+@native
+def low_word(x: f64) -> u32:
+    """Return an integer as 32 bits that wrap around."""
+    wrapped = x - floor(x * f64(2.3283064365386963e-10)) * f64(4294967296.0)
+    return u32(u64(wrapped))

@@ -12,6 +12,8 @@ from . import (  # noqa: F401
     conversion_forms,
     float_forms,
     integer_forms,
+    matrix_forms,
+    mbarrier_forms,
     memory_forms,
     synchronisation_forms,
 )

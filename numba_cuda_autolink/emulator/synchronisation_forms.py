@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from . import warp  # noqa: F401
 from .forms import Modifiers, form
-from .parser import split_operands
-from .pointers import checked_pointer
 from .state import Operation, Thread
 
 if TYPE_CHECKING:
@@ -170,16 +168,3 @@ def elect(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def active_mask(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.mark_waiting()
     f.assign(i.operands[0], "b32", f.call("active_mask", f.thread, f.site))
-
-
-@form("ldmatrix", r"\.sync\.aligned\.m8n8\.x(?P<count>[124])(?P<transposed>\.trans)?(?:\.shared(?:::cta)?)?\.b16")
-def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    pointer = checked_pointer(f, i.operands[1], "shared", 16, writes=False, atomic=False)
-    record = f.scratch(24)
-    f.emit(f"store ptr {pointer}, ptr {record}")
-    operation = Operation.LOAD_MATRIX_TRANSPOSED if m["transposed"] else Operation.LOAD_MATRIX
-    address = f.temporary(f"ptrtoint ptr {record} to i64")
-    warp_operation(f, operation, "-1", address, m["count"] or "")
-    for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
-        slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {8 + 4 * k}")
-        f.assign(target, "b32", f.temporary(f"load i32, ptr {slot}"))

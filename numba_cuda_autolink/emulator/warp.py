@@ -8,7 +8,7 @@ Each lane of the mask comes with its operands and waits; the last one computes t
 
 from __future__ import annotations
 
-from .matrices import gather_matrix
+from .matrices import gather_matrix, multiply_matrices
 from .native import i32, native, u32, u64
 from .scheduler import fail, set_status, status_of, suspend, thread_at
 from .state import Block, Error, Operation, Status, Thread
@@ -80,7 +80,11 @@ def complete_warp(block: u64, warp: u32, mask: u32, operation: u32):
         leader = u64(cttz(lanes))
         give_all(first, lanes, leader, 0)
         store_u64(first + leader * Thread.BYTES, Thread.RESULT_2, 1)
+    elif operation == Operation.MULTIPLY:
+        give_all(first, lanes, 0, 0)
+        multiply_matrices(first, lanes)
     else:
+        give_all(first, lanes, 0, 0)
         gather_matrix(first, lanes, operation == Operation.LOAD_MATRIX_TRANSPOSED)
     rest = lanes
     while rest != 0:

@@ -251,10 +251,9 @@ class _Building:
         numbers = list(prepared)
 
         def ended(task: int, outcome: Any) -> None:
-            number = numbers[task]
-            ran = self._taken(outcome)
-            kernel = ran if isinstance(ran, BaseException) else _loaded(prepared[number].kernel)
-            self._results[number] = kernel if isinstance(kernel, BaseException) else kernel.with_link(ran)
+            job, ran = prepared.pop(numbers[task]), self._taken(outcome)
+            kernel = ran if isinstance(ran, BaseException) else _loaded(job.kernel)
+            self._results[numbers[task]] = kernel if isinstance(kernel, BaseException) else kernel.with_link(ran)
 
         self._map("linking kernels", tasks, ended)
 
@@ -270,6 +269,7 @@ class _Building:
         def ended_one(number: int, outcome: Any) -> None:
             nonlocal done
             ended(number, outcome)
+            tasks[number] = ()  # what it got is not kept in memory
             done += 1
             failed = sum(isinstance(each, BaseException) for each in self._results.values())
             self._show(stage, done, len(tasks), failed)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Matrices of a warp: loads from shared memory, and products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .forms import Modifiers, form
+from .matrices import ADDEND, BFLOAT, BYTE, DOUBLE, FIRST, HALF, RECORD_BYTES, RESULT, SECOND, SIGNED_BYTE, TF32
+from .parser import split_operands
+from .pointers import checked_pointer
+from .ptx_types import ptx_type
+from .state import Operation
+from .synchronisation_forms import warp_operation
+
+if TYPE_CHECKING:
+    from .function_builder import FunctionBuilder
+    from .parser import Instruction
+
+_KINDS = {
+    "f16": HALF,
+    "bf16": BFLOAT,
+    "tf32": TF32,
+    "f64": DOUBLE,
+    "s8": SIGNED_BYTE,
+    "u8": BYTE,
+    "f32": TF32,
+    "s32": BYTE,
+}
+_SHAPES = {
+    "f16": ("m16n8k8", "m16n8k16"),
+    "bf16": ("m16n8k8", "m16n8k16"),
+    "tf32": ("m16n8k4", "m16n8k8"),
+    "f64": ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"),
+    "s8": ("m16n8k16", "m16n8k32"),
+    "u8": ("m16n8k16", "m16n8k32"),
+}
+
+
+@form("ldmatrix", r"\.sync\.aligned\.m8n8\.x(?P<count>[124])(?P<transposed>\.trans)?(?:\.shared(?:::cta)?)?\.b16")
+def load_matrix(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    space = "shared" if ".shared" in i.opcode else "generic"
+    pointer = checked_pointer(f, i.operands[1], space, 16, writes=False, atomic=False)
+    record = f.scratch(24)
+    f.emit(f"store ptr {pointer}, ptr {record}")
+    operation = Operation.LOAD_MATRIX_TRANSPOSED if m["transposed"] else Operation.LOAD_MATRIX
+    address = f.temporary(f"ptrtoint ptr {record} to i64")
+    warp_operation(f, operation, "-1", address, m["count"] or "")
+    for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
+        slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {8 + 4 * k}")
+        f.assign(target, "b32", f.temporary(f"load i32, ptr {slot}"))
+
+
+@form(
+    "mma",
+    r"\.sync\.aligned\.(?P<shape>m\d+n\d+k\d+)\.row\.col\.(?P<d>f16|f32|f64|s32)\.(?P<a>\w+)\.(?P<b>\w+)\.(?P<c>f16|f32|f64|s32)",
+)
+def multiply(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
+    a, b, shape, result = (m[key] or "" for key in ("a", "b", "shape", "d"))
+    results = {"f16": ("f16", "f32"), "f64": ("f64",), "s8": ("s32",), "u8": ("s32",)}.get(a, ("f32",))
+    same = a == b or {a, b} == {"s8", "u8"}
+    if shape not in _SHAPES.get(a, ()) or not same or result not in results or m["c"] != result:
+        raise f.refuse()
+    record = f.scratch(RECORD_BYTES)
+    type = "b64" if result == "f64" else "b32"
+    for offset, operand in zip((FIRST, SECOND, ADDEND), i.operands[1:], strict=True):
+        for k, register in enumerate(split_operands(operand.strip("{}"))):
+            slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {offset + k * int(type[1:]) // 8}")
+            f.emit(f"store i{type[1:]} {f.bits(register, ptx_type(type))}, ptr {slot}")
+    m_, n_, k_ = (int(part) for part in shape[1:].replace("n", "k").split("k"))
+    kinds = _KINDS[a] << 24 | _KINDS[b] << 32 | _KINDS[result] << 40
+    address = f.temporary(f"ptrtoint ptr {record} to i64")
+    warp_operation(f, Operation.MULTIPLY, "-1", address, str(m_ | n_ << 8 | k_ << 16 | kinds))
+    for k, target in enumerate(split_operands(i.operands[0].strip("{}"))):
+        slot = f.temporary(f"getelementptr i8, ptr {record}, i64 {RESULT + k * int(type[1:]) // 8}")
+        f.assign(target, type, f.temporary(f"load i{type[1:]}, ptr {slot}"))
