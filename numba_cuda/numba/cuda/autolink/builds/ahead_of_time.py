@@ -29,7 +29,7 @@ from ..compilation.context import without_device
 from ..compilation.kernel_events import KernelEvent, announce
 from ..finished_kernels.saving import LaunchFacts, check_runtime, layout_of, save
 from ..frontend_api.front_end import vocabulary_of_kernel
-from ..function_code.build_record import BuildFacts, facts_of
+from ..function_code.build_record import BuildFacts
 from ..protocol.call_sites import CallSite
 from ..protocol.kernel_signatures import kernel_argument_types
 from ..reports import formatting
@@ -308,12 +308,13 @@ def _prepared(
         else:
             code = bytes(library.get_ltoir(cc=parts))
         plan = library.plan(parts)
-        facts = facts_of(library, parts, output)
+        facts = library.facts(parts, output)
     types = f"({', '.join(map(str, argtypes))})"
-    sites = tuple(call.site for call in library.call_sites)
+    function_code = library.function_code
+    sites = tuple(call.site for call in function_code.call_sites)
     capability = ComputeCapability(*parts)
-    name, prototypes = library._entry_name, library.prototypes
-    called = library.called_functions
+    name, prototypes = library._entry_name, function_code.prototypes
+    called = function_code.called_functions
     launch = LaunchFacts.of(entry_name or py_func.__name__, compiled, plan)
     texts = EmulatedTexts(library, parts)
     described = sites, plan.inputs, prototypes, types, launch, facts, called, texts

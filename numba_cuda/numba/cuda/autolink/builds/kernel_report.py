@@ -16,7 +16,6 @@ from numba.cuda.dispatcher import CUDADispatcher
 
 from ..compilation.context import without_device
 from ..frontend_api.front_end import vocabulary_of_kernel
-from ..function_code.build_record import facts_of
 from ..protocol.kernel_signatures import normalized
 from ..reports.collect import of_facts
 from ..reports.report import Report
@@ -105,7 +104,7 @@ def _of_device_function(dispatcher: Any, signature: Any, cc: tuple[int, int, str
         if return_type is not None and return_type != returned:
             name = dispatcher.py_func.__name__
             raise TypeError(f"{name} returns {returned}, but the signature returns {return_type}")
-        code, facts = bytes(library.get_ltoir(cc=cc)), facts_of(library, cc, "ltoir")
+        code, facts = bytes(library.get_ltoir(cc=cc)), library.facts(cc, "ltoir")
         inputs = library.plan(cc).inputs
     types = f"({', '.join(map(str, argtypes))})"
     made = of_facts(facts, types, lambda: inputs, code, "ltoir")
@@ -124,7 +123,7 @@ def _of_linked(linked: LinkedKernel) -> Report:
 def _of_library(library: Any, signature: str, cc: Any, listings: bool) -> Report:
     """Return the report of a compiled kernel, which is linked for *cc* now if it is not yet."""
     cubin = bytes(library.get_cubin(cc).code)
-    facts = library.facts_before_pickling(cc) or facts_of(library, cc)
+    facts = library.facts_before_pickling(cc) or library.facts(cc)
     return of_facts(facts, signature, functools.partial(_planned, library, cc), cubin, "cubin", listings=listings)
 
 

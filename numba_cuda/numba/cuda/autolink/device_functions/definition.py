@@ -97,7 +97,7 @@ class DeviceFunction(CallingCode, DeviceCallable):
         return self._modules.undefined
 
     @property
-    def function_code(self) -> Any:  # type: ignore[override]
+    def function_code(self) -> Any:
         return self.library.function_code
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
-from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
@@ -76,9 +75,9 @@ class BuildFacts:
     timeline: tuple[Span, ...] = ()
 
 
-def facts_of(code: FunctionCode, target: Target, output: str, log: str) -> BuildFacts:
-    """Return the facts of a kernel that was linked for *target* to a ``"cubin"`` or ``"ptx"``, for which the linker
-    printed *log*; *output* is ``"ltoir"`` if it was not linked."""
+def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> BuildFacts:
+    """Return the facts of a kernel that was linked for *target* to a ``"cubin"`` or ``"ptx"``; *output* is ``"ltoir"``
+    if it was not linked. *log* is what a linker of the front end printed, where that linked it alone."""
     graph, chains = call_graph(code)
     calls = []
     sites = dict.fromkeys((*code.call_sites, *chains))
@@ -97,6 +96,8 @@ def facts_of(code: FunctionCode, target: Target, output: str, log: str) -> Build
         calls.append(CallRecord(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
     spans = tuple(code.timeline.spans)
     link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
+    if link is not None and output == "cubin":
+        log = link.log
     shown = log.replace("\0", "").strip()
     return BuildFacts(code.entry_name or "", target, graph, tuple(calls), link, shown, symbols, timeline=spans)
 

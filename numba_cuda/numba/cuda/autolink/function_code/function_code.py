@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The code of a compiled function: what it needs linked besides its own code, which travels with it up to the kernel."""
+"""The code of a compiled function: what it needs linked, which travels with it up to the kernel; its plan and link."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ..protocol.ask import AskedCall, with_answer
 from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.calling_code import CallingCode
 from ..protocol.errors import HookError
-from .call_graph import Calls
 from .called_symbols import SymbolSites
+from .calls import Calls
 from .ordered_set import OrderedSet
 
 # The linker takes milliseconds to import, and a kernel that is already linked starts without it.
@@ -45,8 +45,8 @@ def _no_runtimes(provided: Sequence[Traced]) -> Iterable[Traced]:
 
 
 class FunctionCode:
-    """The code of one compiled function, as both front ends know it: its call sites and those of all that it calls, with
-    their answers; what ``link=`` names; the symbols that its calls reference; each once, in order of first use.
+    """The code of one compiled function, as every front end knows it: its call sites and those of all that it calls,
+    with their answers; what ``link=`` names; the symbols that its calls reference; each once, in order of first use.
 
     Attributes
     ----------

@@ -67,19 +67,19 @@ def _of_compiled(dispatcher: Any, compiled: Any, output: str, carveout: int | st
     """Return a kernel that numba-cuda-mlir has *compiled* as one that was built."""
     metadata = compiled.metadata
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
-    plan = external.plan()
+    target = compiled_for(external)
+    plan = external.plan(target)
     if output == "ptx":
         code = mlir_optimization.get_lto_ptx(compiled).encode()
     else:
         code = bytes(metadata["cubin" if output == "cubin" else "ltoir"])
-    capability = external.target.compute_capability
-    parts = capability.parts
+    capability = target.compute_capability
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
         dispatcher.py_func.__name__,
         tuple(map(to_core, compiled.signature.args)),
         names,
-        external.target.debug,
+        target.debug,
         bool(dispatcher.targetoptions.get("extensions")),
         bool(metadata.get("use_cooperative")),
         _CARVEOUTS.get(str(carveout).lower(), carveout),
@@ -98,7 +98,7 @@ def _of_compiled(dispatcher: Any, compiled: Any, output: str, carveout: int | st
         external.prototypes,
         f"({', '.join(map(str, compiled.signature.args))})",
         launch,
-        facts_of(external, parts, output),
+        facts_of(external, target, output),
         external.called_functions,
     )
 

@@ -19,7 +19,6 @@ from ...function_code.function_code import FunctionCode
 from .kernel_module import prepare
 from .module_callbacks import SetUp, TearDown
 
-
 # The key of a function's metadata under which numba-cuda-mlir keeps what it needs linked.
 KEY = "numba_cuda_autolink"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
@@ -22,7 +22,6 @@ from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ...compilation.context import cc_without_device, compilation, is_asking, is_for_launch
-from ...function_code.build_record import BuildFacts, facts_of
 from ...function_code.call_graph import callees_first
 from ...function_code.canonical_ir import with_canonical_names, with_names_by_content
 from ...function_code.cxx_compatibility import compatible_with_cxx
@@ -31,6 +30,9 @@ from ...function_code.ordered_set import OrderedSet
 from ...linkables.compiled_source import CompiledSource
 from ...protocol.ask import AskedCall, with_answer
 from ...protocol.call_sites import CallSite
+
+if TYPE_CHECKING:
+    from ...function_code.build_record import BuildFacts
 
 
 class LinkingCodeLibrary(CUDACodeLibrary):
@@ -45,9 +47,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def __init__(self, *args: Any, **kwargs: Any):
         in_progress = compilation()
         target, timeline = (in_progress.target, in_progress.timeline) if in_progress else (None, Timeline())
-        self.function_code = FunctionCode(
-            "", target, timeline, llvm_ir=lambda: self.llvm_strs, runtimes=self._runtimes
-        )
+        self.function_code = FunctionCode("", target, timeline, llvm_ir=lambda: self.llvm_strs, runtimes=self._runtimes)
         super().__init__(*args, **kwargs)
         self.function_code.name = self.name
         self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
@@ -128,7 +128,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def facts(self, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
         """Return the facts of the kernel, which was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
         ``"ltoir"`` if it was not linked."""
-        log = self._linkerinfo_cache.get(cc) or "" if output == "cubin" else ""
+        from ...function_code.build_record import facts_of
+
+        log = (self._linkerinfo_cache.get(cc) or "") if output == "cubin" else ""
         return facts_of(self.function_code, self.target_for(cc), output, log)
 
     @property

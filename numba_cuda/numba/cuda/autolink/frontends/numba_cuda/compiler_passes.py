@@ -94,8 +94,8 @@ class LinkingLower(CUDALower):
             place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
             described = f"the call with ({arguments}) at {place}"
             for symbol, prototype, c_prototype in self._symbols(added, prototypes):
-                site = SymbolSite(prototype, described, c_prototype)
-                self.library.function_code.symbols.note(symbol, site, asked)
+                referenced = SymbolSite(prototype, described, c_prototype)
+                self.library.function_code.symbols.note(symbol, referenced, asked)
         return result
 
     def lower_function_body(self) -> Any:
