@@ -9,7 +9,6 @@
 ====================  ============================================================================
 ``import_hook``       installed when Python starts: importing ``numba.cuda`` activates the project
 ``command_entry``     the script ``numba-cuda-autolink``
-``interruption``      Ctrl-C ends that script at once
 ``errors``            the errors of finished kernels
 ``emulator``          linked PTX on the CPU
 ``package_versions``  the versions of the packages that matter
@@ -20,7 +19,6 @@
 ``pytest_plugin``     a fixture for tests that launch kernels
 ``ptx``               PTX: its header, functions with their prototypes, and variables
 ``files``             files that are either the old one or the complete new one
-``regular_file``      opens and reads regular files alone, without waiting for others
 ====================  ============================================================================
 
 The rest of the project is the package ``numba.cuda.autolink``.

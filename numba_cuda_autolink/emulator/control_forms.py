@@ -26,6 +26,7 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
     if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
         f.mark_waiting()
+        f.program.spins = True
         f.call("burn_fuel", f.thread)
     f.emit(f'br label %"b{target}"')
 

@@ -26,6 +26,7 @@ class ProgramContext(Protocol):
     """What a function needs to know of the kernel that it belongs to."""
 
     suspends: bool
+    spins: bool
 
     @property
     def may_recurse(self) -> bool: ...

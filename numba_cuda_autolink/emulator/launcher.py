@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .parser import Function
 
 _FEW_THREADS = 2048
+_RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _DIRECT_STACK_BYTES = 1 << 20
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
@@ -54,8 +55,33 @@ class KernelFacts:
     shared_bytes: int
     stack_bytes: int
     suspends: bool
+    spins: bool
     slots: int
     checks: Checks
+
+
+class _Arenas:
+    """Memory of workers that have ended, for the next: pages that were touched are not made again."""
+
+    _KEPT = 8
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.kept: list[np.ndarray] = []
+
+    def take(self, nbytes: int) -> np.ndarray:
+        with self.lock:
+            for k, arena in enumerate(self.kept):
+                if nbytes <= arena.nbytes <= 2 * nbytes:
+                    return self.kept.pop(k)
+        return np.empty(nbytes, np.uint8)
+
+    def give_back(self, arena: np.ndarray) -> None:
+        with self.lock:
+            self.kept = [*self.kept[1 - self._KEPT :], arena]
+
+
+_arenas = _Arenas()
 
 
 class _Worker:
@@ -82,7 +108,7 @@ class _Worker:
             end += -(-nbytes // 1024) * 1024 if nbytes else 0
         self.blocks = np.zeros(Block.BYTES * resident, np.uint8)
         self.caches = np.zeros(2 * facts.slots + 2, np.uint64)
-        self.arena = np.empty(end * resident + 1024, np.uint8)
+        self.arena = _arenas.take(end * resident + 1024)
         base = -(-self.arena.ctypes.data // 1024) * 1024
         for k in range(resident):
             record = self.blocks[k * Block.BYTES : (k + 1) * Block.BYTES]
@@ -162,6 +188,8 @@ def launch(
     if not blocks:
         return
     shared_bytes = max(16, -(-(facts.shared_bytes + shared) // 16) * 16)
+    # Blocks may wait for each other in loops: GPUs hold small grids at once, and so do workers.
+    cooperative |= facts.spins and blocks <= _RESIDENT_BLOCKS and blocks * threads <= _RESIDENT_THREADS
     few = blocks * threads < _FEW_THREADS and not cooperative
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
@@ -193,7 +221,9 @@ def launch(
                 _put32(one, Block.NTID + 4 * axis, block[axis])
                 _put32(one, Block.NCTAID + 4 * axis, grid[axis])
     jobs = [_job(code, facts, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
-    _run(jobs, record)
+    _run(jobs, record, interruptible=facts.spins)
+    for worker in workers:
+        _arenas.give_back(worker.arena)
     sys.stdout.flush() if services.has_printed else None
     if services.error is not None:
         raise services.error
@@ -209,8 +239,8 @@ def _job(code: NativeCode, facts: KernelFacts, worker: _Worker, resident: int, c
     return lambda: direct(worker.address)
 
 
-def _run(jobs: list, record: np.ndarray) -> None:
-    if len(jobs) == 1:
+def _run(jobs: list, record: np.ndarray, *, interruptible: bool) -> None:
+    if len(jobs) == 1 and not interruptible:
         jobs[0]()
         return
     futures = [_pool.get().submit(job) for job in jobs]

@@ -7,6 +7,9 @@ import ctypes
 import json
 import re
 import struct
+import threading
+import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +28,7 @@ from .ptx_types import ptx_type
 from .state import FIRST_FUNCTION_ADDRESS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .parser import Function
 
@@ -64,7 +67,8 @@ class Module:
         self._addresses = np.zeros(max(1, len(self.linked.variables)), np.uint64)
         entries = [f for f in self.linked.functions if f.is_entry]
         self._kernels = {f.name: Kernel(self, f) for f in entries}
-        self._allocate_variables()
+        weakref.finalize(self, _free_all, self._addresses)
+        self._allocate_used()
 
     @property
     def kernels(self) -> Mapping[str, Kernel]:
@@ -72,39 +76,30 @@ class Module:
 
     @property
     def variables(self) -> Mapping[str, Variable]:
-        """The variables that kernels use or other code may see, by name."""
-        return {
-            variable.name: Variable(int(address), variable.nbytes)
-            for (_, variable), address in zip(self.linked.variables, self._addresses, strict=False)
-            if address
-        }
+        """The global and constant variables by name; one that no code uses gets its memory when it is asked for."""
+        return _Variables(self)
 
-    def _allocate_variables(self) -> None:
-        """Give memory to the variables that code or other variables name."""
-        pending = {
-            self._key(function.text, name)
-            for function in self.linked.functions
-            for instruction in function.code
-            for name in self.linked.list_names(instruction.operands)
-        }
-        pending |= {
-            key
-            for key, (_, v) in zip(self.linked.variable_numbers, self.linked.variables, strict=True)
-            if v.is_visible and v.nbytes and v.space == "global" and not v.initial and not v.name.startswith("_ZN")
-        }
+    def _allocate_used(self) -> None:
+        """Give memory to the variables that code names."""
+        for function in self.linked.functions:
+            for instruction in function.code:
+                for name in self.linked.list_names(instruction.operands):
+                    self.allocate(self._key(function.text, name))
+
+    def allocate(self, key: tuple[int, str] | None) -> int:
+        """Return the address of the variable *key* (text and name), which has its initial value when it is new."""
         numbers = self.linked.variable_numbers
-        while pending:
-            key = pending.pop()
-            if key is None or key not in numbers or self._addresses[numbers[key]]:
-                continue
-            text, variable = self.linked.variables[numbers[key]]
-            self._addresses[numbers[key]] = memory.allocate(variable.nbytes, label=variable.name)
-            pending |= {self._key(text, name) for name in self.linked.list_names(variable.initial)}
-        for (text, variable), address in zip(self.linked.variables, self._addresses, strict=False):
-            if address:
-                content = self._initial_content(text, variable.type, variable.initial)
-                data = content + bytes(variable.nbytes - len(content))
-                _view(int(address), variable.nbytes)[:] = np.frombuffer(data, np.uint8)
+        if key is None or key not in numbers:
+            return 0
+        number = numbers[key]
+        if not self._addresses[number]:
+            text, variable = self.linked.variables[number]
+            address = memory.allocate(variable.nbytes, label=variable.name)
+            self._addresses[number] = address
+            content = self._initial_content(text, variable.type, variable.initial)
+            data = content + bytes(variable.nbytes - len(content))
+            ctypes.memmove(address, data, variable.nbytes)
+        return int(self._addresses[number])
 
     def _key(self, text: int, name: str) -> tuple[int, str] | None:
         text, variable = self.linked.find_variable(text, name)
@@ -134,22 +129,34 @@ class Module:
             raise PTXSyntaxError(f"The initial value {word} of a variable was not understood")
         name, offset = found[1] or found[2], int(found[4] or 0) * (-1 if found[3] == "-" else 1)
         key = self._key(text, name)
-        if key is not None and key in self.linked.variable_numbers:
-            return int(self._addresses[self.linked.variable_numbers[key]]) + offset
+        if address := self.allocate(key):
+            return address + offset
         function = self.linked.find_function(text, name)
         if function is None:
             raise PTXSyntaxError(f"The initial value of a variable names {name}, which is not defined")
         return FIRST_FUNCTION_ADDRESS + 16 * self.linked.function_numbers[id(function)]
 
-    def __del__(self) -> None:
-        for address in getattr(self, "_addresses", ()):
-            if address:
-                memory.free(int(address))
+
+class _Variables(Mapping[str, Variable]):
+    def __init__(self, module: Module):
+        self._module = module
+        self._keys = {name: (text, name) for text, name in module.linked.variable_numbers}
+
+    def __getitem__(self, name: str) -> Variable:
+        number = self._module.linked.variable_numbers[self._keys[name]]
+        return Variable(self._module.allocate(self._keys[name]), self._module.linked.variables[number][1].nbytes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
-def _view(address: int, nbytes: int) -> np.ndarray:
-    """Return *nbytes* at *address* as an array."""
-    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
+def _free_all(addresses: np.ndarray) -> None:
+    for address in addresses:
+        if address:
+            memory.free(int(address))
 
 
 class Kernel:
@@ -161,6 +168,7 @@ class Kernel:
         self._key = (json.dumps([function.name, repr(module.checks)]), *module.texts, describe_machine())
         self._text = ""
         self._code: NativeCode | None = None
+        self._lock = threading.Lock()
         self._stored = fetch_object("kernel", *self._key)
         if self._stored is None:
             self._text = self._program.lower()
@@ -178,10 +186,15 @@ class Kernel:
         return tuple((offsets[each.name], each.nbytes) for each in self._function.parameters)
 
     def _compile(self) -> tuple[NativeCode, KernelFacts]:
+        with self._lock:
+            return self._compile_once()
+
+    def _compile_once(self) -> tuple[NativeCode, KernelFacts]:
         if self._code is None:
             stored = self._stored
             if stored is None:
-                facts = {"suspends": self._program.suspends, "slots": len(self._program.slots)}
+                program = self._program
+                facts = {"suspends": program.suspends, "spins": program.spins, "slots": len(program.slots)}
                 stored = json.dumps(facts).encode() + b"\n" + compile_text(self._text)
                 store_object("kernel", stored, *self._key)
             head, _, code = stored.partition(b"\n")
@@ -194,6 +207,7 @@ class Kernel:
                 self._program.static_shared_bytes,
                 self._program.stack_bytes,
                 bool(facts["suspends"]),
+                bool(facts["spins"]),
                 int(facts["slots"]),
                 self._module.checks,
             )

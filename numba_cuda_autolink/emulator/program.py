@@ -40,7 +40,7 @@ class Program:
         self.declarations: set[str] = set()
         self.natives: set[str] = set()
         self.helpers: dict[str, str] = {}
-        self.suspends = False
+        self.suspends = self.spins = False
         self.slots: dict[tuple[int, str, int], int] = {}
         self.offsets: dict[int, dict[str, int]] = {}
         self.shared, self.static_shared_bytes = self._lay_out_shared()

@@ -10,10 +10,7 @@
 ``launch_codegen``       the generated function that packs the arguments of one launch and launches it
 ``argument_packing``     Python values as the bytes of a kernel's parameters
 ``arrays``               arrays of other libraries as views of device memory
-``array_interface``      ``__cuda_array_interface__``, checked
 ``views``                views of device memory, and why an argument does not fit
-``dlpack``               DLPack capsules
-``streams``              streams of other libraries as the driver's handles
 ``driver``               the CUDA driver: its errors, and the device of the current context
 =======================  =================================================================================
 """

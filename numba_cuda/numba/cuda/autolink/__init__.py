@@ -65,7 +65,8 @@ from typing import Any
 # Public names by the module, below numba.cuda, that defines them. Modules are imported when a name is first used.
 _NAMES = {
     "autolink.frontends.numba_cuda.emulation": ("emulated",),
-    "autolink.builds.ahead_of_time": ("LinkedKernel", "build"),
+    "autolink.builds.ahead_of_time": ("build",),
+    "autolink.builds.result": ("LinkedKernel",),
     "autolink.builds.bound_kernels": ("bind",),
     "autolink.finished_kernels.saving": ("save",),
     "autolink.finished_kernels.c_header": ("write_header",),

@@ -29,7 +29,7 @@ from numba.cuda.cudadrv.external_code.cache.entry import StoredEntry
 from numba.cuda.cudadrv.external_code.cache.key import differences
 from numba.cuda.cudadrv.external_code.cache.settings import REMOTE_KEY, CacheWarning, read_keys
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 
 from .reports import formatting
 
@@ -172,7 +172,7 @@ def export_file(path: str | os.PathLike[str]) -> int:
     They are signed with the key in ``NUMBA_CUDA_AUTOLINK_CACHE_REMOTE_KEY``, if it is set. Raises `OSError` if the file
     cannot be written.
     """
-    return entry_files.write_entries(given.path("export_file()", path), current_store().disk, read_keys(os.environ))
+    return entry_files.write_entries(messages.path("export_file()", path), current_store().disk, read_keys(os.environ))
 
 
 def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
@@ -182,7 +182,7 @@ def import_file(path: str | os.PathLike[str], *, trust: bool = False) -> int:
     the file, who then decides what runs in your kernels. Raises `ValueError` if the file is not one of entries or is
     not trusted, or not all entries can be written to the cache, and `OSError` if the file cannot be read.
     """
-    path = given.path("import_file()", path)
+    path = messages.path("import_file()", path)
     os.stat(path)  # a missing file is not one without a key
     keys = None if trust else read_keys(os.environ)
     if keys == ():

@@ -18,10 +18,10 @@ from .conformance.records import Check, Linkable, LinkedCode, NotLinkableError
 if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no linker
     from numba.cuda import types
     from numba.cuda.core.caching import NullCache
-    from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+    from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
+    from numba.cuda.cudadrv.external_code.explain import link_trials
+    from numba.cuda.cudadrv.external_code.explain.link_trials import Trial
     from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
-    from numba.cuda.cudadrv.external_code.link import nvjitlink
-    from numba.cuda.cudadrv.external_code.link.nvjitlink import Trial
     from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
     from numba.cuda.dispatcher import CUDADispatcher
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING or not config.ENABLE_CUDASIM:  # which has no compiler and no l
     from .device_callable.base_class import BoundDeviceMethod, DeviceCallable
     from .frontend_api.front_end import core_type
     from .linkables.hooks import LinkItem
-    from .protocol import ask
+    from .protocol.ask import ask as ask_object
     from .protocol.callee import find_callee
     from .protocol.kernel_signatures import kernel_argument_types
 
@@ -130,7 +130,7 @@ def ask(
         given = CallArguments.bind(obj.__numba_cuda_call__, given, {}).types
     target = Target(cc, lto=lto)
     with without_device(target.cc):
-        return ask.ask(callee, given, target).inputs()
+        return ask_object(callee, given, target).inputs()
 
 
 def compile_cached(
@@ -193,7 +193,7 @@ def try_link(
     if isinstance(items, (str, os.PathLike)):
         raise TypeError(f"try_link() takes an iterable of items, not the path {items!r}")
     inputs = [item if isinstance(item, LinkInput) else from_item(item) for item in items]
-    return nvjitlink.try_link(
+    return link_trials.try_link(
         inputs, target if isinstance(target, Target) else Target(target, lto=True), timeout=timeout
     )
 

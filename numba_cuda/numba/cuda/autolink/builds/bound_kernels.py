@@ -6,19 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
-from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
-from numba.cuda.dispatcher import CUDADispatcher
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 
-from numba_cuda_autolink.errors import FinishedKernelError
-from numba_cuda_autolink.launch.driver import Device, bindings, called
 from numba_cuda_autolink.launch.kernel import Kernel
-from numba_cuda_autolink.launch.loaded_kernel import Loaded
-from numba_cuda_autolink.types.parameters import placed
 
-from ..finished_kernels.saving import check_launchable, parameter_names
-from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, is_kernel, vocabulary_of_kernel
-from ..function_code.launch_parameters import kernel_parameters
+from ..frontend_api.front_end import Vocabulary, front_end_of, is_kernel, vocabulary_of_kernel
 from ..protocol.kernel_signatures import normalized
 
 
@@ -48,8 +40,7 @@ def bind(kernel: Any, *what: Any) -> Kernel:
     if not is_kernel(kernel) or kernel.targetoptions.get("device"):
         raise TypeError(f"bind() expects a kernel made by cuda.jit\n  got: {shown(kernel)}")
     vocabulary = vocabulary_of_kernel(kernel)
-    compiled = _CompiledCode if vocabulary is NUMBA_CUDA else vocabulary.builds.compiled_code
-    code = compiled(kernel, _argtypes(what, vocabulary))
+    code = front_end_of(kernel).code_for_bind(kernel, _argtypes(what, vocabulary))
     return Kernel(kernel.py_func.__name__, lambda: [code])
 
 
@@ -61,26 +52,3 @@ def _argtypes(what: tuple[Any, ...], vocabulary: Vocabulary) -> tuple[Any, ...]:
             return normalized(one, vocabulary)[0]
     typeof = vocabulary.typeof
     return tuple(typeof.typeof(value, typeof.Purpose.argument) for value in what)
-
-
-class _CompiledCode:
-    """The code of a kernel and signature that numba-cuda compiles."""
-
-    def __init__(self, kernel: CUDADispatcher, argtypes: tuple[Any, ...]):
-        self.text = f"({', '.join(map(str, argtypes))})"
-        self.parameters = kernel_parameters(parameter_names(kernel.py_func, len(argtypes)), argtypes)
-        self._kernel = kernel.compile(argtypes)
-        check_launchable(kernel.py_func.__name__, self._kernel)
-
-    def load(self, device: Device) -> Loaded:
-        """Load the code into the current context as numba-cuda does, which runs the setup callbacks and sets the
-        carveout."""
-        library = self._kernel.library
-        self._kernel.bind()
-        function = library.get_cufunc()
-        places = cubin_parameters(bytes(library.get_cubin().code), function.name)
-        leaves = placed(self.parameters, places)
-        if leaves is None:
-            raise FinishedKernelError(f"the code of {function.name} takes other parameters than {self.text}")
-        handle = called(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
-        return Loaded.of(handle, leaves, self._kernel.cooperative, self._kernel)

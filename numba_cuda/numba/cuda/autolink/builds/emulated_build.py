@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numba_cuda_autolink.errors import FinishedKernelError
 
 from ..compilation.context import without_device
+from ..function_code.build_record import BuildRecord
 
 if TYPE_CHECKING:
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
@@ -30,12 +31,12 @@ class EmulatedTexts:
         return type(None), ()
 
 
-def emulated_kernel(linked: Any, parameters: Any, leaves: Any, texts: EmulatedTexts | None) -> EmulatedKernel:
+def emulated_kernel(linked: BuildRecord, parameters: Any, leaves: Any) -> EmulatedKernel:
     """Return what `build` returned, *linked*, with a launch on the CPU, with its *parameters* and where they are. Raise
-    `FinishedKernelError` if it has neither *texts* nor PTX."""
+    `FinishedKernelError` if no PTX of it is at hand."""
     from numba_cuda_autolink.launch.emulated_kernel import EmulatedCode, EmulatedKernel
 
-    facts, name = linked.launch_facts, linked.launch_facts.name
+    facts, name, texts = linked.launch_facts, linked.launch_facts.name, linked.emulated_texts
     if texts is None and linked.output != "ptx":
         raise FinishedKernelError(
             f"{name} cannot be emulated: it is a cubin that was built in another process, or by numba-cuda-mlir"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype
 
@@ -105,7 +105,7 @@ def _requested(args: Iterable[str] | Mapping[str, Any]) -> Iterator[tuple[str, A
         raise TypeError(f"Extern's args must be several parameter names or a mapping, not the str {args!r}")
     expected = "such as {'x': types.float32}, or the parameters' names: ['x', 'n']"
     listed = args.items() if isinstance(args, Mapping) else args
-    named = given.items("Extern's args", listed, expected, _MOST_ARGUMENTS)
+    named = messages.items("Extern's args", listed, expected, _MOST_ARGUMENTS)
     for name, target in named if isinstance(args, Mapping) else ((each, None) for each in named):
         if not isinstance(name, str):
             raise TypeError(f"Extern's args must name parameters of the call, got {safe_repr(name, 40)}")

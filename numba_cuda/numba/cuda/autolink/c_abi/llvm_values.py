@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The LLVM types of values as C sees them, and the values in these types.
+"""The LLVM types of values as C sees them, the values in these types, and C functions as NVRTC and nvcc compile them.
 
 A struct has the type that NVRTC and nvcc give it, without which nothing is inlined: its members, with bytes between
 them only where LLVM would place a member elsewhere than C (the alignment of ``float2`` is 8 in C, 4 in LLVM), and bytes
 up to its size at the end.
+
+These rules make a function the same for Numba and NVRTC, in PTX and under link-time optimisation (the tests compare):
+
+- ``bool`` is 8 bits wide: a function with an ``i1`` parameter is not inlined.
+- The caller extends small integers to 32 bits, which the callee relies on.
+- Structs by value are identified types, with their C++ alignment as an ``align`` annotation. A literal struct has the
+  alignment of its fields, so the caller would pass its bytes in other registers than those that the callee reads.
+- Pointers are ``i8*``, except in functions with structs by value: there they have their C++ types, since otherwise
+  nvJitLink before 13.1 takes the types of the two functions for different ones and inlines nothing.
+- The functions are ``convergent``, since they may contain barriers.
 """
 
 from __future__ import annotations
@@ -147,3 +157,29 @@ def _filled(builder: Any, struct_type: Any, parts: Sequence[Any]) -> Any:
     for index, part in enumerate(parts):
         struct = builder.insert_value(struct, part, index)
     return struct
+
+
+def function_type(module: Any, returns: CType, args: Sequence[CType]) -> Any:
+    """Return the LLVM type of a function in *module* with a result and parameters of these C types."""
+    typed_pointers = any(c_type.kind == "struct" for c_type in (returns, *args))
+    returned, *taken = (llvm_type(module, c_type, typed_pointers) for c_type in (returns, *args))
+    return llvm.FunctionType(returned, taken)
+
+
+def new_function(module: Any, symbol: str, returns: CType, args: Sequence[CType]) -> Any:
+    """Return a new function of *module*, declared with a result and parameters of these C types."""
+    function = llvm.Function(module, function_type(module, returns, args), symbol)
+    function.attributes.add("convergent")
+    values = (function.return_value, *function.args)
+    for number, (value, c_type) in enumerate(zip(values, (returns, *args), strict=True)):
+        _annotate(module, function, number, value, c_type)
+    return function
+
+
+def _annotate(module: Any, function: Any, number: int, value: Any, c_type: CType) -> None:
+    """Annotate a parameter of *function*: *number* 0 is the return value, 1 the first parameter."""
+    if c_type.kind == "struct":
+        align = llvm.Constant(llvm.IntType(32), number << 16 | c_type.align)
+        module.add_named_metadata("nvvm.annotations", [function, "align", align])
+    elif c_type.kind in ("int", "uint", "bool") and c_type.size < 4:
+        value.add_attribute("signext" if c_type.kind == "int" else "zeroext")

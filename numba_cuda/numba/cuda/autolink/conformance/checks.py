@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike, Target
 
-from ..builds.ahead_of_time import compute_capability
+from ..compilation.capability import compute_capability
 from .comparison import check_link_key, check_other_process, check_own_symbols, check_repetition
 from .records import FailedError, Linkable, LinkedCode
 from .subject import PythonSubject, Subject, describe_linking, find_python_subject, find_subject

@@ -20,7 +20,8 @@ from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from numba_cuda_autolink.ptx import Prototype, ptx_symbols
 
-from ..builds import ahead_of_time
+from ..builds.ahead_of_time import build
+from ..builds.result import LinkedKernel
 from ..c_abi.c_types import numba_type_named, numba_type_of
 from ..frontend_api.front_end import core_type
 from ..protocol.call_sites import CallSite
@@ -74,7 +75,7 @@ class PythonSubject:
     obj: Any
     args: tuple[Argument, ...]
     targets: tuple[Target, ...]
-    built: ahead_of_time.LinkedKernel
+    built: LinkedKernel
 
     def build_error(self, target: Target, calls: int = 1) -> str:
         """Link a kernel with that many *calls* of the object, and return the error, or an empty text."""
@@ -141,7 +142,7 @@ def _build_error(obj: Any, args: tuple[Argument, ...], target: Target, calls: in
     return ""
 
 
-def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_time.LinkedKernel:
+def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> LinkedKernel:
     """Return a kernel that calls *obj*, compiled and not linked."""
     try:
         return _build(obj, args, target, output="ltoir")
@@ -157,7 +158,7 @@ def _built(obj: Any, args: tuple[Argument, ...], target: Target) -> ahead_of_tim
         raise FailedError(f"{type(error).__name__}: {error}", "a kernel that calls it compiles", todo) from error
 
 
-def _site_of(obj: Any, built: ahead_of_time.LinkedKernel) -> CallSite:
+def _site_of(obj: Any, built: LinkedKernel) -> CallSite:
     for site in built.call_sites:
         if site.callee == find_callee(obj):
             return site
@@ -209,9 +210,7 @@ def _argument(given: Any) -> Argument:
     return Argument(constant=given)
 
 
-def _build(
-    obj: Any, args: Sequence[Argument], target: Target, calls: int = 1, **options: Any
-) -> ahead_of_time.LinkedKernel:
+def _build(obj: Any, args: Sequence[Argument], target: Target, calls: int = 1, **options: Any) -> LinkedKernel:
     """Build a kernel that makes that many *calls* of *obj* with *args*, and whose parameters are those with a type."""
     named = {f"{'a' if arg.type is not None else 'constant'}{number}": arg for number, arg in enumerate(args)}
     parameters = {name: arg.type for name, arg in named.items() if arg.type is not None}
@@ -222,4 +221,4 @@ def _build(
     constants = {name: arg.constant for name, arg in named.items() if name not in parameters}
     namespace: dict[str, Any] = {"obj": obj, "__name__": __name__, **constants}
     exec(compile(source, file, "exec"), namespace)
-    return ahead_of_time.build(namespace["probe"], tuple(parameters.values()), cc=target.cc, **options)
+    return build(namespace["probe"], tuple(parameters.values()), cc=target.cc, **options)

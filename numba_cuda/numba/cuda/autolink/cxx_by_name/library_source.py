@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CompileOptions, CUDASource
-from numba.cuda.cudadrv.external_code.platform.fork_lock import fork_lock
+from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
 from .call_text import write_call
 from .calls import Call, Head

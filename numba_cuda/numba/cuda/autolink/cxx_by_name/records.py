@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 from ..c_abi.c_types import CABIError, Layout, memory_layout

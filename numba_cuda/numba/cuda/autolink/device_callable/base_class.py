@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 from numba.cuda.core import config
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, shown
 
 from ..c_abi.extern import Extern
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.core.errors import NumbaError, TypingError
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, with_short_first_line
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text, shown, with_short_first_line
 from numba.cuda.cudadrv.external_code.platform.target import Target
 from numba.cuda.datamodel import models
 from numba.cuda.extending import register_model, typeof_impl

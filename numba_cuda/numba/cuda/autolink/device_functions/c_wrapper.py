@@ -11,9 +11,8 @@ from typing import Any
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, types
 
-from ..c_abi.c_functions import new_function
 from ..c_abi.c_types import memory_layout
-from ..c_abi.llvm_values import BYTE, POINTER, from_c, to_c
+from ..c_abi.llvm_values import BYTE, POINTER, from_c, new_function, to_c
 from ..c_abi.record_values import result_type, store
 from .c_signature import CSignature
 

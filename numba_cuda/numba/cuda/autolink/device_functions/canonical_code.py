@@ -23,8 +23,7 @@ from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..compilation.context import tool_versions
-from ..function_code.canonical_ir import with_canonical_names
-from ..function_code.cxx_compatibility import compatible_with_cxx
+from ..function_code.canonical_ir import compatible_with_cxx, with_canonical_names
 
 # Stands for the C function until its content gives it a name.
 NAMELESS = "numba_cuda_autolink_function_without_a_name"

@@ -14,17 +14,17 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 
 from numba_cuda_autolink.errors import FinishedKernelError
 from numba_cuda_autolink.finished.kernel_file import Image
 from numba_cuda_autolink.types.parameters import ArrayForm, Leaf, Parameter, end_of, item_size, placed, type_name
 
-from ..c_abi import c_names
+from ..c_abi import c_types
 from .saving import as_built, image_of
 
 if TYPE_CHECKING:
-    from ..builds.ahead_of_time import LinkedKernel
+    from ..function_code.build_record import BuildRecord
 
 _C_TYPES = {"b": "int8_t", "h": "int16_t", "i": "int32_t", "q": "int64_t", "B": "uint8_t", "H": "uint16_t"}
 _C_TYPES |= {"I": "uint32_t", "Q": "uint64_t", "e": "uint16_t", "f": "float", "d": "double"}
@@ -153,7 +153,7 @@ _CARVEOUT = """\
 """
 
 
-def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:
+def write_header(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[BuildRecord]) -> None:
     """Write one kernel, built for one or several architectures, to a header for C and C++ programs.
 
     The names in the header begin with that of the Python function, or the ``entry_name`` that the kernel was built
@@ -180,12 +180,12 @@ def write_header(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | I
     if not kernels:
         raise FinishedKernelError("there are no kernels to write")
     text = _header(kernels[0].launch_facts.name, kernels)
-    with open(given.path("write_header()", path), "w", encoding="utf-8") as file:
+    with open(messages.path("write_header()", path), "w", encoding="utf-8") as file:
         file.write(text)
 
 
-def _header(name: str, kernels: Sequence[LinkedKernel]) -> str:
-    if not (name.isascii() and name.isidentifier()) or name in c_names.RESERVED:
+def _header(name: str, kernels: Sequence[BuildRecord]) -> str:
+    if not (name.isascii() and name.isidentifier()) or name in c_types.RESERVED:
         raise FinishedKernelError(
             f"{name!r} is not a name in C\n  what to do: build it with another entry_name=, or --name of the command"
         )
@@ -268,7 +268,7 @@ _EMPTY = "char none; /* the kernel takes no arguments */"
 
 
 def _names(parameters: Sequence[Parameter]) -> Iterator[str]:
-    return c_names.members(parameter.name for parameter in parameters)
+    return c_types.members(parameter.name for parameter in parameters)
 
 
 def _members(parameters: Sequence[Parameter]) -> Iterator[str]:

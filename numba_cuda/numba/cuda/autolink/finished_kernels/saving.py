@@ -4,87 +4,28 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import itertools
 import operator
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.formats.cubin import resources
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters, launch_bounds, ptx_parameters
-from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
-from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 
 from numba_cuda_autolink.errors import FinishedKernelError, FormatError
 from numba_cuda_autolink.finished.architecture import CodeFor
 from numba_cuda_autolink.finished.kernel_file import Image, Signature, write
 from numba_cuda_autolink.package_versions import package_versions
-from numba_cuda_autolink.types.parameters import Parameter, leaves, placed
+from numba_cuda_autolink.types.parameters import leaves, placed
 
-from ..function_code.launch_parameters import kernel_parameters
-
-if TYPE_CHECKING:
-    from ..builds.ahead_of_time import LinkedKernel
+from ..function_code.build_record import BuildRecord, LaunchFacts
+from ..reports.collect import report_of
 
 
-@dataclass(frozen=True)
-class LaunchFacts:
-    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link. *argtypes* are
-    numba-cuda's types."""
-
-    name: str
-    argtypes: tuple[Any, ...]
-    parameter_names: tuple[str, ...]
-    debug: bool
-    extensions: bool
-    cooperative: bool
-    carveout: int | None
-    setup: tuple[Callable[[Any], None], ...]
-    teardown: tuple[Callable[[Any], None], ...]
-    needs_nrt: bool
-    variables: tuple[VariableSource, ...] = ()
-    front_end: str = "numba-cuda"
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What a launch takes. Raises `FinishedKernelError` for a type whose values cannot be passed at run time."""
-        return kernel_parameters(self.parameter_names, self.argtypes, self.front_end)
-
-    @classmethod
-    def of(cls, name: str, kernel: Any, plan: LinkPlan) -> LaunchFacts:
-        """Return those of numba-cuda's *kernel*, which is called *name* and linked as *plan* says."""
-        return cls(
-            name,
-            tuple(kernel.argument_types),
-            parameter_names(kernel.py_func, len(kernel.argument_types)),
-            kernel.debug,
-            bool(kernel.extensions),
-            kernel.cooperative,
-            kernel.shared_memory_carveout,
-            *callbacks(plan),
-            any(NRT in planned.origins for planned in plan.inputs),
-            tuple(variable for _, variable in plan.variables),
-        )
-
-
-def callbacks(plan: LinkPlan) -> tuple[tuple[Callable[[Any], None], ...], tuple[Callable[[Any], None], ...]]:
-    """Return what is called when a kernel that is linked as *plan* says is loaded, and when it is unloaded; without
-    what sets its variables."""
-    own = [each for _, variable in plan.variables for each in (variable.setup_callback, variable.teardown_callback)]
-    setup = tuple(callback for callback in plan.setup_callbacks if callback not in own)
-    return setup, tuple(callback for callback in plan.teardown_callbacks if callback not in own)
-
-
-def parameter_names(function: Any, count: int) -> tuple[str, ...]:
-    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
-    return tuple(inspect.signature(function).parameters)[:count]
-
-
-def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[LinkedKernel]) -> None:
+def save(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[BuildRecord]) -> None:
     """Write finished *kernels* to one file, for `numba_cuda_autolink.load`.
 
     Kernels of one name become one kernel with several signatures, and equal signatures one with code for several
@@ -110,11 +51,11 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     OSError
         If the file cannot be written.
     """
-    path = given.path("save()", path)
+    path = messages.path("save()", path)
     kernels = as_built("save()", kernels)
     if not kernels:
         raise FinishedKernelError("there are no kernels to save")
-    found: dict[str, dict[Any, list[tuple[LinkedKernel, Image]]]] = {}
+    found: dict[str, dict[Any, list[tuple[BuildRecord, Image]]]] = {}
     variables: dict[str, Any] = {}
     for linked in kernels:
         facts = linked.launch_facts
@@ -149,18 +90,18 @@ def save(path: str | bytes | os.PathLike[Any], kernels: LinkedKernel | Iterable[
     write(path, signatures, package_versions() | cuda_libraries.version_texts())
 
 
-def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> list[LinkedKernel]:
+def as_built(caller: str, kernels: BuildRecord | Iterable[BuildRecord]) -> list[BuildRecord]:
     """Return *kernels*, one or any number, as a list. Raise `TypeError`, which names *caller*, if `build` did not
     return them."""
-    if _is_built(kernels):
-        kernels = [kernels]  # type: ignore[list-item]
+    if isinstance(kernels, BuildRecord):
+        kernels = [kernels]
     is_text = isinstance(kernels, (str, bytes, os.PathLike))
     built = list(kernels) if isinstance(kernels, Iterable) and not is_text else None
-    wrong = next(((n, each) for n, each in enumerate(built or (), 1) if not _is_built(each)), None)
+    wrong = next(((n, each) for n, each in enumerate(built or (), 1) if not isinstance(each, BuildRecord)), None)
     if built is not None and wrong is None:
         return built
     number, value = wrong or (0, kernels)
-    got = f"{given.shown(value)}{f', item {number} of a list' if number else ''}"
+    got = f"{messages.shown(value)}{f', item {number} of a list' if number else ''}"
     todo = "pass a path, and then what build() returned"
     if number and isinstance(value, (list, tuple)):
         todo = "build(..., cc=[...]) returns a list: join lists, as in [*first, *second]"
@@ -169,11 +110,7 @@ def as_built(caller: str, kernels: LinkedKernel | Iterable[LinkedKernel]) -> lis
     raise TypeError(f"{caller} expects what build() returned\n  got: {got}\n  what to do: {todo}")
 
 
-def _is_built(value: Any) -> bool:
-    return isinstance(getattr(value, "launch_facts", None), LaunchFacts)
-
-
-def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image:
+def image_of(linked: BuildRecord, facts: LaunchFacts, parameters: Any) -> Image:
     """Return a built kernel's code and what a launch must know of it. Raise `FinishedKernelError` if it needs what only
     numba-cuda has at run time."""
     if linked.output not in ("cubin", "ptx"):
@@ -196,12 +133,12 @@ def image_of(linked: LinkedKernel, facts: LaunchFacts, parameters: Any) -> Image
         facts.carveout,
         tuple(map(_importable, facts.setup)),
         tuple(map(_importable, facts.teardown)),
-        linked.report.to_json(indent=None).encode(),
+        report_of(linked).to_json(indent=None).encode(),
         tuple((variable.memory.type, variable.memory.initial) for variable in facts.variables),
     )
 
 
-def layout_of(linked: LinkedKernel, parameters: Any) -> tuple[tuple[tuple[int, int], ...], Any]:
+def layout_of(linked: BuildRecord, parameters: Any) -> tuple[tuple[tuple[int, int], ...], Any]:
     """Return offset and size of each parameter of a built kernel, as its code has them, and *parameters* placed there.
     Raise `FinishedKernelError` if they are not those of its code."""
     read = cubin_parameters if linked.output == "cubin" else ptx_parameters

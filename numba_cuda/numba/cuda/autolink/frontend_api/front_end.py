@@ -2,18 +2,21 @@
 """The vocabularies of front ends: the modules in which each keeps its Numba types and its IR, and how types translate.
 
 The core of this project works on numba-cuda's types. Another front end has types of its own, which its kernels and the
-hooks of called objects see. It registers a `Vocabulary` when it is activated.
+hooks of called objects see. It registers a `Vocabulary` when it is activated, which names the module that builds its
+kernels, a `FrontEnd`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
 from numba.cuda import types
 from numba.cuda.core import ir, ir_utils, sigutils, typed_passes
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 from numba.cuda.typing import typeof
 
 
@@ -34,9 +37,10 @@ class Vocabulary:
         inference, and signatures.
     to_core, from_core:
         Translate a type of the front end to numba-cuda's, and back: each is the other's inverse.
-    kernels, builds:
-        The class of its kernels; the module with ``build``, ``launched`` and ``compiled_code`` for them. None for
-        numba-cuda.
+    front_end:
+        The name of the module that is its `FrontEnd`, imported when it is first needed.
+    kernels:
+        The class of its kernels; ``None`` for numba-cuda, whose front end also takes what is not a kernel yet.
     """
 
     name: str
@@ -46,17 +50,56 @@ class Vocabulary:
     typeof: Any
     typed_passes: Any
     sigutils: Any
+    front_end: str
     to_core: Callable[[Any], Any] = _same
     from_core: Callable[[Any], Any] = _same
-    kernels: Any = None
-    builds: Any = None
+    kernels: type | None = None
 
     def is_type(self, value: Any) -> bool:
         """Return whether *value* is a type of the front end."""
         return isinstance(value, self.types.Type)
 
 
-NUMBA_CUDA = Vocabulary("numba-cuda", types, ir, ir_utils, typeof, typed_passes, sigutils)
+@dataclass(frozen=True)
+class BuildRequest:
+    """How a kernel is to be built: for which compute capability (default: that of the current GPU), to which
+    ``output``, under which name in the code, and with which options of ``cuda.jit``; *for_launch*, as a launch would
+    build it."""
+
+    cc: ComputeCapabilityLike | None
+    output: str = "cubin"
+    entry_name: str | None = None
+    jit_options: Mapping[str, Any] = field(default_factory=dict)
+    for_launch: bool = False
+
+
+class FrontEnd(Protocol):
+    """What a front end provides to build its kernels and to launch them. Records are
+    `numba.cuda.autolink.function_code.build_record.BuildRecord`."""
+
+    def prepare(self, kernel: Any, signature: Any, request: BuildRequest) -> tuple[Any, LinkRequest | None]:
+        """Compile *kernel*. Return its record without code, and the link that makes the code; ``None`` if the record
+        has it. Raises what `numba.cuda.autolink.build` describes."""
+
+    def launched(self, kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) -> Sequence[Any]:
+        """Return the records of *kernel* as launches compiled it: for *capabilities*, of which ``None`` alone stands
+        for all that it was compiled for. Raise `ValueError` unless it was compiled for one signature."""
+
+    def is_device_function(self, function: Any) -> bool:
+        """Return whether *function* is a device function that `compile_device_function` takes."""
+
+    def compile_device_function(self, function: Any, signature: Any, cc: ComputeCapabilityLike | None) -> Any:
+        """Return the record of a device function, which is not linked on its own."""
+
+    def code_for_bind(self, kernel: Any, argtypes: tuple[Any, ...]) -> Any:
+        """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not, which
+        `numba_cuda_autolink` launches. Raise `FinishedKernelError` if it needs the launch of its front end."""
+
+
+_PACKAGE = __name__.partition(".autolink.")[0] + ".autolink"
+NUMBA_CUDA = Vocabulary(
+    "numba-cuda", types, ir, ir_utils, typeof, typed_passes, sigutils, f"{_PACKAGE}.frontends.numba_cuda.front_end"
+)
 _others: list[Vocabulary] = []
 
 
@@ -84,7 +127,12 @@ def vocabulary_of_kernel(kernel: Any) -> Vocabulary:
     """Return the vocabulary of the front end that made *kernel*; numba-cuda's for what is not a kernel."""
     if type(kernel).__module__.startswith("numba_cuda_mlir."):
         importlib.import_module("numba_cuda_mlir.mlir_compiler")  # which activates
-    return next((each for each in _others if isinstance(kernel, each.kernels)), NUMBA_CUDA)
+    return next((each for each in _others if each.kernels and isinstance(kernel, each.kernels)), NUMBA_CUDA)
+
+
+def front_end_of(kernel: Any) -> FrontEnd:
+    """Return the front end that made *kernel*; numba-cuda for what is not a kernel."""
+    return cast(FrontEnd, importlib.import_module(vocabulary_of_kernel(kernel).front_end))
 
 
 def is_kernel(value: Any) -> bool:

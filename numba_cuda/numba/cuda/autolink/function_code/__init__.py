@@ -7,11 +7,9 @@
 ``calls``              what one function calls, and where
 ``call_graph``         the functions through which a kernel reaches its call sites
 ``called_symbols``     the calls that reference symbols, and whether they agree on prototypes
-``passed_state``       whether calls pass the arrays that Python functions in C++ expect
 ``canonical_ir``       function names that do not depend on what was compiled before
-``cxx_compatibility``  LLVM modules that agree with those of NVRTC
 ``launch_parameters``  the parameters of a kernel as plain data
 ``object_names``       short names of objects
-``build_record``       what is kept of a build
+``build_record``       the record of a build, which launches, reports, saved files and workers read
 =====================  ================================================================================
 """

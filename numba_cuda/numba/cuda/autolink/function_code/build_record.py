@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is kept of a build: plain data that outlives the compiler's own, and is stored with a cached kernel."""
+"""The record of a build: plain data that outlives the compiler's own."""
 
 from __future__ import annotations
 
+import inspect
 import linecache
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span
 from numba.cuda.cudadrv.external_code.formats.symbol_record import Symbols
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.inputs.variable_source import VariableSource
 from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
-from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
+
+from numba_cuda_autolink.types.parameters import Parameter
 
 from ..protocol.ask import with_answer
-from ..protocol.call_sites import origins_of
+from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .call_graph import CallGraph, Frame, call_graph
 from .function_code import FunctionCode
+from .launch_parameters import kernel_parameters
 from .object_names import short_names
 
 _LONGEST_REPR = 4000
@@ -107,3 +116,81 @@ def _names_of(callee: Callee) -> tuple[str, str]:
     if isinstance(callee.obj, ExternFunction):
         return str(callee.obj.name), str(callee.obj.name)
     return callee.name, safe_repr(callee.obj, _LONGEST_REPR)
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """What a launch must know of a built kernel besides its code: of the kernel itself and of its link. *argtypes* are
+    numba-cuda's types."""
+
+    name: str
+    argtypes: tuple[Any, ...]
+    parameter_names: tuple[str, ...]
+    debug: bool
+    extensions: bool
+    cooperative: bool
+    carveout: int | None
+    setup: tuple[Callable[[Any], None], ...]
+    teardown: tuple[Callable[[Any], None], ...]
+    needs_nrt: bool
+    variables: tuple[VariableSource, ...] = ()
+    front_end: str = "numba-cuda"
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What a launch takes. Raises `FinishedKernelError` for a type whose values cannot be passed at run time."""
+        return kernel_parameters(self.parameter_names, self.argtypes, self.front_end)
+
+
+def callbacks(plan: LinkPlan) -> tuple[tuple[Callable[[Any], None], ...], tuple[Callable[[Any], None], ...]]:
+    """Return what is called when a kernel that is linked as *plan* says is loaded, and when it is unloaded; without
+    what sets its variables."""
+    own = [each for _, variable in plan.variables for each in (variable.setup_callback, variable.teardown_callback)]
+    setup = tuple(callback for callback in plan.setup_callbacks if callback not in own)
+    return setup, tuple(callback for callback in plan.teardown_callbacks if callback not in own)
+
+
+def check_only_overload(name: str, signatures: Sequence[str]) -> None:
+    """Raise `ValueError` unless the kernel called *name* is compiled for exactly one of *signatures*, texts."""
+    if not signatures:
+        raise ValueError(
+            f"kernel {name} is not compiled yet\n  what to do: launch it, or pass the signature to build it for, for"
+            f' example report({name}, "void(float32[::1])", cc=(9, 0))'
+        )
+    if len(signatures) > 1:
+        listed = "".join(f"\n  {each}" for each in signatures)
+        raise ValueError(f"kernel {name} is compiled for {len(signatures)} signatures; pass one of them:{listed}")
+
+
+def parameter_names(function: Any, count: int) -> tuple[str, ...]:
+    """Return the names of the *count* parameters of a Python function, in the order of its signature."""
+    return tuple(inspect.signature(function).parameters)[:count]
+
+
+@dataclass(frozen=True)
+class FunctionRecord:
+    """A function that was compiled for one signature and target: what a report reads. ``code`` is of the kind
+    ``output``, ``"cubin"``, ``"ptx"`` or ``"ltoir"``, in which the function is called ``entry_name``; ``signature`` are
+    the types of its arguments as text; ``inputs`` the code that is linked besides its own."""
+
+    code: bytes
+    entry_name: str
+    output: str
+    signature: str
+    inputs: tuple[PlannedInput, ...]
+    facts: BuildFacts = field(compare=False)
+
+
+@dataclass(frozen=True)
+class BuildRecord(FunctionRecord):
+    """A kernel that was built, as plain data: what launches, reports, saved files and workers read. ``call_sites`` are
+    the calls whose objects provided code; ``prototypes`` and ``called_functions`` the functions that its calls
+    reference, with their LLVM function types, and as C sees them; ``emulated_texts`` make the PTX for the emulator, in
+    the process that built the kernel."""
+
+    cc: ComputeCapability
+    call_sites: tuple[CallSite, ...]
+    prototypes: Mapping[str, str] = field(compare=False)
+    launch_facts: LaunchFacts = field(compare=False)
+    called_functions: tuple[CalledFunction, ...] = field(default=(), compare=False)
+    emulated_texts: Callable[[], list[str]] | None = field(default=None, compare=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Canonical names: the same functions get the same LLVM IR, whatever was compiled before them.
+"""Canonical LLVM IR: the same functions get the same text, whatever was compiled before them, and fit NVRTC's modules.
 
 Mangled names contain, as an ABI tag (``B2v7``), a number that counts all functions of the process; for a record or an
 object that is an argument, one that counts such types; and for a Python function that is an argument, its address. The
@@ -61,3 +61,22 @@ def _renamed(texts: Iterable[str], tag_of: Callable[[str], str]) -> list[str]:
         return f"B{len(tag)}{tag}"
 
     return [_UNIQUE_ID.sub(renamed, text) for text in texts]
+
+
+_WARN_OF_OTHER_VERSION = 'i32 2, !"Debug Info Version"'
+_OVERRIDE_OTHER_VERSION = 'i32 4, !"Debug Info Version"'
+_POINTERS = re.compile(r'^(target datalayout = "e-p:64:64:64-)(?!p3:)', re.MULTILINE)
+
+
+def compatible_with_cxx(texts: Iterable[str]) -> list[str]:
+    """Return the *texts* of LLVM modules as they are linked with those of NVRTC.
+
+    - NVRTC's pointers to shared memory have 32 bits, in numba-cuda's data layout they have 64. Link-time optimisation
+      uses the kernel's layout for all code, so that C++ would compute such addresses in pairs of registers.
+    - With line information, the two have different rules for merging the flag of the debug information's version, which
+      link-time optimisation takes for an error. The version is the same: the flag may be overridden.
+    """
+    return [
+        _POINTERS.sub(r"\1p3:32:32:32-", text).replace(_WARN_OF_OTHER_VERSION, _OVERRIDE_OTHER_VERSION)
+        for text in texts
+    ]

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.inputs.cuda_source import CUDASource
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 from numba.cuda.cudadrv.linkable_code import LTOIR, Cubin, LinkableCode, PTXSource
 
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink.files import read_regular_file
 
 if TYPE_CHECKING:
     from numba.cuda.cudadrv.external_code.platform.target import Target
@@ -65,7 +65,7 @@ class Prebuilt:
     ) -> None:
         if prefer not in ("cubin", "LTO-IR"):
             raise ValueError(f"prefer: got {prefer!r}, expected 'cubin' or 'LTO-IR'")
-        self.folder = Path(given.path("Prebuilt()", folder))
+        self.folder = Path(messages.path("Prebuilt()", folder))
         self.prefer = prefer
         self.include_paths = (self.folder, *include_paths)
         path = self.folder / MANIFEST

@@ -12,9 +12,9 @@ import sys
 import warnings
 from pathlib import Path
 
-from numba.cuda.cudadrv.external_code.platform.fork_lock import fork_lock
+from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock
 
-from ..builds.ahead_of_time import compute_capability
+from ..compilation.capability import compute_capability
 from ..compilation.kernel_events import KernelEvent, listeners
 from .job_list import JobList, described
 from .jobs import Job, kernel_name

@@ -24,8 +24,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.cache.store import abandon, current_store
 from numba.cuda.cudadrv.external_code.compile.nvrtc_processes import JOBS, most_jobs
-from numba.cuda.cudadrv.external_code.platform.child_process import kill_all
-from numba.cuda.cudadrv.external_code.platform.fork_lock import fork_lock
+from numba.cuda.cudadrv.external_code.platform.child_process import fork_lock, kill_all
 
 _TASKS_PER_WORKER = 2  # in progress at once: all of them are lost when one ends its process
 _LONGEST_END = 300.0  # seconds to wait for what is written to a shared cache

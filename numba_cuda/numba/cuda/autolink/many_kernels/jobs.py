@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapabilityLike
 
 if TYPE_CHECKING:
-    from ..builds.ahead_of_time import LinkedKernel
+    from ..builds.result import LinkedKernel
 
 _MOST_DESCRIBED = 10
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from ..builds.ahead_of_time import compute_capability
+from ..compilation.capability import compute_capability
 from .jobs import Job
 
 # cloudpickle has one table of such modules for all threads. What is pickled may begin to pickle jobs of its own.

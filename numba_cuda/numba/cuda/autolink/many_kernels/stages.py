@@ -19,7 +19,7 @@ from numba.cuda.core import config
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.settings import CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import current_store
-from numba.cuda.cudadrv.external_code.diagnostics import given
+from numba.cuda.cudadrv.external_code.diagnostics import messages
 from numba.cuda.cudadrv.external_code.diagnostics import progress as progress_of_builds
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
@@ -112,7 +112,7 @@ def build_many(
         raise RuntimeError("build_many() compiles for a GPU, which the simulator (NUMBA_ENABLE_CUDASIM=1) does not do")
     expected = "such as [(kernel, 'void(float32[::1])', (9, 0))]"
     # Each job of an iterator is pickled as it is drawn: what it reaches may change before the next one.
-    drawn = jobs if isinstance(jobs, Iterator) else given.items("the jobs of build_many()", jobs, expected)
+    drawn = jobs if isinstance(jobs, Iterator) else messages.items("the jobs of build_many()", jobs, expected)
     names: list[str] = []
     data = pickled_jobs(_named(drawn, names))
     built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)

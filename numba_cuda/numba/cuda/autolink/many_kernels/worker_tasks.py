@@ -16,14 +16,16 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.store import current_store, noting_kept
 from numba.cuda.cudadrv.external_code.compile import programs
+from numba.cuda.cudadrv.external_code.compile.plan_programs import sources_of
 from numba.cuda.cudadrv.external_code.diagnostics import progress
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.linker_input import programs_of
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from ..builds.ahead_of_time import PreparedBuild, RanLink, compute_capability, prepare, prepare_for_launch
+from ..builds.ahead_of_time import PreparedBuild, prepare, prepare_for_launch
+from ..builds.result import RanLink
+from ..compilation.capability import compute_capability
 from .executors import end_now
 from .jobs import Job
 from .pickling import pickled, pickled_error
@@ -124,7 +126,7 @@ def prepare_job(data: bytes) -> PreparedJob:
         return PreparedJob(pickled(prepared.kernel), None, (), job.for_launch)
     needed = tuple(
         (_without_callbacks(source), request.plan.target, called)
-        for source, called in programs_of(request.plan, request.kernel_code)
+        for source, called in sources_of(request.plan, request.kernel_code)
     )
     return PreparedJob(pickled(prepared.kernel), pickled(request), needed, job.for_launch)
 

@@ -15,10 +15,10 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.cache.store import current_store
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr, safe_text
+from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import raised_by_signal_handler
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
-from numba.cuda.cudadrv.external_code.signal_handlers import raised_by_signal_handler
 
 from ..compilation.context import asking, compilation, noting_device_functions
 from .answers import Answer, AnswerMemory, Item, items_of

@@ -6,8 +6,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text
+from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 
 from ..frontend_api.front_end import NUMBA_CUDA, Vocabulary, core_type, vocabulary_of
 from .callee import find_callee

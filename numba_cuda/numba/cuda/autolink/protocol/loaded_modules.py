@@ -18,7 +18,7 @@ import types as pytypes
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink.files import read_regular_file
 
 
 class UnknownValueError(Exception):

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import importlib.metadata
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,11 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link.link_record import LinkedInput, sha256
 from numba.cuda.cudadrv.external_code.link.ltoir_symbols import symbols_of_ltoir
-from numba.cuda.cudadrv.external_code.plan.link_plan import PlannedInput, batched
+from numba.cuda.cudadrv.external_code.plan.link_plan import batched
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..function_code.build_record import BuildFacts
+from ..function_code.build_record import BuildFacts, BuildRecord, FunctionRecord
 from .function_content import content_of, read_contents
 from .listings import function_reports, listings_of, with_inlining
 from .records import BuildReport, CallReport, CodeReport, LinkReport, ListingReport, ResultReport
@@ -33,21 +33,12 @@ _WORD = re.compile(rb"[A-Za-z_$][\w$]*")
 _KINDS = {"cubin": "cubin", "ptx": "PTX", "ltoir": "LTO-IR"}
 
 
-def of_facts(
-    facts: BuildFacts,
-    signature: str,
-    planned: Callable[[], Iterable[PlannedInput]],
-    code: bytes,
-    output: str,
-    *,
-    listings: bool = False,
-) -> Report:
-    """Return the report of one build: *planned* returns its external code, whose symbols are read; *code* is the
-    result, and *output* its kind, ``"cubin"``, ``"ptx"`` or ``"ltoir"``. With *listings*, it shows what the code of a
-    cubin became."""
+def report_of(record: FunctionRecord, *, listings: bool = False) -> Report:
+    """Return the report of one build. With *listings*, it shows what the code of a cubin became."""
+    facts, code, output = record.facts, record.code, record.output
     linked = facts.link.inputs if facts.link is not None else ()
-    items = tuple(map(LinkedInput.of, planned())) if output == "ltoir" else linked
-    units = batched(planned()) if items else ()
+    items = tuple(map(LinkedInput.of, record.inputs)) if output == "ltoir" else linked
+    units = batched(record.inputs) if items else ()
     sources = [each.input for unit in units for each in (unit, *unit.members)]
     known = {(source.kind.name, sha256(source.code)): source for source in sources}
     codes = _codes(facts, items, known)
@@ -66,15 +57,17 @@ def of_facts(
             programs = [_linked_code(item, each, facts.target, None) for item, each in zip(items, inputs, strict=True)]
             shown = listings_of(facts, list(zip(codes, inputs, programs, strict=True)), code)
     result = ResultReport(_KINDS[output], len(code), sha256(code), **used)
-    what = facts.target.arch, facts.entry_name, facts.restored, calls, _link(facts, codes, output), result
+    what = facts.target.arch, record.entry_name, facts.restored, calls, _link(record, codes), result
     build = BuildReport(*what, facts.timeline, shown)
     kernel = facts.graph.functions[0]
-    return Report(kernel.name, kernel.filename, kernel.line, signature, facts.graph, (build,), _versions())
+    return Report(kernel.name, kernel.filename, kernel.line, record.signature, facts.graph, (build,), _versions())
 
 
-def _link(facts: BuildFacts, codes: tuple[CodeReport, ...], output: str) -> LinkReport:
-    if output == "ltoir":
-        return LinkReport(True, "left to the program that links the LTO-IR", None, codes, "", "not linked", None)
+def _link(record: FunctionRecord, codes: tuple[CodeReport, ...]) -> LinkReport:
+    facts = record.facts
+    if record.output == "ltoir":
+        by = "program that links the LTO-IR" if isinstance(record, BuildRecord) else "kernels that call it"
+        return LinkReport(True, f"left to the {by}", None, codes, "", "not linked", None)
     if (link := facts.link) is None:
         lto = facts.target.lto
         return LinkReport(lto, _lto_reason(facts.target, lto, codes), None, codes, facts.log, "built", None)

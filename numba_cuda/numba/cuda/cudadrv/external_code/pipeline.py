@@ -1,32 +1,49 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a link plan: checks the parts, and links them through nvJitLink, or finds the result in the cache."""
+"""The way from a link plan and a kernel's own code to a cubin: from the cache, in one look-up, or compiled, linked, and
+explained where that fails.
+
+The key of a link stands for all that is compiled and linked, so that of a kernel that was linked before no program is
+read: it contains the kernel's LLVM IR, the keys of the programs of sources, which contain their headers, other inputs
+by content, the types of the calls, options, and the builds of the tools. Nothing of Python is in it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import importlib.metadata
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
 
+import cuda.core
 from cuda import pathfinder
 from cuda.core import ObjectCode
 
 from .cache.key import CacheKey
-from .cache.store import current_store
+from .cache.store import Fetched, current_store
+from .compile.plan_programs import called_in, keys_of, recorded_keys, write_debug_sources
 from .diagnostics import progress, timeline
+from .diagnostics.signal_handlers import interrupts_unchanged
 from .inputs import kinds
 from .inputs.link_input import LinkInput, from_item
-from .link.link_record import LinkRecord
-from .link.linker_input import LinkJob
-from .link.linker_options import options_for
+from .link.link_record import CompiledCode, LinkedInput, LinkRecord, sha256
 from .plan.errors import link_error
-from .plan.kernel_code import KernelCode
-from .plan.link_plan import DEVICE_RUNTIME, LinkPlan
+from .plan.kernel_code import KernelCode, LLVMModules
+from .plan.link_plan import DEVICE_RUNTIME, NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from .plan.link_request import LinkRequest
 from .plan.target_fit import misfit
 from .plan.variable_checks import check_variables
 from .platform import cuda_libraries
-from .signal_handlers import interrupts_unchanged
+
+# What compiles, links and explains is imported where it is needed: a kernel that is linked already starts without it.
+if TYPE_CHECKING:
+    from .compile.programs import Program
+    from .link.linker_input import LinkJob, Part
 
 # Part of the cache's key: goes up when the meaning of what is cached changes.
-_FORMAT = "6"
+_FORMAT = "7"
 
 
 @dataclass(frozen=True)
@@ -48,28 +65,13 @@ def link(
     Raises `LinkError` if something does not compile, a symbol is undefined or defined twice, an input does not fit the
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
     _check(plan)
-    job = LinkJob.of(plan, kernel_code)
-    # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
-    drop = drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
-    options = options_for(
-        job.parts,
-        plan.target.arch,
-        max_register_count=plan.target.max_registers or None,
-        lineinfo=plan.target.lineinfo or None,
-        ptx=(job.has_ltoir and output == "ptx") or None,
-        optimize_unused_variables=drop or None,
-        kernels_used=[kernel_code.entry] if drop and not plan.named_explicitly else None,
-        verbose=True,  # ptxas then reports what it spills, in no measurable time
-        **kernel_code.options,
-    )
-    code, record = _result(job, options, output)
+    request = _Link(plan, kernel_code, output, drop_unused_variables)
+    record, code = request.fetch()
     if not code and (library := device_runtime()) is not None:
-        job = job.with_runtime(library, DEVICE_RUNTIME)
-        code, record = _result(job, options, output)
+        request = _Link(plan, kernel_code, output, drop_unused_variables, library)
+        record, code = request.fetch()
     if not code:
-        from .link.checked_link import failure
-
-        raise failure(job, record.log) from RuntimeError(record.log)
+        raise request.error(record.log) from RuntimeError(record.log)
     make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
     return Linked(make(code, name=plan.kernel), record)
 
@@ -93,33 +95,227 @@ def device_runtime() -> LinkInput | None:
         return None
 
 
-def _result(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, LinkRecord]:
-    """Return what a link ends with, from the cache or run now: code, or none if it needs the device runtime."""
-    arch = job.plan.target.arch
-    # All code by content and in order, the options, and the linker.
-    key = CacheKey(
-        "link",
-        job.plan.kernel,
-        (
-            ("format", _FORMAT),
-            ("nvJitLink", cuda_libraries.nvjitlink_build()),
-            ("output", output),
-            ("options", "\0".join(options)),
-            *((f"input {number}", f"{part.kind} ".encode() + part.code) for number, part in enumerate(job.parts)),
-        ),
-    )
-    with progress.step(f"linking {job.plan.kernel} for {arch}"), timeline.span("link", job.plan.kernel) as span:
-        fetched = current_store().fetch(key, lambda: _linked(job, options, output))
-        span.origin = fetched.origin
-    log, _, code = fetched.data.partition(b"\0")
-    how = log.decode(), fetched.origin, fetched.seconds
-    return code, LinkRecord(arch, output, job.has_ltoir, options, tuple(part.record for part in job.parts), *how)
+@dataclass(frozen=True)
+class _Compiled:
+    """What is compiled for a link: the kernel's own code, and the programs of the plan's units, if they have one."""
+
+    own: tuple[LinkInput, ...]
+    programs: list[Program | None]
 
 
-def _linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
-    from .link.checked_link import linked  # which a link that is in the cache goes without
+class _OtherHeadersError(Exception):
+    """A header was edited after the key of a link was made, and before a program was compiled."""
 
-    return linked(job, options, output)
+
+@dataclass(frozen=True)
+class _Link:
+    """One link: what goes into it, with the *runtime* library of devices if it is needed, and what it makes."""
+
+    plan: LinkPlan
+    kernel_code: KernelCode
+    output: str
+    drop_unused_variables: bool
+    runtime: LinkInput | None = None
+
+    @property
+    def units(self) -> tuple[PlannedInput, ...]:
+        """The inputs besides the kernel's own code."""
+        runtime = () if self.runtime is None else (PlannedInput(self.runtime, (DEVICE_RUNTIME,)),)
+        return (*self.plan.units, *runtime)
+
+    def fetch(self) -> tuple[LinkRecord, bytes]:
+        """Return the record of the link, and its code, none if it needs the device runtime: from the cache, or made
+        now."""
+        store = current_store()
+        compiled: _Compiled | None = None
+        seconds = 0.0
+
+        def build() -> bytes:
+            nonlocal compiled, seconds
+            if compiled is None:
+                compiled = self._compile()
+                if keys_of(self.plan, compiled.programs) != keys:
+                    raise _OtherHeadersError
+            start = time.perf_counter()
+            data = self._link(compiled)
+            seconds = time.perf_counter() - start
+            return data
+
+        recorded = recorded_keys(self.plan)
+        keys = [key for key in recorded if key is not None]
+        if len(keys) < len(recorded):
+            compiled = self._compile()
+            keys = keys_of(self.plan, compiled.programs)
+        try:
+            fetched = store.fetch(self._key(keys), build)
+        except _OtherHeadersError:
+            assert compiled is not None
+            keys = keys_of(self.plan, compiled.programs)
+            fetched = store.fetch(self._key(keys), build)
+        if fetched.origin == "built":
+            assert compiled is not None
+            return self._read(Fetched(fetched.data, "built", seconds), compiled.programs)
+        with timeline.span("link", self.plan.kernel) as span:
+            span.origin = fetched.origin
+        write_debug_sources(self.plan)
+        return self._read(fetched)
+
+    def error(self, log: str) -> Exception:
+        """Return the error of a link that failed with *log*."""
+        return _explained(self._job(self._compile()), log)
+
+    def _key(self, keys: Sequence[bytes]) -> CacheKey:
+        """Return the key of the link, where *keys* stand for the plan's units."""
+        plan, kernel_code, target = self.plan, self.kernel_code, self.plan.target
+        called = called_in(plan, kernel_code)
+        units = [
+            (f"input {number}", key + repr((_role(unit), [(each.symbol, each.types) for each in functions])).encode())
+            for number, (unit, key, functions) in enumerate(zip(plan.units, keys, called, strict=True))
+        ]
+        if self.runtime is not None:
+            units.append(("device runtime", self.runtime.code))
+        calls = [(name, [site.called(name).types for site in sites]) for name, sites in kernel_code.sites.items()]
+        return CacheKey(
+            "link",
+            plan.kernel,
+            (
+                ("format", _FORMAT),
+                ("nvJitLink", cuda_libraries.nvjitlink_build()),
+                ("cuda.core", cuda.core.__version__),
+                ("output", self.output),
+                ("target", repr(target)),
+                ("entry", kernel_code.entry),
+                ("options", repr((sorted(kernel_code.options.items()), self.drop_unused_variables))),
+                ("undefined", "\n".join(kernel_code.undefined)),
+                ("calls", repr(sorted(calls))),
+                *(part for number, each in enumerate(kernel_code.inputs) for part in _own_parts(number, each)),
+                *units,
+            ),
+        )
+
+    def _compile(self) -> _Compiled:
+        """Compile what the link takes. Raises `LinkError` if something does not compile."""
+        from .compile.nvvm import compile_own_code
+        from .compile.plan_programs import compile_plan
+        from .compile.programs import SourceError
+
+        own = compile_own_code(self.kernel_code)
+        ignored: set[Any] = set()
+        while True:
+            try:
+                return _Compiled(own, compile_plan(self.plan, self.kernel_code, ignored))
+            except SourceError as error:
+                from .explain.source_errors import declared_only
+
+                ignored |= declared_only(self.plan, self.kernel_code, error)
+
+    def _job(self, compiled: _Compiled) -> LinkJob:
+        from .link.linker_input import LinkJob, Part
+
+        own = [Part(item.kind, item.code, item.name) for item in compiled.own]
+        programs = (*compiled.programs, None) if self.runtime is not None else compiled.programs
+        units = [_part(*each) for each in zip(range(1, len(self.units) + 1), self.units, programs, strict=True)]
+        from_sources = {(part.kind, part.code) for part in units if part.compiled is not None}
+        # What cuda.compile_all returns of a function contains the code that the kernel's calls bring as sources.
+        once = [part for part in units if part.compiled is not None or (part.kind, part.code) not in from_sources]
+        return LinkJob(self.plan, self.kernel_code, (*own, *once))
+
+    def _link(self, compiled: _Compiled) -> bytes:
+        """Link what was compiled: return the entry of the cache."""
+        from .link.checked_link import LinkFailedError, linked
+
+        job, plan = self._job(compiled), self.plan
+        options = self._options(job)
+        with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
+            try:
+                code, log = linked(job, options, self.output)
+            except LinkFailedError as error:
+                raise _explained(job, error.log) from RuntimeError(error.whole)
+        inputs = [
+            {"unit": None, "own": [part.kind.name, part.name, len(part.code), sha256(part.code)]}
+            if part.planned is None
+            else {"unit": self.units.index(part.planned), "compiled": part.compiled and astuple(part.compiled)[:3]}
+            for part in job.parts
+        ]
+        facts = {"lto": job.has_ltoir, "options": options, "inputs": inputs, "log": log}
+        return json.dumps(facts).encode() + b"\0" + code
+
+    def _options(self, job: LinkJob) -> tuple[str, ...]:
+        from .link.linker_options import options_for
+
+        target = self.plan.target
+        # nvJitLink drops variables that only machine code uses, too, and then says that they are undefined.
+        drop = self.drop_unused_variables and all(part.kind is kinds.LTO_IR for part in job.provided)
+        return options_for(
+            job.parts,
+            target.arch,
+            max_register_count=target.max_registers or None,
+            lineinfo=target.lineinfo or None,
+            ptx=(job.has_ltoir and self.output == "ptx") or None,
+            optimize_unused_variables=drop or None,
+            kernels_used=[self.kernel_code.entry] if drop and not self.plan.named_explicitly else None,
+            verbose=True,  # ptxas then reports what it spills, in no measurable time
+            **self.kernel_code.options,
+        )
+
+    def _read(self, fetched: Fetched, programs: Sequence[Program | None] = ()) -> tuple[LinkRecord, bytes]:
+        """Return the record and the code of an entry: where its programs come from is known if they were just compiled,
+        as *programs*."""
+        head, _, code = fetched.data.partition(b"\0")
+        facts = json.loads(head)
+        inputs = []
+        for each in facts["inputs"]:
+            number, compiled = each["unit"], None
+            if number is None:
+                inputs.append(LinkedInput(*each["own"]))
+                continue
+            if each["compiled"]:
+                program = programs[number] if programs else None
+                how = (fetched.origin, 0.0) if program is None else (program.origin, program.seconds)
+                compiled = CompiledCode(*each["compiled"], *how)
+            inputs.append(LinkedInput.of(self.units[number], compiled))
+        what = self.plan.target.arch, self.output, facts["lto"], tuple(facts["options"]), tuple(inputs), facts["log"]
+        return LinkRecord(*what, fetched.origin, fetched.seconds), code
+
+
+def _part(number: int, planned: PlannedInput, program: Program | None) -> Part:
+    from .link.linker_input import Part
+
+    kind, code, compiled = planned.input.kind, planned.input.code, None
+    if program is not None:
+        kind, code = program.kind, program.code
+        compiled = CompiledCode(kind.name, len(code), sha256(code), program.origin, program.seconds)
+    # nvJitLink's messages refer to inputs by name, so names are unique.
+    return Part(kind, code, f"{planned.input.name} (input {number})", planned, compiled)
+
+
+def _role(unit: PlannedInput) -> tuple[str, bool, bool]:
+    """Return what a link makes of a unit besides its code: checks depend on where it comes from."""
+    return unit.input.kind.name, unit.is_runtime, unit.origins == (NAMED_EXPLICITLY,)
+
+
+def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str, str | bytes]]:
+    """Yield the parts of a key that stand for the kernel's own code."""
+    if isinstance(own, LinkInput):
+        yield f"own code {number}", f"{own.kind} ".encode() + own.code
+        return
+    tools = f"{cuda_libraries.loaded_nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    yield f"NVVM {number}", tools
+    yield f"NVVM's options {number}", repr(own.options)
+    for index, text in enumerate(own.texts):
+        yield f"LLVM IR {number}.{index}", text
+
+
+@functools.cache
+def _numba_cuda_version() -> str:
+    """Return the version of numba-cuda, which prepares LLVM IR for NVVM."""
+    return importlib.metadata.version("numba-cuda")
+
+
+def _explained(job: LinkJob, log: str) -> Exception:
+    from .explain.link_log import explained
+
+    return explained(job, log)
 
 
 def _check(plan: LinkPlan) -> None:

@@ -25,14 +25,13 @@ OURS = SourceTree(
 # The floors of each root, lowest first: a folder or module imports from lower floors alone.
 FLOORS = {
     EXTERNAL_CODE: [
-        "diagnostics signal_handlers",
+        "diagnostics",
         "formats",
         "headers platform",
         "inputs",
         "cache",
         "plan",
-        "compile",
-        "link",
+        "compile link",
         "explain",
         "pipeline",
     ],
@@ -51,24 +50,12 @@ FLOORS = {
 }
 # What still runs up.
 UPWARD = {
-    EXTERNAL_CODE: {
-        "link imports explain, which is not below it",
-        "plan imports compile, which is not below it",
-    },
+    EXTERNAL_CODE: set(),
     AUTOLINK: {
         "device_callable imports frontends, which is not below it",
         "device_functions imports device_callable, which is not below it",
-        "finished_kernels imports builds, which is not below it",
         "frontends imports kernel_cache, which is not below it",
     },
-}
-# Circles that are still there, of files.
-CIRCLES = {
-    AUTOLINK: ["builds.ahead_of_time finished_kernels.saving"],
-    EXTERNAL_CODE: [
-        "explain.source_errors explain.unsupported_instruction link.linker_input link.linker_options link.ltoir_probes"
-        " link.nvjitlink"
-    ],
 }
 
 
@@ -87,8 +74,7 @@ class TestOurs:
         assert [str(folder) for folder in above if (folder / "__init__.py").exists()] == []
 
     def test_no_files_import_each_other(self):
-        known = [{f"{root}.{name}" for name in each.split()} for root in CIRCLES for each in CIRCLES[root]]
-        assert list(map(set, circles(OURS.imports()))) == known
+        assert_empty(circles(OURS.imports()))
 
     @pytest.mark.parametrize("root", FLOORS)
     def test_folders_import_from_lower_floors_alone(self, root):

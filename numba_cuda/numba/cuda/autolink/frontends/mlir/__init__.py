@@ -6,8 +6,6 @@
 ``words``             its vocabulary
 ``type_translation``  its Numba types as numba-cuda's, and back
 ``called_objects``    the types of device callables and of their attributes
-``constants``         expressions of device callables that are constants
-``python_bodies``     Python functions that calls stand for
 ``call_lowering``     MLIR of the calls
 ``local_arrays``      local and shared arrays of records, such as objects of C++
 ``memory_values``     values in memory, views of arrays and state, of which calls pass the address

@@ -23,14 +23,13 @@ from ...frontend_api.front_end import register
 from ...frontend_api.seams import Seams
 from ...frontend_api.type_inference import inferred
 from ...frontend_api.typing_rounds import propagated
+from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
-from ...function_code.passed_state import check_state
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSites, note_objects
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from .call_lowering import llvm_prototype, lower_call
-from .called_objects import CalledObjectType, is_called_object
-from .constants import refresh_typing
+from .called_objects import CalledObjectType, is_called_object, refresh_typing
 from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
 from .words import MLIR

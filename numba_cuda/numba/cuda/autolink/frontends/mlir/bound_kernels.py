@@ -14,15 +14,15 @@ from typing import Any
 from numba_cuda_autolink.launch.driver import Device, bindings, called
 from numba_cuda_autolink.launch.loaded_kernel import Loaded, set_attribute
 
-from ...builds.ahead_of_time import LinkedKernel
 from ...finished_kernels.saving import check_runtime, layout_of
+from ...function_code.build_record import BuildRecord
 from .module_callbacks import SetUp, TearDown
 
 
 class CompiledCode:
     """The code of a kernel and signature that numba-cuda-mlir compiled and this project *linked*."""
 
-    def __init__(self, linked: LinkedKernel):
+    def __init__(self, linked: BuildRecord):
         self._code, self._entry, self._facts = linked.code, linked.entry_name, linked.launch_facts
         check_runtime(self._facts)
         self.text, self.parameters = linked.signature, self._facts.parameters

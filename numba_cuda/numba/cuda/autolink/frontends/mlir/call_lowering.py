@@ -25,9 +25,9 @@ from ...c_abi.record_values import result_type
 from ...compilation.context import compilation
 from ...device_callable.constants import as_constant
 from ...function_code.function_code import FunctionCode
+from .called_objects import Body
 from .external_calls import by_address, is_plain, is_short, is_struct
 from .memory_values import allocate, load, state, store, view
-from .python_bodies import Body
 from .type_translation import from_core, to_core
 
 

@@ -3,25 +3,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+import types as pytypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from numba.cuda.core.errors import NumbaError
-from numba_cuda_mlir._mlir import ir
-from numba_cuda_mlir.extending import typing_registry
+from numba_cuda_mlir import cuda
+from numba_cuda_mlir._mlir import ir as mlir
+from numba_cuda_mlir.descriptor import MLIRDispatcher, mlir_target
+from numba_cuda_mlir.extending import lowering_registry, typing_registry
 from numba_cuda_mlir.models import OpaqueModel, mlir_data_manager
 from numba_cuda_mlir.numba_cuda import types
-from numba_cuda_mlir.numba_cuda.core.errors import TypingError
+from numba_cuda_mlir.numba_cuda.core import ir
+from numba_cuda_mlir.numba_cuda.core.consts import ConstantInference
+from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, TypingError
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaError as MLIRError
+from numba_cuda_mlir.numba_cuda.core.rewrites import Rewrite, register_rewrite
 from numba_cuda_mlir.numba_cuda.datamodel.registry import register
-from numba_cuda_mlir.numba_cuda.typing.templates import AttributeTemplate, Signature
+from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, AttributeTemplate, Signature, signature
 from numba_cuda_mlir.numba_cuda.typing.typeof import typeof, typeof_impl
 
+from ...compilation.context import current_target
 from ...device_callable.arguments import CallArguments
 from ...device_callable.attributes import attribute
 from ...device_callable.base_class import BoundDeviceMethod, DeviceCallable
+from ...device_callable.constant_expressions import COMPARISONS, ConstantsAsGlobals, Refused, value_of_types
 from ...device_callable.object_type import DeviceCallableType
+from ...device_callable.python_bodies import PythonBody
 from ...protocol.callee import takes_core_types
-from .python_bodies import Body
 from .type_translation import from_core, to_core
+from .words import MLIR
 
 
 class Calls(DeviceCallableType):
@@ -123,7 +136,7 @@ def _typeof(obj: Any, context: Any) -> CalledObjectType:
 
 def is_called_object(value: Any) -> bool:
     """Return whether a *value* of the lowering is a called object or its placeholder, rather than a value of MLIR."""
-    return isinstance(value, (DeviceCallable, BoundDeviceMethod, ir.NoneType))
+    return isinstance(value, (DeviceCallable, BoundDeviceMethod, mlir.NoneType))
 
 
 def constant_of_attribute(owner: Any, name: str) -> tuple[Any, Any]:
@@ -146,3 +159,100 @@ class _Attributes(AttributeTemplate):
             return constant_of_attribute(typ.called_object(), name)[1]
         except (NumbaError, TypeError) as error:
             raise TypingError(str(error)) from error
+
+
+def _make_global(name: str, value: Any, read: Any, loc: Any) -> Any:
+    return ir.Global(f"{name} of an object", value, loc)
+
+
+@register_rewrite("before-inference")
+class _ConstantsAsGlobals(ConstantsAsGlobals, Rewrite):
+    """The rewrite of numba-cuda-mlir."""
+
+    vocabulary = MLIR
+    constant_inference = ConstantInference
+    make_global = staticmethod(_make_global)
+
+
+@typeof_impl.register(Refused)
+def _typeof(refused: Refused, context: Any) -> NoReturn:
+    raise ValueError(refused.why)  # which Numba turns into an error at the line of the expression
+
+
+@lowering_registry.lower_getattr_generic(CalledObjectType)
+def _getattr(context: Any, builder: Any, target: Any, value: Any, name: str) -> None:
+    constant, _ = constant_of_attribute(builder.get_numba_type(value.name).called_object(), name)
+    builder.store_var(target, constant)
+
+
+@lowering_registry.lower_setattr_generic(CalledObjectType)
+def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoReturn:
+    raise LoweringError(
+        f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
+        f"  object: {sig.args[0]}"
+    )
+
+
+def _register(function: Callable[..., Any], count: int) -> None:
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if not any(isinstance(each, CalledObjectType) for each in args):
+                return None
+            try:
+                found = value_of_types(function, tuple(map(to_core, args)))
+            except NumbaError as error:
+                raise TypingError(str(error)) from error
+            return None if found is None else signature(from_core(found[1]), *args)
+
+    def lower(builder: Any, target: Any, args: Any, kws: Any) -> None:
+        found = value_of_types(function, [to_core(builder.get_numba_type(each.name)) for each in args])
+        assert found is not None
+        builder.store_var(target, found[0])
+
+    typing_registry.register_global(function)(Template)
+    others = [types.Any] * (count - 1)
+    lowering_registry.lower(function, CalledObjectType, *others)(lower)
+    if function in COMPARISONS:
+        lowering_registry.lower(function, *others, CalledObjectType)(lower)
+        lowering_registry.lower(function, CalledObjectType, CalledObjectType)(lower)
+
+
+for _function, _count in ((len, 1), (operator.getitem, 2), *((each, 2) for each in COMPARISONS)):
+    _register(_function, _count)
+
+
+def refresh_typing() -> None:
+    """Let numba-cuda-mlir know what is registered here and in `object_types`, if it has begun to compile already."""
+    if mlir_target._typingctx_initialized:
+        mlir_target.refresh_registries()
+
+
+@dataclass(frozen=True, eq=False)
+class Body(PythonBody):
+    """A Python function that an object returned, compiled by numba-cuda-mlir."""
+
+    @classmethod
+    def of(cls, obj: Any, arguments: CallArguments, returned: Any) -> Body | None:
+        """Return the body that a ``__numba_cuda_call__`` *returned*; None if it is not a function."""
+        if isinstance(returned, MLIRDispatcher):
+            return cls(obj, arguments, returned.py_func, returned) if returned.targetoptions["device"] else None
+        if not isinstance(function := getattr(returned, "py_func", returned), pytypes.FunctionType):
+            return None
+        target = current_target()
+        options = {"fastmath": target.fastmath, "debug": target.debug, "lineinfo": target.lineinfo}
+        return cls(obj, arguments, function, cuda.jit(device=True, **options)(function))
+
+    def compiled(self) -> Any:
+        """Return the function's call template, compiled for the types of the arguments."""
+        try:
+            template, _, args, _ = self.dispatcher.get_call_template(tuple(map(from_core, self.arguments.types)), {})
+        except MLIRError as error:
+            raise TypeError(str(error)) from error
+        return next(case for case in template.cases if tuple(case.args) == tuple(args))
+
+    @property
+    def returns(self) -> Any:
+        """The type of its result, as numba-cuda's."""
+        return to_core(self.compiled().return_type)

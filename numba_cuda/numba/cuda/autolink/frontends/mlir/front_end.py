@@ -1,56 +1,58 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels of numba-cuda-mlir as `build` returns them: built without a GPU, or compiled by a launch."""
+"""How kernels of numba-cuda-mlir are built, reported and bound: a `FrontEnd` of `frontend_api.front_end`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
-from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
+from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, ComputeCapabilityLike, Target
 from numba_cuda_mlir import decorators, mlir_optimization
 from numba_cuda_mlir.descriptor import MLIRDispatcher
 from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core.compiler_lock import global_compiler_lock
 
-from ...builds.ahead_of_time import LinkedKernel
+from ...compilation.capability import compute_capability
 from ...compilation.context import without_device
-from ...finished_kernels.saving import LaunchFacts, callbacks, parameter_names
-from ...function_code.build_record import facts_of
+from ...frontend_api.front_end import BuildRequest
+from ...function_code.build_record import (
+    BuildRecord,
+    LaunchFacts,
+    callbacks,
+    check_only_overload,
+    facts_of,
+    parameter_names,
+)
 from ...function_code.function_code import FunctionCode
+from ...protocol.kernel_signatures import kernel_argument_types
 from .bound_kernels import CompiledCode
 from .linker import KEY, compiled_for
 from .type_translation import to_core
+from .words import MLIR
 
-_NAME = "numba-cuda-mlir"
 _CARVEOUTS: dict[str, Any] = {"default": -1, "maxl1": 0, "maxshared": 100}
 # Options that another option stands for, once numba-cuda-mlir has resolved it.
 _RESOLVED = {"opt": "opt_level", "fast_math": "fastmath", "lto": "_lto_explicit"}
 
 
-@global_compiler_lock
-def build(
-    kernel: Any,
-    argtypes: tuple[Any, ...],
-    capability: ComputeCapability,
-    *,
-    output: str,
-    entry_name: str | None,
-    jit_options: dict[str, Any],
-    for_launch: bool,
-) -> LinkedKernel:
-    """Compile and link *kernel*, made by numba-cuda-mlir's ``cuda.jit``, with its *jit_options* for arguments of the
-    types *argtypes*; *for_launch*, as a launch would build it. Raises what `build` describes."""
-    if entry_name is not None:
-        raise ValueError(f"entry_name cannot be set for kernels of {_NAME}: its name in the code is fixed")
-    options = _options(kernel, jit_options)
+def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRecord, None]:
+    """Compile *kernel*, made by numba-cuda-mlir's ``cuda.jit``, which that front end links at once."""
+    argtypes = kernel_argument_types(signature, kernel.py_func, MLIR)
+    capability = ComputeCapability(*compute_capability(request.cc))
+    if request.for_launch or request.cc is None:  # a launch builds no architecture-specific code
+        capability = ComputeCapability(*capability.base)
+    if request.entry_name is not None:
+        raise ValueError(f"entry_name cannot be set for kernels of {MLIR.name}: its name in the code is fixed")
+    options = _options(kernel, dict(request.jit_options))
     options["chip"] = capability.arch
     carveout = options.pop("shared_memory_carveout", None)  # which is set on a device
-    if output != "cubin":
+    if request.output != "cubin":
         options |= {"lto": True, "_lto_explicit": True}
     dispatcher = MLIRDispatcher(kernel.py_func, targetoptions=options)
-    with without_device(capability.parts, for_launch=for_launch):
+    with global_compiler_lock, without_device(capability.parts, for_launch=request.for_launch):
         compiled = dispatcher.compile(types.void(*argtypes))
-        return _of_compiled(dispatcher, compiled, output, carveout)
+        return _record(dispatcher, compiled, request.output, carveout), None
 
 
 def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
@@ -63,8 +65,8 @@ def _options(kernel: Any, jit_options: dict[str, Any]) -> dict[str, Any]:
     return options | {name: given[name] for name in names}
 
 
-def _of_compiled(dispatcher: Any, compiled: Any, output: str, carveout: int | str | None) -> LinkedKernel:
-    """Return a kernel that numba-cuda-mlir has *compiled* as one that was built."""
+def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | None) -> BuildRecord:
+    """Return the record of a kernel that numba-cuda-mlir has *compiled*."""
     metadata = compiled.metadata
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
     target = compiled_for(external)
@@ -86,19 +88,19 @@ def _of_compiled(dispatcher: Any, compiled: Any, output: str, carveout: int | st
         *callbacks(plan),
         bool(metadata.get("needs_nrt")),
         tuple(variable for _, variable in plan.variables),
-        front_end=_NAME,
+        front_end=MLIR.name,
     )
-    return LinkedKernel(
+    return BuildRecord(
         code,
         metadata["func_name"],
-        capability,
         output,
-        tuple(call.site for call in external.call_sites),
+        _signature(compiled),
         plan.inputs,
-        external.prototypes,
-        f"({', '.join(map(str, compiled.signature.args))})",
-        launch,
         facts_of(external, target, output),
+        capability,
+        tuple(call.site for call in external.call_sites),
+        external.prototypes,
+        launch,
         external.called_functions,
     )
 
@@ -115,31 +117,33 @@ def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     return external
 
 
-def only_overload(kernel: Any) -> Any:
-    """Return what *kernel* was compiled to. Raise `ValueError` if that is nothing, or several things."""
+def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None] = ()) -> list[BuildRecord]:
+    """Return the record of *kernel* as a launch compiled it, which is for one GPU, whatever *capabilities* are."""
     overloads = list(kernel.overloads.values())
-    name = kernel.py_func.__name__
-    if len(overloads) == 1:
-        return overloads[0]
-    if overloads:
-        listed = "".join(f"\n  ({', '.join(map(str, each.signature.args))})" for each in overloads)
-        raise ValueError(f"kernel {name} is compiled for {len(overloads)} signatures; pass one of them:{listed}")
-    raise ValueError(
-        f"kernel {name} is not compiled yet\n  what to do: launch it, or pass the signature to build it for, for"
-        f' example report({name}, "void(float32[::1])", cc=(9, 0))'
-    )
+    check_only_overload(kernel.py_func.__name__, [_signature(each) for each in overloads])
+    return [_of_launched(kernel, overloads[0])]
 
 
-def compiled_code(kernel: Any, argtypes: tuple[Any, ...]) -> CompiledCode:
-    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not, for `bind`. Raise
+def _of_launched(kernel: Any, compiled: Any) -> BuildRecord:
+    return _record(kernel, compiled, "cubin", kernel.targetoptions.get("shared_memory_carveout"))
+
+
+def _signature(compiled: Any) -> str:
+    return f"({', '.join(map(str, compiled.signature.args))})"
+
+
+def is_device_function(function: Any) -> bool:
+    """Return whether *function* is a device function of numba-cuda-mlir."""
+    return bool(function.targetoptions.get("device"))
+
+
+def compile_device_function(function: Any, signature: Any, cc: ComputeCapabilityLike | None) -> BuildRecord:
+    """Raise `TypeError`: this front end compiles device functions as parts of kernels alone."""
+    name = function.py_func.__name__
+    raise TypeError(f"report() describes kernels of {MLIR.name}, and {name} is a device function")
+
+
+def code_for_bind(kernel: Any, argtypes: tuple[Any, ...]) -> CompiledCode:
+    """Return the code of *kernel* for arguments of the types *argtypes*, compiled if it is not. Raise
     `FinishedKernelError` if it needs the launch of its front end."""
     return CompiledCode(_of_launched(kernel, kernel.compile(types.void(*argtypes))))
-
-
-def launched(kernel: Any) -> LinkedKernel:
-    """Return *kernel* as it was compiled for a launch."""
-    return _of_launched(kernel, only_overload(kernel))
-
-
-def _of_launched(kernel: Any, compiled: Any) -> LinkedKernel:
-    return _of_compiled(kernel, compiled, "cubin", kernel.targetoptions.get("shared_memory_carveout"))

@@ -7,7 +7,6 @@ from numba_cuda_mlir.numba_cuda.core import ir, ir_utils, sigutils, typed_passes
 from numba_cuda_mlir.numba_cuda.typing import typeof
 
 from ...frontend_api.front_end import Vocabulary
-from . import front_end
 from .type_translation import from_core, to_core
 
 MLIR = Vocabulary(
@@ -18,8 +17,8 @@ MLIR = Vocabulary(
     typeof,
     typed_passes,
     sigutils,
+    f"{__package__}.front_end",
     to_core,
     from_core,
     MLIRDispatcher,
-    front_end,
 )

@@ -3,9 +3,9 @@
 
 ======================  =======================================================================================
 ``activation``          every seam with numba-cuda
+``front_end``           how kernels are built, reported and bound
 ``compiler_passes``     ask called objects once types are final; attach their code while lowering
 ``call_lowering``       LLVM IR of the calls of device callables
-``view_lowering``       LLVM IR that makes views of arrays
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``frozen_values``       the values that became constants of a function when it was compiled

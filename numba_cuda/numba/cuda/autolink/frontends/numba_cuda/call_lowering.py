@@ -11,11 +11,10 @@ from numba.cuda import cgutils, types
 from numba.cuda.extending import lower_builtin, lower_getattr_generic, lower_setattr_generic
 
 from ...c_abi.array_views import ArrayView
-from ...c_abi.c_functions import function_type, new_function
 from ...c_abi.c_types import memory_layout
 from ...c_abi.conversions import State
 from ...c_abi.extern import Passed, Prototype
-from ...c_abi.llvm_values import BYTE, POINTER, from_c, to_c
+from ...c_abi.llvm_values import BYTE, POINTER, from_c, function_type, llvm_type, new_function, to_c
 from ...c_abi.record_values import result_type, store
 from ...compilation.context import compilation
 from ...device_callable.attributes import attribute
@@ -23,7 +22,6 @@ from ...device_callable.object_type import DeviceCallableType
 from ...device_callable.python_bodies import PythonBody
 from ...protocol.errors import lowering_error
 from .code_library import LinkingCodeLibrary
-from .view_lowering import view
 
 
 @lower_builtin(DeviceCallableType, types.VarArg(types.Any))
@@ -125,3 +123,34 @@ def _setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -> NoRe
         f"cannot assign to the attribute {name!r} in a kernel: attributes of device callables are constants\n"
         f"  object: {sig.args[0]}"
     )
+
+
+_INT64 = llvm.IntType(64)
+
+
+def view(context: Any, builder: Any, how: ArrayView, numba_type: Any, value: Any) -> Any:
+    """Return the view of an array, as a parameter of C++ takes it."""
+    array = context.make_array(numba_type)(context, builder, value)
+    shape = cgutils.unpack_tuple(builder, array.shape, numba_type.ndim)
+    data = array.data
+    if data.type.addrspace:
+        data = builder.addrspacecast(data, data.type.pointee.as_pointer())
+    c_type: Any = how.ctype(numba_type)
+    if how.name == "span":
+        struct = llvm_type(builder.module, c_type)
+        pointer = builder.bitcast(data, struct.elements[0])
+        found = builder.insert_value(llvm.Constant(struct, llvm.Undefined), pointer, 0)
+        return builder.insert_value(found, array.nitems, 1)
+    parts = shape
+    if numba_type.layout not in "CF":
+        # C++ counts strides in elements.
+        size = llvm.Constant(_INT64, context.get_abi_sizeof(context.get_data_type(numba_type.dtype)))
+        strides = cgutils.unpack_tuple(builder, array.strides, numba_type.ndim)
+        parts = [*shape, *(builder.sdiv(stride, size, flags=["exact"]) for stride in strides)]
+    memory = cgutils.alloca_once(builder, llvm.ArrayType(_INT64, 1 + len(parts)))
+    memory.align = 8
+    words = builder.bitcast(memory, _INT64.as_pointer())
+    builder.store(builder.bitcast(data, POINTER), builder.bitcast(words, POINTER.as_pointer()), align=8)
+    for number, part in enumerate(parts, 1):
+        builder.store(part, builder.gep(words, [llvm.Constant(llvm.IntType(32), number)]), align=8)
+    return builder.bitcast(words, POINTER)

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core import config
 from numba.cuda.cudadrv.driver import binding, driver
-from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording, span
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, from_item
+from numba.cuda.cudadrv.external_code.plan.kernel_code import LLVMModules
 from numba.cuda.cudadrv.external_code.plan.link_plan import COOPERATIVE_LAUNCH, NRT, LinkPlan
 from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.libs import get_cudalib
+from numba.cuda.cudadrv.nvrtc import get_arch_option
 from numba.cuda.locks import module_init_lock
 from numba.cuda.memory_management.nrt import NRT_LIBRARY
 
 from ...compilation.context import cc_without_device, compilation, is_asking, is_for_launch
 from ...function_code.call_graph import callees_first
-from ...function_code.canonical_ir import with_canonical_names, with_names_by_content
-from ...function_code.cxx_compatibility import compatible_with_cxx
+from ...function_code.canonical_ir import compatible_with_cxx, with_canonical_names, with_names_by_content
 from ...function_code.function_code import Entry, FunctionCode, is_optimizable
 from ...function_code.ordered_set import OrderedSet
 from ...linkables.compiled_source import CompiledSource
@@ -193,9 +194,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
+            from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
             from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
 
-            before = plan.fingerprints(before_compiling=True)
+            before = fingerprints(plan, before_compiling=True)
             linked = self.function_code.link(self._request(plan.target, "cubin"))
             self._cubin_cache[cc], self._linkerinfo_cache[cc] = linked.code, linked.record.log
             self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
@@ -247,14 +249,14 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         elif self._lto and config.DUMP_ASSEMBLY:
             ptx = self.get_lto_ptx(target.cc)
             print(f"ASSEMBLY (AFTER LTO) {self.name}".center(80, "-"), ptx, "=" * 80, sep="\n")
-        with recording(self.function_code.timeline), span("NVVM", self.name):
-            own = self.own_inputs(target.cc)
+        own = self.own_inputs(target.cc)
         return self.function_code.request(target, own, output, drop_unused_variables=drop)
 
-    def own_inputs(self, cc: Any) -> list[LinkInput]:
-        """Return this kernel's own code as the linker takes it."""
+    def own_inputs(self, cc: Any) -> Sequence[LinkInput | LLVMModules]:
+        """Return this kernel's own code: the PTX, which numba-cuda has searched, or the IR that becomes LTO-IR."""
         if self._lto:
-            return [LinkInput(kinds.LTO_IR, bytes(self.get_ltoir(cc=cc)), name=self.name)]
+            options = {**self._nvvm_options, "arch": get_arch_option(*cc)}
+            return [LLVMModules(tuple(self.llvm_strs), tuple(sorted(options.items())), self.name)]
         return [
             LinkInput(kinds.PTX, ptx.encode(), name=f"{self.name} ({number})" if number else self.name)
             for number, ptx in enumerate(self.get_asm_strs(cc=cc))
@@ -273,8 +275,10 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
+
         plan_afresh = self.function_code.plan_afresh
-        return any(plan_afresh(self.target_for(cc)).fingerprints() != before for cc, before in self._linked.items())
+        return any(fingerprints(plan_afresh(self.target_for(cc))) != before for cc, before in self._linked.items())
 
 
 def _allow_shared_memory(cufunc: Any) -> None:

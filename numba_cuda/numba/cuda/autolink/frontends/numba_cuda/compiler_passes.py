@@ -23,7 +23,7 @@ from numba.cuda.typing.templates import Signature
 
 from ...compilation.context import compilation
 from ...compilation.source_locations import shown_file
-from ...function_code.passed_state import check_state
+from ...function_code.called_symbols import check_state
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from .code_library import LinkingCodeLibrary

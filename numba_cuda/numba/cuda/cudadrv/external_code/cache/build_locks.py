@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from numba_cuda_autolink.regular_file import NO_LINK, open_regular
+from numba_cuda_autolink.files import NO_LINK, open_regular
 
 # In seconds; longer than any build. Reached only if the builder hangs, or waits for a lock that a waiting thread holds.
 LONGEST_WAIT = 120.0

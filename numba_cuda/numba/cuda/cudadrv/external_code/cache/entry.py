@@ -19,7 +19,7 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from numba_cuda_autolink.regular_file import NO_LINK, open_regular
+from numba_cuda_autolink.files import NO_LINK, open_regular
 
 from .key import CacheKey, PartsTable
 

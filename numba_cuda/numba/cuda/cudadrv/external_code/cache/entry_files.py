@@ -12,8 +12,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from numba_cuda_autolink.files import written_whole
-from numba_cuda_autolink.regular_file import open_regular
+from numba_cuda_autolink.files import open_regular, written_whole
 
 from .disk import DiskEntries
 from .entry import DamagedEntryError, unpack

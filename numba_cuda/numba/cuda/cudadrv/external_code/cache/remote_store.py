@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba_cuda_autolink.regular_file import NO_LINK
+from numba_cuda_autolink.files import NO_LINK
 
 from .entry import DamagedEntryError, open_entry, unpack
 from .settings import REMOTE, REMOTE_WAIT, CacheWarning, RemoteSettings, redact
@@ -193,7 +193,7 @@ class RemoteStore:
         self._is_there: set[bytes] = set()  # what need not be written
         self._unstored: set[bytes] = set()
         self._writes: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
-        self._has_writer = False
+        self._has_writer = self._is_stalled = False
         self._changed = threading.Condition()
         self._pending = self._pending_bytes = 0
         self._failed_write = ""
@@ -269,12 +269,13 @@ class RemoteStore:
 
     def flush(self, timeout: float, patience: float = _FLUSH_PATIENCE) -> int:
         """Wait until all is written, at most *timeout* seconds, and no longer than *patience* for any one file. Return
-        how many entries of this process are not stored."""
+        how many entries of this process are not stored. A store that stalls is waited for once, until it goes on."""
         end = time.monotonic() + timeout
         with self._changed:
-            while before := self._pending:
+            while (before := self._pending) and not self._is_stalled:
                 wait = min(patience, end - time.monotonic())
                 if wait <= 0 or not self._changed.wait_for(functools.partial(self._is_below, before), wait):
+                    self._is_stalled = wait == patience
                     break
             unstored = len(self._unstored)
         self._warn_of_writes()
@@ -298,6 +299,7 @@ class RemoteStore:
                 self.counts.bytes_written += len(blob)
             finally:
                 with self._changed:
+                    self._is_stalled = False
                     self._pending -= 1
                     self._pending_bytes -= len(blob)
                     self._changed.notify_all()

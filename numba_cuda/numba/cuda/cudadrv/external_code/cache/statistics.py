@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from numba_cuda_autolink.regular_file import NO_LINK, open_regular
+from numba_cuda_autolink.files import NO_LINK, open_regular
 
 FILE_NAME = "statistics"
 _LARGEST = 1 << 20  # bytes from which on the file is summed up

@@ -10,11 +10,12 @@
 ``program_cache``         a translation unit in the cache: its program, and what is checked of it
 ``unit_headers``          the headers that it reads: on record, or found
 ``unit_keys``             the keys under which it is cached
-``unknown_headers``       compile a source that is new while its headers are found
 ``programs``              the cache of programs: compile an input of either kind
 ``bitcode``               compile LLVM bitcode, and cache it
 ``bitcode_child``         the child process that reads and compiles bitcode
 ``debug_sources``         files of generated sources, for debuggers and profilers
 ``nvrtc_log``             the errors in NVRTC's log, what to do about them, and a file with the source
+``nvvm``                  a kernel's own LLVM IR becomes LTO-IR
+``plan_programs``         the compile stage of a link: its programs, and the keys that stand for them
 ========================  ============================================================================
 """

@@ -37,22 +37,28 @@ def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | N
     llvmlite's LLVM can compile it."""
     names = defined(bitcode)
     kept = None if names is None else tuple(name for name in names if referenced is None or name in referenced)
-    key = CacheKey(
-        "program",
-        bitcode.name,
-        (
-            ("bitcode", bitcode.code),
-            ("functions", "all" if kept is None else "\n".join(kept)),
-            ("architecture", target.arch),
-            ("LTO", str(target.lto)),
-            ("fast math", str(target.fastmath)),
-            ("NVVM", f"{cuda_libraries.nvvm_version()} {cuda_libraries.nvvm_build()}"),
-            ("llvmlite", llvmlite.__version__),
-        ),
-    )
+    functions = ("functions", "all" if kept is None else "\n".join(kept))
+    key = CacheKey("program", bitcode.name, (*_parts(bitcode, target), functions))
     fetched = current_store().fetch(key, lambda: _compiled(bitcode, target, kept))
     kind, mark = (kinds.LTO_IR, _LTO_IR) if fetched.data.startswith(_LTO_IR) else (kinds.PTX, _PTX)
     return kind, dataclasses.replace(fetched, data=fetched.data.removeprefix(mark))
+
+
+def digest(bitcode: LinkInput, target: Target) -> bytes:
+    """Return a digest of all that the program of *bitcode* for *target* depends on, but for the functions that are
+    kept."""
+    return CacheKey("bitcode", bitcode.name, _parts(bitcode, target)).digest
+
+
+def _parts(bitcode: LinkInput, target: Target) -> tuple[tuple[str, str | bytes], ...]:
+    return (
+        ("bitcode", bitcode.code),
+        ("architecture", target.arch),
+        ("LTO", str(target.lto)),
+        ("fast math", str(target.fastmath)),
+        ("NVVM", f"{cuda_libraries.nvvm_version()} {cuda_libraries.nvvm_build()}"),
+        ("llvmlite", llvmlite.__version__),
+    )
 
 
 def defined(bitcode: LinkInput) -> tuple[str, ...] | None:

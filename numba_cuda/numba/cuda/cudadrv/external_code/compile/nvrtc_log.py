@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink.files import read_regular_file
 
 from ..cache.disk import FAILED_SOURCES
 from ..cache.store import current_store

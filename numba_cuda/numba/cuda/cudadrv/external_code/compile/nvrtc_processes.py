@@ -11,8 +11,7 @@ import threading
 from collections.abc import Sequence
 
 from ..diagnostics import timeline
-from ..platform.child_process import ChildError, ChildProcess
-from ..platform.fork_lock import fork_lock
+from ..platform.child_process import ChildError, ChildProcess, fork_lock
 from . import nvrtc
 from .nvrtc import Compiled, CompileError
 from .translation_unit import TranslationUnit, compile_unit

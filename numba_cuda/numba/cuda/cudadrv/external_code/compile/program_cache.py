@@ -49,6 +49,14 @@ class KnownHeaders(NamedTuple):
     manifest: HeaderManifest
 
 
+@dataclasses.dataclass(frozen=True)
+class FetchedProgram(Fetched):
+    """A program as it was fetched, and the digest of its *key*, which contains the headers that it was compiled with;
+    ``None`` if these are not known."""
+
+    key: bytes | None = None
+
+
 class Lowered(NamedTuple):
     """The lowered names of a unit's name expressions, NVRTC's log, and whether both are from a cache."""
 
@@ -101,7 +109,7 @@ class CachedUnit:
         keys = [known.key, *checked_keys(known.key, called)]
         return _is_slow(known.manifest) and not store.settings.verify and not all(map(store.has, keys))
 
-    def fetched(self, compile_: Compile, called: Called = ()) -> Fetched:
+    def fetched(self, compile_: Compile, called: Called = ()) -> FetchedProgram:
         """Return the program and its log, which `unpacked` separates, from a cache or compiled by *compile_*.
 
         The functions *called* must have the types of the calls. Where that was not checked when the program was
@@ -116,10 +124,12 @@ class CachedUnit:
         self.found = None
         known, data = self._recorded_or_compiled(compile_, called)
         if data is not None:
-            return Fetched(data, "built", time.perf_counter() - start)
+            return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
         if known is None:
-            return Fetched(self._compiled_and_recorded(compile_, called), "built", time.perf_counter() - start)
+            data = self._compiled_and_recorded(compile_, called)
+            return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
         program, manifest = known
+        found: bytes | None = program.digest
         store, key = current_store(), program
         if store.settings.verify:  # only in the same places does a compile give the same bytes again
             places = repr((self.unit.name, self.unit.option("include_path"), working_directory()))
@@ -136,10 +146,10 @@ class CachedUnit:
                 if unchecked:
                     fetched = Fetched(compiled(), "built", 0)
             _put_checked(unchecked)
-            self.found = program.digest
         except _HeaderEditedError as edited:
-            fetched = Fetched(edited.data, "built", 0)
-        return dataclasses.replace(fetched, seconds=time.perf_counter() - start)
+            fetched, found = Fetched(edited.data, "built", 0), None
+        self.found = found
+        return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
 
     def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
         """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
@@ -200,7 +210,7 @@ class CachedUnit:
         store = current_store()
         if not self._is_new(store):
             return None
-        from .unknown_headers import compiled_with_headers
+        from .unit_headers import compiled_with_headers
 
         data: bytes | None = None
         start = time.perf_counter()

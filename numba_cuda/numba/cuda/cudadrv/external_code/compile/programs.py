@@ -14,16 +14,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..cache.store import CacheStore, Fetched, Origin, current_store
+from ..cache.store import CacheStore, Origin, current_store
 from ..diagnostics import progress, timeline
+from ..diagnostics.signal_handlers import interrupts_unchanged
 from ..inputs import kinds
 from ..inputs.c_prototypes import CalledFunction
 from ..inputs.kinds import Kind
 from ..inputs.link_input import LinkInput
 from ..platform.target import Target
-from ..signal_handlers import interrupts_unchanged
 from .nvrtc import CompileError
-from .program_cache import CachedUnit, Called, Compile, Lowered, unpacked
+from .program_cache import CachedUnit, Called, Compile, FetchedProgram, Lowered, unpacked
 from .translation_unit import (
     TranslationUnit,
     compile_unit,
@@ -42,12 +42,14 @@ _MOST_WATCHED = 256
 @dataclass(frozen=True)
 class Program:
     """Compiled code, of *kind* LTO-IR, cubin or, from bitcode, PTX; *origin* is ``"built"`` or the cache that it came
-    from, and *seconds* how long it took to build or find."""
+    from, and *seconds* how long it took to build or find. *key* is the digest of the key of a source's program, with
+    the headers that it was compiled with; ``None`` if these are not known."""
 
     code: bytes = field(repr=False)
     kind: Kind
     origin: Origin
     seconds: float
+    key: bytes | None = None
 
 
 # The units whose headers were unknown, by the random digest that stood for them.
@@ -122,7 +124,7 @@ def all_compiled(sources: Sequence[LinkInput], target: Target, called: Sequence[
     ]
 
 
-def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
+def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, FetchedProgram]:
     """Compile units, whose *numbers* are their indices, concurrently; return nothing where that is no faster. Once one
     fails, no other is begun; raise `SourceError` with all failures when those that were begun have ended."""
     if len(numbers) < 2:
@@ -137,7 +139,7 @@ def _all_fetched(numbers: Mapping[_Checked, int]) -> dict[_Checked, Fetched]:
     children: list[ChildProcess] = []
     compile_ = functools.partial(compile_in_free_process, kept=children)
 
-    def fetched(number: int, unit: _Checked) -> Fetched:
+    def fetched(number: int, unit: _Checked) -> FetchedProgram:
         if failing.is_set():
             raise CancelledError
         try:
@@ -179,7 +181,7 @@ class _Checked:
         return self.unit.is_slow(self.called)
 
 
-def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> Fetched:
+def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> FetchedProgram:
     try:
         with progress.step(f"compiling {os.path.basename(unit.source.name)}", remaining):
             return _timed(unit, compile_)
@@ -187,24 +189,42 @@ def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0)
         raise SourceError(number, error) from error
 
 
-def _timed(unit: _Checked, compile_: Compile) -> Fetched:
-    if unit.source.option("lineinfo") or unit.source.option("debug"):
-        from .debug_sources import write_files
-
-        write_files(unit.source.code)
+def _timed(unit: _Checked, compile_: Compile) -> FetchedProgram:
+    _write_debug_sources(unit.source)
     with timeline.span("compile", unit.source.name) as span:
         fetched = unit.unit.fetched(compile_, unit.called)
         span.origin = fetched.origin
     return fetched
 
 
-def _program(unit: CachedUnit, fetched: Fetched) -> Program:
+def write_debug_sources(source: LinkInput, target: Target) -> None:
+    """Write the files of a generated *source* that debuggers and profilers look for, if its program names them."""
+    _write_debug_sources(unit_of(source, target).unit)
+
+
+def _write_debug_sources(unit: TranslationUnit) -> None:
+    if unit.option("lineinfo") or unit.option("debug"):
+        from .debug_sources import write_files
+
+        write_files(unit.code)
+
+
+def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     """Return what was *fetched* as a record, and warn if NVRTC warned."""
     code, log = unpacked(fetched.data)
     if log and (messages := messages_outside_toolkit(log)):
         warnings.warn(f"NVRTC log messages: {messages}", stacklevel=2)
     kind = kinds.LTO_IR if unit.unit.output == "ltoir" else kinds.CUBIN
-    return Program(code, kind, fetched.origin, fetched.seconds)
+    return Program(code, kind, fetched.origin, fetched.seconds, fetched.key)
+
+
+def recorded_digest(source: LinkInput, target: Target) -> bytes | None:
+    """Return the digest of the key of a source's program for *target*; ``None`` if its headers are not on record."""
+    try:
+        known = unit_of(source, target).recorded()
+    except OSError:  # a header that cannot be read, for example; compiling it reports that
+        return None
+    return None if known is None else known.key.digest
 
 
 def fingerprint(link_input: LinkInput, target: Target, *, before_compiling: bool = False) -> bytes:

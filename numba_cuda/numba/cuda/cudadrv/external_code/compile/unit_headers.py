@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The headers that a translation unit reads: on record in a cache, found for another unit, or found in the texts."""
+"""The headers that a translation unit reads: on record in a cache, found for another unit, or found in the texts.
+
+NVRTC needs a second for a large library, and a scan of its headers, in another thread, a tenth of that. The user's own
+headers are read before NVRTC starts, because it would wait for a pipe or a device. Those of packages are read while it
+runs; their states show that none has changed since before it started.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,18 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..cache.key import CacheKey
 from ..cache.store import current_store
 from ..headers.manifest import HeaderManifest, HeaderWatch
+from ..headers.scan import Scan, SourceText
 from ..platform.cuda_libraries import nvrtc_version
+from .nvrtc import Compiled
+from .nvrtc_processes import is_ending
 from .translation_unit import TranslationUnit, fixed_include_paths
 
-# What it takes to find headers is imported where it is needed: those of a cached program are on record.
 if TYPE_CHECKING:
     from ..headers.scan import SourceText
 
@@ -110,3 +117,44 @@ class UnitHeaders:
 def nvrtc_reports_headers() -> bool:
     """Whether NVRTC can report which headers a compile read."""
     return (nvrtc_version() or (0, 0)) >= (13, 0)
+
+
+def compiled_with_headers(
+    text: SourceText, compile_: Callable[[], Compiled]
+) -> tuple[Compiled, HeaderManifest | None] | None:
+    """Return what *compile_* makes of the source *text*, and the manifest of the headers that it read, as they are
+    after it; ``None`` in place of the manifest if the headers cannot be known, or one may have changed meanwhile.
+    Return ``None`` without compiling if the headers of packages may include files of the user's.
+
+    Raises `OSError` if one of the user's headers cannot be read, and what *compile_* raises.
+    """
+    began = time.time_ns()
+    scan = Scan(text)
+    if not scan.read_own():
+        return None
+    compiled, scanned = _at_once(compile_, functools.partial(_manifest, scan, text, began))
+    try:
+        manifest = scanned()
+    except OSError:  # a header of a package was removed meanwhile, for example
+        return compiled, None
+    if manifest is None or not manifest.is_settled_below(text.packages):
+        return compiled, None
+    return compiled, manifest.refreshed()
+
+
+def _at_once(
+    compile_: Callable[[], Compiled], manifest: Callable[[], HeaderManifest | None]
+) -> tuple[Compiled, Callable[[], HeaderManifest | None]]:
+    """Return what *compile_* returns, and a function that returns what *manifest* does, which runs meanwhile."""
+    if is_ending():
+        return compile_(), manifest
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "headers") as pool:
+        scanned = pool.submit(manifest)
+        return compile_(), scanned.result
+
+
+def _manifest(scan: Scan, text: SourceText, began: int) -> HeaderManifest | None:
+    found = scan.run()
+    return None if found.unclear or found.computed else HeaderManifest.of(found, text, began)

@@ -6,5 +6,6 @@
 ``link_log``                 what nvJitLink's log means
 ``undefined_symbol``         the error for a symbol that nothing defines
 ``unsupported_instruction``  the error for an instruction that the target's architecture does not have
+``link_trials``              which of some inputs is at fault, found by links of them
 ===========================  =========================================================================
 """

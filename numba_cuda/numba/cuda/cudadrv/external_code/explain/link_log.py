@@ -13,8 +13,9 @@ from ..formats.lto_ir import read_lto_ir
 from ..inputs import kinds
 from ..link.duplicate_symbols import duplicate_error, duplicate_of
 from ..link.linker_input import LinkJob, Part, listed
-from ..link.nvjitlink import TrialError, multiply_defined, run_trials, worst
+from ..link.nvjitlink import TrialError, multiply_defined, run_trials
 from ..plan.errors import LinkError, link_error
+from .link_trials import worst
 from .undefined_symbol import missing_symbol_error, symbol_in_log, symbol_in_parts
 from .unsupported_instruction import unsupported_in, unsupported_in_link
 

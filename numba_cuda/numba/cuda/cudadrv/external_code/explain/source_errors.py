@@ -8,17 +8,42 @@ from collections.abc import Sequence
 
 from ..compile import nvrtc_log, programs
 from ..compile.nvrtc import CompileError
+from ..compile.programs import SourceError
 from ..compile.prototype_assertions import PrototypeError, WrongFunction
 from ..formats.symbols import defined_in
 from ..inputs import kinds
+from ..inputs.c_prototypes import CalledFunction
 from ..inputs.link_input import LinkInput
 from ..link.ltoir_probes import defined_in_ltoir
 from ..plan.errors import LinkError, link_error
 from ..plan.kernel_code import KernelCode
-from ..plan.link_plan import LinkPlan, PlannedInput
+from ..plan.link_plan import NAMED_EXPLICITLY, LinkPlan, PlannedInput
 from ..plan.variable_checks import declaration_error, undeclared_variable
 from ..platform.target import Target
 from .unsupported_instruction import unsupported_in, unsupported_in_source
+
+
+def declared_only(plan: LinkPlan, kernel_code: KernelCode, error: SourceError) -> set[tuple[int, CalledFunction]]:
+    """Return the functions that a unit of the plan declares with other types than the calls have, and does not define,
+    with the index of the unit: those types do not matter. Raises what any other *error* of the compile stage means."""
+    planned, cause = plan.units[error.number], error.error
+    if planned.input.kind is kinds.BITCODE:
+        raise link_error(
+            plan,
+            f"{planned.input.kind} {planned.input.name!r} cannot be compiled for {plan.target.arch}",
+            f"at fault: {planned}",
+            "what to do: for architectures before sm_100, NVVM reads bitcode of LLVM 7 only; else make it with a clang"
+            " no newer than llvmlite's LLVM",
+            log=cause.log,
+        ) from cause
+    if planned.origins == (NAMED_EXPLICITLY,) and cause.__cause__ is not None:
+        raise cause.__cause__ from None  # what numba-cuda raises for link=
+    if not isinstance(cause, PrototypeError):
+        others = [(plan.units[each.number], each.error) for each in error.others]
+        raise does_not_compile(plan, planned, kernel_code, cause, others) from cause
+    if defined := defined_among(planned.input, cause.wrong, plan.target):
+        raise wrong_types(plan, planned, cause, defined) from cause
+    return {(error.number, each.called) for each in cause.wrong}
 
 
 def defined_among(source: LinkInput, wrong: Sequence[WrongFunction], target: Target) -> list[WrongFunction]:

@@ -11,7 +11,7 @@ import hashlib
 
 from numba_cuda_autolink.errors import FormatError
 
-from ..signal_handlers import raised_by_signal_handler
+from ..diagnostics.signal_handlers import raised_by_signal_handler
 
 # The readers of each format are imported where they are needed: a kernel's own code needs one of them.
 

@@ -3,7 +3,6 @@
 
 ================  =============================================================================
 ``preprocessor``  what a text includes, probes for and defines, in every spelling
-``macros``        what macros stand for: names of headers, probes for headers, and paths
 ``scan``          find the headers that a source includes or probes for, in the texts
 ``scan_reuse``    what was found for another source that includes the same
 ``file_state``    what shows that a file is unchanged without reading it

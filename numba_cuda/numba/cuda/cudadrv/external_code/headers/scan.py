@@ -16,11 +16,10 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from numba_cuda_autolink.regular_file import read_with_status, refuse_special_file
+from numba_cuda_autolink.files import read_with_status, refuse_special_file
 
 from .file_state import Header, is_settled, state_in, state_of
-from .macros import Macros, UnknownTextError
-from .preprocessor import ANGLED, EVERY, Directives, may_mention, without_comments
+from .preprocessor import ANGLED, EVERY, Directives, Macros, UnknownTextError, may_mention, without_comments
 
 
 @dataclass

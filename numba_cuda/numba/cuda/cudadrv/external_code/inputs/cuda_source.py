@@ -14,9 +14,9 @@ from typing import Any
 from cuda.core import ProgramOptions
 from numba.cuda.cudadrv.linkable_code import CUSource
 
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink.files import read_regular_file
 
-from ..diagnostics import given
+from ..diagnostics import messages
 
 _FROM_TARGET = "it follows from the kernel's target"
 # Options that a source cannot set, and what to do instead.
@@ -126,7 +126,7 @@ class CUDASource(CUSource):
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], **options: Any) -> CUDASource:
         """Return the source in the file at *path*, with the other parameters of the class as *options*."""
-        return cls(pathlib.Path(given.path("from_file()", path)), **options)
+        return cls(pathlib.Path(messages.path("from_file()", path)), **options)
 
     @property
     def data(self) -> Any:
@@ -150,20 +150,20 @@ def folders_given(what: str, paths: Any) -> list[str]:
     """Return the directories *paths*, one or any number, which messages call *what*."""
     if isinstance(paths, (str, os.PathLike)):
         paths = (paths,)
-    return [given.path(what, each) for each in given.items(what, paths, "a list of directories", _MOST)]
+    return [messages.path(what, each) for each in messages.items(what, paths, "a list of directories", _MOST)]
 
 
 def _macros(defines: Mapping[str, Any] | Iterable[str | tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
     if isinstance(defines, str):
         defines = (defines,)
     what, expected = "CUDASource's defines", "such as {'TILE': 16, 'DEBUG': None}, or ['DEBUG', ('TILE', 16)]"
-    items = list(defines.items()) if isinstance(defines, Mapping) else given.items(what, defines, expected, _MOST)
+    items = list(defines.items()) if isinstance(defines, Mapping) else messages.items(what, defines, expected, _MOST)
     pairs = [(item, True) if isinstance(item, str) else item for item in items]
     for pair in pairs:
         if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise TypeError(f"{what} have an item that is not a macro: {given.shown(pair)}\n  expected: {expected}")
+            raise TypeError(f"{what} have an item that is not a macro: {messages.shown(pair)}\n  expected: {expected}")
         if not isinstance(pair[1], (str, numbers.Number, type(None))):
-            raise TypeError(f"{what} give {pair[0]!r} no text or number\n  got: {given.shown(pair[1])}")
+            raise TypeError(f"{what} give {pair[0]!r} no text or number\n  got: {messages.shown(pair[1])}")
     return tuple((name, _macro_text(True if value is None else value)) for name, value in pairs)
 
 
@@ -179,7 +179,7 @@ def _checked_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     known = [field.name for field in dataclasses.fields(ProgramOptions)]
     for option in options:
         if not isinstance(option, str):
-            raise TypeError(f"CUDASource's options are called by names, got {given.shown(option)}")
+            raise TypeError(f"CUDASource's options are called by names, got {messages.shown(option)}")
         if hint := _RESERVED_OPTIONS.get(option):
             raise ValueError(f"CUDASource option {option!r} cannot be set by a source: {hint}")
         if option not in known:

@@ -21,10 +21,9 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink.files import read_regular_file
 
-from ..diagnostics.given import shown
-from ..diagnostics.messages import safe_repr
+from ..diagnostics.messages import safe_repr, shown
 from .bitcode import Bitcode
 from .cuda_source import CompileOptions, CUDASource
 from .kinds import BITCODE, CUDA, KINDS, PTX, Kind

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Linking: a plan and a kernel's own code become a cubin, or an error that names the input at fault.
 
-=====================  ======================================================================
+=====================  =====================================================================
 ``checked_link``       a link that no cache has, with the checks of its parts and its result
 ``linker_options``     the options of nvJitLink
-``linker_input``       the inputs as the linker takes them, with sources and bitcode compiled
 ``duplicate_symbols``  symbols that two inputs define
 ``prototype_checks``   calls whose parameters are not those of the function
 ``hidden_prototypes``  the functions of LTO-IR and of compressed code
@@ -14,5 +13,6 @@
 ``crash_history``      inputs that were linked on this machine before
 ``nvjitlink_child``    the script that the child process runs
 ``link_record``        the record of a link, for reports
-=====================  ======================================================================
+``linker_input``       the inputs as the linker takes them
+=====================  =====================================================================
 """

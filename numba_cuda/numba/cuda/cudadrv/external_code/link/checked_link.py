@@ -10,7 +10,7 @@ from ..cache.store import current_store
 from ..diagnostics.log import logger
 from ..formats.cubin import kernels_of
 from ..formats.symbols import kernels_in, symbols_of
-from ..plan.errors import LinkError, link_error
+from ..plan.errors import link_error
 from ..plan.kernel_code import KernelCode
 from ..plan.link_plan import NAMED_EXPLICITLY
 from ..plan.variable_checks import undefined_variable
@@ -29,8 +29,17 @@ _DROP = "-optimize-unused-variables"
 _PRINTED_ERROR = re.compile(r"@E@|\berror *:|Prototype doesn't match|Multiple definition of")
 
 
-def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
-    """Check and link *job*: return the log of a link, a NUL, and the code: none if the device runtime is missing."""
+class LinkFailedError(Exception):
+    """nvJitLink, or a look at what it made, found a fault: ``log`` names it, and ``whole`` is all that was printed."""
+
+    def __init__(self, log: str, whole: str = ""):
+        self.log, self.whole = log, whole or log
+        super().__init__(log)
+
+
+def linked(job: LinkJob, options: tuple[str, ...], output: str) -> tuple[bytes, str]:
+    """Check and link *job*: return the code, none if the device runtime is missing, and the log. Raises `LinkError` for
+    what a check finds, `LinkFailedError` for what the linker does."""
     if current_store().settings.verify:
         options = (*options, "-no-cache")  # nvJitLink gives no log of a link that it remembers
     interfaces = all_interfaces(job)
@@ -70,21 +79,21 @@ def linked(job: LinkJob, options: tuple[str, ...], output: str) -> bytes:
     log = outcome.log.replace("\0", "")
     if not outcome.ok:
         if _NEEDS_DEVICE_RUNTIME.search(log):
-            return log.encode() + b"\0"
-        raise failure(job, log) from RuntimeError(log)
+            return b"", log
+        raise LinkFailedError(log)
     remember(job, doubts)
     if undefined_variable(log) and any(each.origins != (NAMED_EXPLICITLY,) for each in job.plan.inputs):
         warnings = "\n".join(line for line in log.splitlines() if undefined_variable(line))
-        raise failure(job, warnings) from RuntimeError(log)
+        raise LinkFailedError(warnings, log)
     if output == "cubin" and (symbol := _undefined_symbol(outcome.code, job.kernel_code)):
-        raise failure(job, f"Undefined reference to '{symbol}', which nvJitLink does not report")
+        raise LinkFailedError(f"Undefined reference to '{symbol}', which nvJitLink does not report")
     if output == "cubin":
         check_no_kernel_is_called(job, kernels_of(outcome.code))  # those of LTO-IR show only here
-    # The log is cached with the code, so what differs from run to run is left out.
-    # By its number: equal code may be called otherwise where the link is found in the cache.
+    # The log is cached with the code, so what differs from run to run is left out. Parts are named by their numbers:
+    # equal code may be called otherwise where the link is found in the cache.
     numbers = (job.parts.index(each.part) + 1 for each in interfaces if not each.is_whole)
     notes = (f"not checked: the parameters of functions in input {number}, which cannot be read" for number in numbers)
-    return "\n".join((_TIMES.sub("", log).strip(), *notes)).strip().encode() + b"\0" + outcome.code
+    return outcome.code, "\n".join((_TIMES.sub("", log).strip(), *notes)).strip()
 
 
 def _with_variables_kept(job: LinkJob, interfaces: Sequence[Interface], options: tuple[str, ...]) -> tuple[str, ...]:
@@ -108,10 +117,3 @@ def _undefined_symbol(cubin: bytes, kernel_code: KernelCode) -> str | None:
     named = [name for name in kernel_code.sites if name.encode() + b"\0" in cubin]  # what was inlined is not there
     found = symbols_of("cubin", cubin) if named else None
     return next((name for name in found.undefined if name in named), None) if found is not None else None
-
-
-def failure(job: LinkJob, log: str) -> LinkError:
-    """Return the error of a link that failed with *log*."""
-    from ..explain.link_log import explained  # which a link that succeeds goes without
-
-    return explained(job, log)

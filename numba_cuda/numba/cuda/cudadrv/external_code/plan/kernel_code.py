@@ -45,12 +45,23 @@ class SymbolSite(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KernelCode:
-    """A kernel's own code: one LTO-IR module or PTX, the kernel's name in it (*entry*), the functions that it calls and
-    does not define (*undefined*), for those of them that calls in Python reference the *sites* of these calls, each
-    with another prototype, and *options* of its link besides those of the target, of `cuda.core.LinkerOptions`."""
+class LLVMModules:
+    """LLVM IR of a kernel, called *name*: its *texts*, callers before callees, which NVVM compiles to LTO-IR with
+    *options*, sorted by name."""
 
-    inputs: tuple[LinkInput, ...]
+    texts: tuple[str, ...] = field(repr=False)
+    options: tuple[tuple[str, Any], ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel's own code (*inputs*): LLVM IR, LTO-IR or PTX; the kernel's name in it (*entry*), the functions that it
+    calls and does not define (*undefined*), for those of them that calls in Python reference the *sites* of these
+    calls, each with another prototype, and *options* of its link besides those of the target, of
+    `cuda.core.LinkerOptions`."""
+
+    inputs: tuple[LinkInput | LLVMModules, ...]
     entry: str = ""
     undefined: tuple[str, ...] = ()
     sites: Mapping[str, tuple[SymbolSite, ...]] = field(default_factory=dict)

@@ -60,17 +60,6 @@ class LinkPlan:
         """The inputs as they are compiled and linked: sources that share a translation unit are one."""
         return batched(self.inputs)
 
-    def fingerprints(self, *, before_compiling: bool = False) -> tuple[bytes, ...]:
-        """Return the digests of all units, with the headers of CUDA C++ as they are now; *before_compiling*, without
-        finding headers that are not on record."""
-        from ..compile.programs import fingerprint
-
-        # With variables, other text is compiled (`with_variables_checked`): no compile finds the headers of the units.
-        before_compiling = before_compiling and not self.variables
-        return tuple(
-            fingerprint(planned.input, self.target, before_compiling=before_compiling) for planned in self.units
-        )
-
     @property
     def named_explicitly(self) -> tuple[LinkInput, ...]:
         """The inputs that ``link=`` names, or callers of the linker."""

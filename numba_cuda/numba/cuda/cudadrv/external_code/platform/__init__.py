@@ -5,6 +5,5 @@
 ``target``          what code is compiled and linked for
 ``cuda_libraries``  which CUDA libraries are in use, and what to do if one is missing
 ``child_process``   runs a script in an isolated child process, which may crash
-``fork_lock``       locks of modules, which are free in forked processes
 ==================  =================================================================
 """

@@ -196,7 +196,9 @@ class ChildProcess(contextlib.AbstractContextManager["ChildProcess"]):
             how = f"no answer within {seconds:g} s" if expired.is_set() else _how_it_ended(self._process.returncode)
             self.close()
             self._ended = ChildEndedError(how, self._printed())
-            from ..signal_handlers import raised_by_signal_handler  # not at the top: this file is a script too
+            from ..diagnostics.signal_handlers import (
+                raised_by_signal_handler,  # not at the top: this file is a script too
+            )
 
             if isinstance(error, (EOFError, OSError, ValueError)) and not raised_by_signal_handler(error):
                 raise self._ended from None
@@ -369,3 +371,11 @@ def _main(mark: bytes) -> None:
 
 if __name__ == "__main__":
     _main(sys.argv[1].encode())
+
+
+def fork_lock() -> threading.Lock:
+    """Return a new lock that is free in forked processes. They keep it for ever: it is one for a module."""
+    lock = threading.Lock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock

@@ -12,7 +12,7 @@ import struct
 
 from cuda import pathfinder
 
-from ..signal_handlers import raised_by_signal_handler
+from ..diagnostics.signal_handlers import raised_by_signal_handler
 
 Version = tuple[int, int]
 
@@ -108,7 +108,7 @@ def nvjitlink_build() -> str:
 def nvvm_build() -> str:
     """Return what identifies the build of libdevice, which comes with libNVVM, or else libNVVM's version.
 
-    Not libNVVM's own file: loading it takes a tenth of a second, and a cached kernel does not need it.
+    Not libNVVM's own file: loading it takes a tenth of a second, and a stored kernel does not need it.
     """
     try:
         with open(pathfinder.locate_bitcode_lib("device").abs_path, "rb") as file:
@@ -117,6 +117,12 @@ def nvvm_build() -> str:
         if raised_by_signal_handler(error):
             raise
         return _shown(nvvm_version())
+
+
+@functools.cache
+def loaded_nvvm_build() -> str:
+    """Return what identifies the builds of libNVVM, which is loaded, and of libdevice."""
+    return f"{_shown(nvvm_version())} {_library('nvvm')}, {nvvm_build()}"
 
 
 def extra() -> str:

@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
-from ..diagnostics.given import shown
-from ..diagnostics.messages import safe_repr
+from ..diagnostics.messages import safe_repr, shown
 from . import cuda_libraries
 
 # What `ComputeCapability.parse` accepts; the types of other packages are named tuples.

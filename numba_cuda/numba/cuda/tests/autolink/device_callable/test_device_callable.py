@@ -22,7 +22,7 @@ from numba import cuda
 from numba.cuda import autolink, dispatcher, literal_unroll, types
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.core.errors import LoweringError, TypingError
-from numba.cuda.cudadrv.external_code.diagnostics.given import shown
+from numba.cuda.cudadrv.external_code.diagnostics.messages import shown
 from numba.cuda.extending import intrinsic
 from numba.cuda.typing.typeof import Purpose, typeof
 

@@ -128,6 +128,20 @@ def test_a_spin_lock_lets_its_owner_go_on():
     assert x.tolist() == [0, 320]
 
 
+def test_a_block_may_wait_for_a_later_one():
+    x = np.zeros(2, np.uint32)
+    run(
+        """mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 3; @%p1 bra S;
+        L: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra L;
+        atom.global.add.u32 %r3, [%rd0+4], 1; ret;
+        S: st.volatile.global.u32 [%rd0], 1;""",
+        32,
+        x,
+        grid=4,
+    )
+    assert x.tolist() == [1, 96]
+
+
 def test_a_cooperative_grid_waits_for_all_of_its_blocks():
     x = np.zeros(1, np.uint32)
     y = np.zeros(40, np.uint32)

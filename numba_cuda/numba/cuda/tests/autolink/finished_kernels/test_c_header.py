@@ -15,7 +15,7 @@ import pytest
 from cuda import pathfinder
 from front_ends import front_end_named
 from numba.cuda import autolink, types
-from numba.cuda.autolink.c_abi import c_names
+from numba.cuda.autolink.c_abi import c_types
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
@@ -257,7 +257,7 @@ def test_no_member_is_named_as_a_macro_of_the_headers(tmp_path, command):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     macros = [line.split()[1] for line in done.stdout.splitlines()]
     names = [name for name in macros if name.isidentifier()]
-    assert len(names) > 200 and set(c_names.members(names)).isdisjoint(names)
+    assert len(names) > 200 and set(c_types.members(names)).isdisjoint(names)
 
 
 def test_what_a_c_program_cannot_have_is_refused(built, tmp_path):

@@ -16,7 +16,8 @@ from cache_support import SharedFiles, cache_warnings, machines
 from many_kernels_support import SIGNATURE, Scale, jobs, pickled, scaling
 from numba.core.errors import NumbaError
 from numba.cuda import autolink
-from numba.cuda.autolink.builds.ahead_of_time import RanLink, prepare
+from numba.cuda.autolink.builds.ahead_of_time import prepare
+from numba.cuda.autolink.builds.result import RanLink
 from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.autolink.many_kernels.stages import run_all
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings

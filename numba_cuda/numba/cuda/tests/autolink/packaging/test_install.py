@@ -41,7 +41,7 @@ def names(wheel) -> list[str]:
 def modules(names) -> list[str]:
     """The importable modules of the wheel by their names in ``numba.cuda``, without those of the second front end."""
     files = [n for n in names if n.startswith(FOLDER) and n.endswith(".py") and not n.endswith("/__main__.py")]
-    files = [n for n in files if "/autolink/mlir/" not in n and not n.endswith("/numba_cuda_mlir.py")]
+    files = [n for n in files if "/frontends/mlir/" not in n]
     return [re.sub(r"(/__init__)?\.py$", "", n).split("/", 1)[1].replace("/", ".") for n in files]
 
 

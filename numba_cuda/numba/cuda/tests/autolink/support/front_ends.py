@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 MODULES = {
-    "numba-cuda": ("numba.cuda", "numba.cuda.types", "numba_cuda"),
-    "numba-cuda-mlir": ("numba_cuda_mlir.cuda", "numba_cuda_mlir.types", "numba_cuda_mlir"),
+    "numba-cuda": ("numba.cuda", "numba.cuda.types", "numba_cuda.activation"),
+    "numba-cuda-mlir": ("numba_cuda_mlir.cuda", "numba_cuda_mlir.types", "mlir.activation"),
 }
 
 

@@ -228,6 +228,21 @@ class TestFaults:
         release.set()
         assert store.remote.flush(30) == 7 and len(files) == 3
 
+    def test_a_store_that_stalls_is_waited_for_once_until_it_goes_on(self, machine, files, monkeypatch):
+        """Workers flush after each task."""
+        release = threading.Event()
+        files.fault_of_writes = release.wait
+        remote = machine().remote
+        remote.write(make_key().digest, pack(make_key(), b"code"))
+        assert remote.flush(30, patience=0.01) == 1
+        with monkeypatch.context() as patch:
+            patch.setattr(remote._changed, "wait_for", None)
+            assert remote.flush(30) == 1
+        release.set()
+        while remote.flush(30):
+            pass
+        assert len(files) == 1 and not remote._is_stalled
+
     def test_the_end_of_a_process_waits_for_writes_no_longer_than_for_an_answer(self, machine, files):
         release = threading.Event()
         files.fault_of_writes = release.wait

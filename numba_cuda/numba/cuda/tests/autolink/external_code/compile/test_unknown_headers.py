@@ -13,7 +13,7 @@ from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import Compiled, CompileError
 from numba.cuda.cudadrv.external_code.compile.prototype_assertions import PrototypeError
 from numba.cuda.cudadrv.external_code.compile.translation_unit import compile_unit
-from numba.cuda.cudadrv.external_code.compile.unknown_headers import compiled_with_headers
+from numba.cuda.cudadrv.external_code.compile.unit_headers import compiled_with_headers
 from numba.cuda.cudadrv.external_code.headers.scan import Scan, SourceText
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, prototype_of_llvm
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item

@@ -17,8 +17,8 @@ from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInputError, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from numba_cuda_autolink import regular_file
-from numba_cuda_autolink.regular_file import read_regular_file
+from numba_cuda_autolink import files
+from numba_cuda_autolink.files import read_regular_file
 
 SURROGATE = "\udc80"
 
@@ -85,8 +85,8 @@ def test_a_file_without_end_is_read_up_to_the_limit(tmp_path, monkeypatch):
 def test_a_huge_sparse_file_is_not_read(tmp_path):
     path = tmp_path / "code.cubin"
     with path.open("wb") as file:
-        file.truncate(regular_file.LARGEST_FILE + 1)
-    with pytest.raises(LinkInputError, match=f"more than {regular_file.LARGEST_FILE} bytes"):
+        file.truncate(files.LARGEST_FILE + 1)
+    with pytest.raises(LinkInputError, match=f"more than {files.LARGEST_FILE} bytes"):
         from_item(path)
 
 

@@ -8,9 +8,10 @@ import pytest
 from autolink_support import adder, compiled
 from numba import cuda
 from numba.cuda import autolink
+from numba.cuda.cudadrv.external_code.explain.link_trials import try_link
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.link import nvjitlink_child
-from numba.cuda.cudadrv.external_code.link.nvjitlink import Outcome, TrialError, run_trials, try_link
+from numba.cuda.cudadrv.external_code.link.nvjitlink import Outcome, TrialError, run_trials
 from numba.cuda.cudadrv.external_code.platform.child_process import ChildProcess
 
 TARGET = autolink.Target((9, 0), lto=True)

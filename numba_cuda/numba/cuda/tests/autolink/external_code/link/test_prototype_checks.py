@@ -97,7 +97,7 @@ def test_functions_of_one_source_share_its_program(compiles):
     ]
     built = [build(*each) for each in (*kernels, *kernels)]
     assert len(compiles) == 3
-    linked = {part.compiled.sha256 for each in built for part in each._facts.link.inputs if part.compiled is not None}
+    linked = {part.compiled.sha256 for each in built for part in each.facts.link.inputs if part.compiled is not None}
     assert len(linked) == 1
 
 

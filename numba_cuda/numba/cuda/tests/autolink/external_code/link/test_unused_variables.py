@@ -4,7 +4,7 @@
 import pytest
 from autolink_support import CC, Linked, compiled, symbols
 from numba import cuda
-from numba.cuda.autolink.builds.ahead_of_time import build_for_launch
+from numba.cuda.autolink.builds.ahead_of_time import prepare_for_launch
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
 LIBRARY = """
@@ -23,7 +23,9 @@ READER = 'extern __device__ int looked_up[4]; extern "C" __device__ int read(int
 
 def cubin_of(kernel, link=()):
     """Return the symbols of the cubin that a launch of *kernel* would load."""
-    return symbols(build_for_launch(kernel, "void(int32[::1])", ComputeCapability(*CC), {"link": list(link)}).code)
+    return symbols(
+        prepare_for_launch(kernel, "void(int32[::1])", ComputeCapability(*CC), {"link": list(link)}).link().code
+    )
 
 
 def launched(returned, link=()):

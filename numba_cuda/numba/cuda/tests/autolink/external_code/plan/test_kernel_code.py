@@ -87,6 +87,6 @@ from numba.cuda import autolink
 def below(x): return x + 1
 def kernel(x): x[0] = below(x[1])
 autolink.build(kernel, "void(int32[::1])", cc=(9, 0), output="cubin")
-assert not [name for name in sys.modules if name.endswith(("external_code.link.run", "external_code.link.trial"))]
+assert not [name for name in sys.modules if name.endswith(("external_code.pipeline", "link.nvjitlink"))]
 """
     subprocess.run([sys.executable, "-c", script], check=True)

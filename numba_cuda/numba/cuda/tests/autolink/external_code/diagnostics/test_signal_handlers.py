@@ -9,16 +9,16 @@ import threading
 
 import pytest
 from numba.cuda.cudadrv.external_code.compile import nvrtc
+from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import (
+    handlers_held_back,
+    interrupts_unchanged,
+    raised_by_signal_handler,
+)
 from numba.cuda.cudadrv.external_code.formats import elf
 from numba.cuda.cudadrv.external_code.formats.validation import structural_fault
 from numba.cuda.cudadrv.external_code.link import nvjitlink_child
 from numba.cuda.cudadrv.external_code.platform import cuda_libraries
 from numba.cuda.cudadrv.external_code.platform.child_process import ChildProcess
-from numba.cuda.cudadrv.external_code.signal_handlers import (
-    handlers_held_back,
-    interrupts_unchanged,
-    raised_by_signal_handler,
-)
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="the system has no SIGUSR1")
 

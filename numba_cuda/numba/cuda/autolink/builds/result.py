@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The result of a build as users get it: its record, with the report that it makes and the file that it is saved to."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Span, Timeline, recording
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
+
+from ..finished_kernels.saving import check_runtime, layout_of, save
+from ..function_code.build_record import BuildRecord
+from ..reports import formatting
+from .emulated_build import emulated_kernel
+
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+
+    from numba_cuda_autolink.launch.emulated_kernel import EmulatedKernel
+
+    from ..reports.report import Report
+
+
+@dataclass(frozen=True)
+class RanLink:
+    """What a link made, as data that can be pickled: the code, the record of the link, and how long its parts took."""
+
+    code: bytes
+    record: LinkRecord
+    timeline: tuple[Span, ...]
+
+    @classmethod
+    def of(cls, request: LinkRequest) -> RanLink:
+        """Run the link that is requested. Raises `LinkError`."""
+        from numba.cuda.cudadrv.external_code.pipeline import run_link
+
+        timeline = Timeline()
+        with recording(timeline):
+            linked = run_link(request)
+        return cls(bytes(linked.code.code), linked.record, tuple(timeline.spans))
+
+
+@dataclass(frozen=True, repr=False)
+class LinkedKernel(BuildRecord):
+    """A kernel that was built ahead of time. Its attributes are those of the record of its build.
+
+    Attributes
+    ----------
+    code:
+        The linked cubin; for ``output="ptx"`` the linked PTX; for ``output="ltoir"`` the kernel's own LTO-IR.
+    entry_name:
+        The kernel's name in the code, for ``cuModuleGetFunction`` or ``cuda.core``'s ``get_kernel``.
+    cc:
+        The `ComputeCapability` that it was built for, equal to ``(9, 0)`` or ``(9, 0, "a")``.
+    output:
+        ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
+    call_sites, inputs:
+        The calls whose objects provided code, in order of first use; the code that was linked besides the kernel's own.
+    prototypes:
+        The functions that its calls reference, with the LLVM function types of the calls.
+    called_functions:
+        These functions once for each set of types that calls pass and expect, as C sees them.
+    signature:
+        The types of its arguments, as text.
+    launch_facts:
+        What a launch must know besides the code: callbacks, options of the kernel.
+    report:
+        A `Report` of the build, made when it is first read.
+    """
+
+    def __repr__(self) -> str:
+        what = f"{self.facts.graph.functions[0].name}{self.signature} for {self.facts.target.arch}"
+        calls, size = formatting.count(len(self.call_sites), "call"), formatting.size(len(self.code))
+        return f"<LinkedKernel {what}: {self.output} of {size}, {calls} of external code>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the launch on the CPU, which is of this process."""
+        return {name: value for name, value in vars(self).items() if name != "emulate"}
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+    @functools.cached_property
+    def report(self) -> Report:
+        """What each call provided, how it was linked, and the result."""
+        from ..reports.collect import report_of
+
+        return report_of(self)
+
+    @functools.cached_property
+    def emulate(self) -> EmulatedKernel:
+        """The kernel on the CPU: ``linked.emulate[grid, block, stream, shared](*args)`` runs the linked code, with all
+        external code in it, on arrays of NumPy. See `numba_cuda_autolink.EmulatedKernel`.
+
+        Raises `FinishedKernelError` if it links machine code, which cannot be emulated, or if what it needs at run time
+        only its front end has.
+        """
+        check_runtime(self.launch_facts)
+        parameters = self.launch_facts.parameters
+        _, leaves = layout_of(self, parameters)
+        return emulated_kernel(self, parameters, leaves)
+
+    def with_link(self, ran: RanLink) -> LinkedKernel:
+        """Return the kernel with the code that a link of it made."""
+        log = ran.record.log.replace("\0", "").strip() if self.output == "cubin" else ""
+        timeline = (*self.facts.timeline, *ran.timeline)
+        facts = dataclasses.replace(self.facts, link=ran.record, log=log, timeline=timeline)
+        return dataclasses.replace(self, code=ran.code, facts=facts)
+
+    def save(self, path: str | bytes | os.PathLike[Any]) -> None:
+        """Write the kernel to a file, for `numba_cuda_autolink.load`; `save` describes the errors."""
+        save(path, self)
