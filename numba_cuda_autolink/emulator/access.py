@@ -64,6 +64,10 @@ def check_access(thread: u64, address: u64, nbytes: u32, align: u32, site: u32, 
     launch = load_u64(block, Block.LAUNCH)
     if address & (u64(align) - 1) != 0:
         fail(thread, Error.MISALIGNED, site, address, nbytes)
+    if address - load_u64(thread, Thread.STACK) < u64(load_u32(block, Block.STACK_BYTES)):
+        if find_frame(thread, address, nbytes) == 0:
+            fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
+        return
     end = address + u64(nbytes)
     shared = load_u64(block, Block.SHARED) + FIRST_SHARED_ADDRESS
     shared_bytes = load_u64(block, Block.SHARED_BYTES)
@@ -77,8 +81,7 @@ def check_access(thread: u64, address: u64, nbytes: u32, align: u32, site: u32, 
     parameters = load_u64(launch, Launch.PARAMETERS)
     if address >= parameters and end <= parameters + load_u64(launch, Launch.PARAMETER_BYTES):
         return
-    if find_frame(thread, address, nbytes) == 0:
-        fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
+    fail(thread, Error.OUT_OF_BOUNDS, site, address, nbytes)
 
 
 @native(inline=False)

@@ -4,16 +4,19 @@
 Half precision is computed in ``f64``, where sums and products of two halves are exact and a fused multiply-add is
 rounded to odd, so that the one rounding to half precision is right.
 """
-# ruff: noqa: F821
+# ruff: noqa: F811, F821
 # mypy: disable-error-code="name-defined"
 
 from __future__ import annotations
 
-from .native import f32, f64, i32, i64, native, u16, u32, u64
+from .native import T, f32, f64, i32, i64, native, native_for, u16, u32, u64
 
 NAN_32 = 0x7FFFFFFF
 NAN_16 = 0x7FFF
 NEAREST, ZERO, DOWN, UP, AWAY = 0, 1, 2, 3, 4
+
+
+_HALVES = ("f16", "bf16")
 
 
 @native
@@ -34,19 +37,12 @@ def flush_f16_as_f32(x: f32) -> f32:
     return copysign(f32(0.0), x) if fabs(x) < f32(6.103515625e-05) else x
 
 
-@native
-def saturate_f32(x: f32) -> f32:
+@native_for("f32", "f64")
+def saturate(x: T) -> T:
     """Clamp to [0, 1]; NaN becomes 0."""
     if x > 1.0:
-        return 1.0
-    return x if x > 0.0 else f32(0.0)
-
-
-@native
-def saturate_f64(x: f64) -> f64:
-    if x > 1.0:
-        return 1.0
-    return x if x > 0.0 else f64(0.0)
+        return T(1.0)
+    return x if x > 0.0 else T(0.0)
 
 
 @native
@@ -153,63 +149,33 @@ def add_to_odd(a: f64, b: f64) -> f64:
     return bits_f64(bits)
 
 
-@native
-def add_f16(a: u16, b: u16) -> u16:
-    return narrow_f16(f64(widen_f16(a)) + f64(widen_f16(b)), NEAREST)
+@native_for(*_HALVES)
+def add(a: T, b: T) -> T:
+    return narrow_T(add_to_odd(f64(widen_T(a)), f64(widen_T(b))), NEAREST)
 
 
-@native
-def sub_f16(a: u16, b: u16) -> u16:
-    return narrow_f16(f64(widen_f16(a)) - f64(widen_f16(b)), NEAREST)
+@native_for(*_HALVES)
+def sub(a: T, b: T) -> T:
+    return narrow_T(add_to_odd(f64(widen_T(a)), -f64(widen_T(b))), NEAREST)
 
 
-@native
-def mul_f16(a: u16, b: u16) -> u16:
-    return narrow_f16(f64(widen_f16(a)) * f64(widen_f16(b)), NEAREST)
+@native_for(*_HALVES)
+def mul(a: T, b: T) -> T:
+    return narrow_T(f64(widen_T(a)) * f64(widen_T(b)), NEAREST)
 
 
-@native
-def fma_f16(a: u16, b: u16, c: u16) -> u16:
-    return narrow_f16(add_to_odd(f64(widen_f16(a)) * f64(widen_f16(b)), f64(widen_f16(c))), NEAREST)
+@native_for(*_HALVES)
+def fma(a: T, b: T, c: T) -> T:
+    return narrow_T(add_to_odd(f64(widen_T(a)) * f64(widen_T(b)), f64(widen_T(c))), NEAREST)
 
 
-@native
-def add_bf16(a: u16, b: u16) -> u16:
-    return narrow_bf16(add_to_odd(f64(widen_bf16(a)), f64(widen_bf16(b))), NEAREST)
-
-
-@native
-def sub_bf16(a: u16, b: u16) -> u16:
-    return narrow_bf16(add_to_odd(f64(widen_bf16(a)), -f64(widen_bf16(b))), NEAREST)
-
-
-@native
-def mul_bf16(a: u16, b: u16) -> u16:
-    return narrow_bf16(f64(widen_bf16(a)) * f64(widen_bf16(b)), NEAREST)
-
-
-@native
-def fma_bf16(a: u16, b: u16, c: u16) -> u16:
-    return narrow_bf16(add_to_odd(f64(widen_bf16(a)) * f64(widen_bf16(b)), f64(widen_bf16(c))), NEAREST)
-
-
-@native
-def neg_f16(a: u16) -> u16:
+@native_for(*_HALVES)
+def neg(a: T) -> T:
     return a ^ 0x8000
 
 
-@native
-def neg_bf16(a: u16) -> u16:
-    return a ^ 0x8000
-
-
-@native
-def abs_f16(a: u16) -> u16:
-    return a & 0x7FFF
-
-
-@native
-def abs_bf16(a: u16) -> u16:
+@native_for(*_HALVES)
+def abs(a: T) -> T:
     return a & 0x7FFF
 
 
@@ -219,30 +185,27 @@ def flush_f16(a: u16) -> u16:
 
 
 @native
-def saturate_f16(a: u16) -> u16:
-    if a & 0x8000 != 0 or a > 0x7C00:
-        return 0
-    return u16(0x3C00) if a > 0x3C00 else a
+def infinity_f16() -> u16:
+    return 0x7C00
 
 
 @native
-def saturate_bf16(a: u16) -> u16:
-    if a & 0x8000 != 0 or a > 0x7F80:
+def infinity_bf16() -> u16:
+    return 0x7F80
+
+
+@native_for(*_HALVES)
+def saturate(a: T) -> T:
+    if a & 0x8000 != 0 or a > infinity_T():
         return 0
-    return u16(0x3F80) if a > 0x3F80 else a
+    one = narrow_T(f64(1.0), NEAREST)
+    return one if a > one else a
 
 
-@native
-def relu_f16(a: u16) -> u16:
+@native_for(*_HALVES)
+def relu(a: T) -> T:
     """Negative numbers become 0; NaN is canonical."""
-    if a & 0x7FFF > 0x7C00:
-        return NAN_16
-    return u16(0) if a & 0x8000 != 0 else a
-
-
-@native
-def relu_bf16(a: u16) -> u16:
-    if a & 0x7FFF > 0x7F80:
+    if a & 0x7FFF > infinity_T():
         return NAN_16
     return u16(0) if a & 0x8000 != 0 else a
 
@@ -251,46 +214,29 @@ def relu_bf16(a: u16) -> u16:
 
 
 @native
-def min_f32(a: f32, b: f32) -> f32:
+def canonical_f64(x: f64) -> f64:
+    return x
+
+
+@native_for("f32", "f64")
+def min(a: T, b: T) -> T:
     if a != a:
-        return canonical_f32(b)
+        return canonical_T(b)
     if b != b:
         return a
     if a == b:
-        return bits_f32(bits_u32(a) | bits_u32(b))
+        return bits_T(bits_U(a) | bits_U(b))
     return a if a < b else b
 
 
-@native
-def max_f32(a: f32, b: f32) -> f32:
+@native_for("f32", "f64")
+def max(a: T, b: T) -> T:
     if a != a:
-        return canonical_f32(b)
+        return canonical_T(b)
     if b != b:
         return a
     if a == b:
-        return bits_f32(bits_u32(a) & bits_u32(b))
-    return a if a > b else b
-
-
-@native
-def min_f64(a: f64, b: f64) -> f64:
-    if a != a:
-        return b
-    if b != b:
-        return a
-    if a == b:
-        return bits_f64(bits_u64(a) | bits_u64(b))
-    return a if a < b else b
-
-
-@native
-def max_f64(a: f64, b: f64) -> f64:
-    if a != a:
-        return b
-    if b != b:
-        return a
-    if a == b:
-        return bits_f64(bits_u64(a) & bits_u64(b))
+        return bits_T(bits_U(a) & bits_U(b))
     return a if a > b else b
 
 
@@ -309,24 +255,14 @@ def extreme_16(a: u16, b: u16, infinity: u16, largest: bool) -> u16:
     return a if (x > y) == largest else b
 
 
-@native
-def min_f16(a: u16, b: u16) -> u16:
-    return extreme_16(a, b, 0x7C00, False)
+@native_for(*_HALVES)
+def min(a: T, b: T) -> T:
+    return extreme_16(a, b, infinity_T(), False)
 
 
-@native
-def max_f16(a: u16, b: u16) -> u16:
-    return extreme_16(a, b, 0x7C00, True)
-
-
-@native
-def min_bf16(a: u16, b: u16) -> u16:
-    return extreme_16(a, b, 0x7F80, False)
-
-
-@native
-def max_bf16(a: u16, b: u16) -> u16:
-    return extreme_16(a, b, 0x7F80, True)
+@native_for(*_HALVES)
+def max(a: T, b: T) -> T:
+    return extreme_16(a, b, infinity_T(), True)
 
 
 @native
@@ -377,24 +313,14 @@ def tanh_f32(x: f32) -> f32:
     return f32(tanh(f64(x)))
 
 
-@native
-def tanh_f16(x: u16) -> u16:
-    return narrow_f16(tanh(f64(widen_f16(x))), NEAREST)
+@native_for(*_HALVES)
+def tanh(x: T) -> T:
+    return narrow_T(tanh(f64(widen_T(x))), NEAREST)
 
 
-@native
-def tanh_bf16(x: u16) -> u16:
-    return narrow_bf16(tanh(f64(widen_bf16(x))), NEAREST)
-
-
-@native
-def exp2_f16(x: u16) -> u16:
-    return narrow_f16(exp2(f64(widen_f16(x))), NEAREST)
-
-
-@native
-def exp2_bf16(x: u16) -> u16:
-    return narrow_bf16(exp2(f64(widen_bf16(x))), NEAREST)
+@native_for(*_HALVES)
+def exp2(x: T) -> T:
+    return narrow_T(exp2(f64(widen_T(x))), NEAREST)
 
 
 @native

@@ -1,35 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The meaning of integer instructions: native functions named after the instruction and its type."""
-# ruff: noqa: F821
+# ruff: noqa: F811, F821
 # mypy: disable-error-code="name-defined"
 
 from __future__ import annotations
 
-from .native import i16, i32, i64, native, u16, u32, u64
+from .native import T, U, i32, i64, native, native_for, u32, u64
+
+_UNSIGNED, _SIGNED = ("u16", "u32", "u64"), ("s16", "s32", "s64")
 
 
-@native
-def div_u16(a: u16, b: u16) -> u16:
-    return u16(0xFFFF) if b == 0 else a // (b | u16(b == 0))
+@native_for(*_UNSIGNED)
+def div(a: T, b: T) -> T:
+    return ~T(0) if b == 0 else a // (b | T(b == 0))
 
 
-@native
-def div_u32(a: u32, b: u32) -> u32:
-    return ~u32(0) if b == 0 else a // (b | u32(b == 0))
-
-
-@native
-def div_u64(a: u64, b: u64) -> u64:
-    return ~u64(0) if b == 0 else a // (b | u64(b == 0))
-
-
-@native
-def div_s16(a: i16, b: i16) -> i16:
-    return i16(div_s32(i32(a), i32(b)))
-
-
-@native
-def div_s32(a: i32, b: i32) -> i32:
+@native_for(*_SIGNED)
+def div(a: T, b: T) -> T:
     """Division by zero gives ones; the one quotient that does not fit wraps around."""
     if b == 0:
         return -1
@@ -38,188 +25,60 @@ def div_s32(a: i32, b: i32) -> i32:
     return a // b
 
 
-@native
-def div_s64(a: i64, b: i64) -> i64:
-    if b == 0:
-        return -1
-    if b == -1:
-        return -a
-    return a // b
+@native_for(*_UNSIGNED, *_SIGNED)
+def rem(a: T, b: T) -> T:
+    return a - div_T(a, b) * b
 
 
-@native
-def rem_u16(a: u16, b: u16) -> u16:
-    return a - div_u16(a, b) * b
-
-
-@native
-def rem_u32(a: u32, b: u32) -> u32:
-    return a - div_u32(a, b) * b
-
-
-@native
-def rem_u64(a: u64, b: u64) -> u64:
-    return a - div_u64(a, b) * b
-
-
-@native
-def rem_s16(a: i16, b: i16) -> i16:
-    return a - div_s16(a, b) * b
-
-
-@native
-def rem_s32(a: i32, b: i32) -> i32:
-    return a - div_s32(a, b) * b
-
-
-@native
-def rem_s64(a: i64, b: i64) -> i64:
-    return a - div_s64(a, b) * b
-
-
-@native
-def abs_s16(a: i16) -> i16:
+@native_for(*_SIGNED)
+def abs(a: T) -> T:
     return -a if a < 0 else a
 
 
-@native
-def abs_s32(a: i32) -> i32:
-    return -a if a < 0 else a
-
-
-@native
-def abs_s64(a: i64) -> i64:
-    return -a if a < 0 else a
-
-
-@native
-def neg_s16(a: i16) -> i16:
+@native_for(*_SIGNED)
+def neg(a: T) -> T:
     return -a
 
 
-@native
-def neg_s32(a: i32) -> i32:
-    return -a
-
-
-@native
-def neg_s64(a: i64) -> i64:
-    return -a
-
-
-@native
-def sad_u16(a: u16, b: u16, c: u16) -> u16:
+@native_for(*_UNSIGNED, *_SIGNED)
+def sad(a: T, b: T, c: T) -> T:
     return c + (a - b if a > b else b - a)
 
 
-@native
-def sad_u32(a: u32, b: u32, c: u32) -> u32:
-    return c + (a - b if a > b else b - a)
-
-
-@native
-def sad_u64(a: u64, b: u64, c: u64) -> u64:
-    return c + (a - b if a > b else b - a)
-
-
-@native
-def sad_s16(a: i16, b: i16, c: i16) -> i16:
-    return c + (a - b if a > b else b - a)
-
-
-@native
-def sad_s32(a: i32, b: i32, c: i32) -> i32:
-    return c + (a - b if a > b else b - a)
-
-
-@native
-def sad_s64(a: i64, b: i64, c: i64) -> i64:
-    return c + (a - b if a > b else b - a)
-
-
-@native
-def popc_u32(a: u32) -> u32:
-    return ctpop(a)
-
-
-@native
-def popc_u64(a: u64) -> u32:
+@native_for("u32", "u64")
+def popc(a: T) -> u32:
     return u32(ctpop(a))
 
 
-@native
-def clz_u32(a: u32) -> u32:
-    return ctlz(a)
-
-
-@native
-def clz_u64(a: u64) -> u32:
+@native_for("u32", "u64")
+def clz(a: T) -> u32:
     return u32(ctlz(a))
 
 
-@native
-def brev_u32(a: u32) -> u32:
+@native_for("u32", "u64")
+def brev(a: T) -> T:
     return bitreverse(a)
 
 
-@native
-def brev_u64(a: u64) -> u64:
-    return bitreverse(a)
+@native_for(*_UNSIGNED)
+def cnot(a: T) -> T:
+    return T(a == 0)
 
 
-@native
-def cnot_u16(a: u16) -> u16:
-    return u16(a == 0)
-
-
-@native
-def cnot_u32(a: u32) -> u32:
-    return u32(a == 0)
-
-
-@native
-def cnot_u64(a: u64) -> u64:
-    return u64(a == 0)
-
-
-@native
-def bfind_u32(a: u32) -> u32:
-    return u32(31) - ctlz(a) if a != 0 else ~u32(0)
-
-
-@native
-def bfind_u64(a: u64) -> u32:
-    return u32(63) - u32(ctlz(a)) if a != 0 else ~u32(0)
-
-
-@native
-def bfind_s32(a: i32) -> u32:
-    return bfind_u32(u32(~a if a < 0 else a))
-
-
-@native
-def bfind_s64(a: i64) -> u32:
-    return bfind_u64(u64(~a if a < 0 else a))
-
-
-@native
-def bfind_shift_u32(a: u32) -> u32:
-    return ctlz(a) if a != 0 else ~u32(0)
-
-
-@native
-def bfind_shift_u64(a: u64) -> u32:
+@native_for("u32", "u64")
+def bfind_shift(a: T) -> u32:
     return u32(ctlz(a)) if a != 0 else ~u32(0)
 
 
-@native
-def bfind_shift_s32(a: i32) -> u32:
-    return bfind_shift_u32(u32(~a if a < 0 else a))
+@native_for("s32", "s64")
+def bfind_shift(a: T) -> u32:
+    return bfind_shift_U(U(~a if a < 0 else a))
 
 
-@native
-def bfind_shift_s64(a: i64) -> u32:
-    return bfind_shift_u64(u64(~a if a < 0 else a))
+@native_for("u32", "u64", "s32", "s64")
+def bfind(a: T) -> u32:
+    shift = bfind_shift_T(a)
+    return shift if shift == ~u32(0) else u32(ctlz(U(1))) - shift
 
 
 @native

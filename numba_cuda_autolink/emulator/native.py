@@ -5,14 +5,16 @@ A function marked `native` has annotated parameters, and variables with one type
 decides. It may contain assignments, ``if``, ``while``, ``for … in range``, ``break``, ``continue``, ``return``,
 integer, floating and boolean expressions (integers wrap around; ``and`` and ``or`` stop early), casts (``u64(x)``), the
 operations of `_OPERATIONS`, ``load_u32(address, offset)``, ``store_u32(address, offset, value)`` and calls of other
-native functions. Addresses are of type ``u64``. Constants are module globals. A function without ``return`` type
-returns nothing.
+native functions. `native_for` makes
+one function for each of several types, which ``T`` stands for. Addresses are of type ``u64``. Constants are module
+globals. A function without ``return`` type returns nothing.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import struct
 import textwrap
 from dataclasses import dataclass
@@ -57,6 +59,9 @@ _OPERATIONS = {
 _EXTERNAL = {"tanh": ("f64", ("f64",)), "switch": ("None", ("u64", "u64")), "start_address": ("u64", ())}
 
 _functions: dict[str, _Function] = {}
+# In functions for several types: the type, and the unsigned integer of its width
+T = int
+U = int
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ class _Function:
     name: str
     python: Any
     inline: bool
+    type: str = ""
 
     @property
     def symbol(self) -> str:
@@ -72,7 +78,21 @@ class _Function:
     def tree(self) -> ast.FunctionDef:
         tree = ast.parse(textwrap.dedent(inspect.getsource(self.python))).body[0]
         assert isinstance(tree, ast.FunctionDef)
-        return tree
+        return _Specialisation(self.type).visit(tree) if self.type else tree
+
+
+class _Specialisation(ast.NodeTransformer):
+    """Replaces the names ``T`` and ``U``, and the ends ``_T`` and ``_U`` of names, by those of one type of PTX."""
+
+    def __init__(self, type: str):
+        bits = int(re.sub(r"\D", "", type))
+        self.native = {"s": f"i{bits}", "u": f"u{bits}", "b": f"u{bits}", "f": type if bits > 16 else "u16"}[type[0]]
+        self.type, self.unsigned = type, f"u{bits}"
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        name = {"T": self.native, "U": self.unsigned}.get(node.id, node.id)
+        name = re.sub(r"_T$", f"_{self.type}", re.sub(r"_U$", f"_{self.unsigned}", name))
+        return ast.Name(name, node.ctx)
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,18 @@ def native(function: Any = None, *, inline: bool = True) -> Any:
         return python
 
     return register if function is None else register(function)
+
+
+def native_for(*types: str) -> Any:
+    """Mark a function of which there is one for each of the PTX *types*, with the type at the end of its name."""
+
+    def register(python: Any) -> Any:
+        for type in types:
+            name = f"{python.__name__}_{type}"
+            _functions[name] = _Function(name, python, True, type)
+        return python
+
+    return register
 
 
 def compile_native(name: str) -> _Compiled:

@@ -191,6 +191,14 @@ class FunctionCode:
         known = self._linked.get((target, output))
         return None if known is None else known[1].record
 
+    @property
+    def changed_since_linked(self) -> bool:
+        """Whether a file or a header that went into a cubin was edited after the link began."""
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import current_keys
+
+        cubins = {target: linked for (target, output), (_, linked) in self._linked.items() if output == "cubin"}
+        return any(tuple(current_keys(self.plan_afresh(target))) != linked.keys for target, linked in cubins.items())
+
     # Symbols
 
     def own_undefined(self) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number
         returned.append((body.obj, body.arguments, digest))
     _ask_together(entries, target)
     answers = tuple(_answer_digest(entry, target) for entry in entries)
-    if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
+    if isinstance(library, LinkingCodeLibrary) and library.function_code.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
     loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}

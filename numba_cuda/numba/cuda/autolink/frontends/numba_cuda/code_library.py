@@ -51,7 +51,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self.function_code = FunctionCode("", target, timeline, llvm_ir=lambda: self.llvm_strs, runtimes=self._runtimes)
         super().__init__(*args, **kwargs)
         self.function_code.name = self.name
-        self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
         self._with_shared_memory: set[Any] = (
             set()
         )  # loaded kernels that may use all dynamic shared memory of the device
@@ -194,13 +193,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
-            from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
-            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
-
-            before = fingerprints(plan, before_compiling=True)
             linked = self.function_code.link(self._request(plan.target, "cubin"))
             self._cubin_cache[cc], self._linkerinfo_cache[cc] = linked.code, linked.record.log
-            self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
         return self._cubin_cache[cc]
 
     def get_cufunc(self) -> Any:
@@ -271,14 +265,6 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     def brings_external_code(self) -> bool:
         """Whether more is linked than numba-cuda's own runtime, which numba-cuda can pickle."""
         return any(entry is not NRT_LIBRARY for entry in self._entries)
-
-    @property
-    def changed_since_linked(self) -> bool:
-        """Whether a file or a header was edited after the link began."""
-        from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
-
-        plan_afresh = self.function_code.plan_afresh
-        return any(fingerprints(plan_afresh(self.target_for(cc))) != before for cc, before in self._linked.items())
 
 
 def _allow_shared_memory(cufunc: Any) -> None:
