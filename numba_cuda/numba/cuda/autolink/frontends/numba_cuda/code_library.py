@@ -59,7 +59,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self.target: Target | None = in_progress.target if in_progress is not None else None
         self.timeline = in_progress.timeline if in_progress is not None else Timeline()
         self._symbols = SymbolSites()
-        self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the fingerprints of the inputs when the link began
+        self._linked: dict[Any, tuple[bytes, ...]] = {}  # by cc, the keys of the inputs that were linked
         self.link_records: dict[tuple[Any, str], LinkRecord] = {}  # by cc and output
         self.calls = Calls()
         self._with_shared_memory: set[Any] = (
@@ -215,12 +215,7 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         if cc not in self._cubin_cache:
-            from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
-            from numba.cuda.cudadrv.external_code.compile.programs import fingerprint_after_compiling
-
-            before = fingerprints(plan, before_compiling=True)
             self._cubin_cache[cc] = self._link(cc, self._request(plan, "cubin"))
-            self._linked[cc] = tuple(map(fingerprint_after_compiling, before))
             self._linkerinfo_cache[cc] = self.link_records[cc, "cubin"].log
         return self._cubin_cache[cc]
 
@@ -286,6 +281,8 @@ class LinkingCodeLibrary(CUDACodeLibrary):
         with recording(self.timeline):
             linked = run_link(request)
         self.link_records[cc, request.output] = linked.record
+        if request.output == "cubin":
+            self._linked[cc] = linked.keys
         return linked.code
 
     def _own_inputs(self, cc: Any) -> Sequence[LinkInput | LLVMModules]:
@@ -355,9 +352,9 @@ class LinkingCodeLibrary(CUDACodeLibrary):
     @property
     def changed_since_linked(self) -> bool:
         """Whether a file or a header was edited after the link began."""
-        from numba.cuda.cudadrv.external_code.compile.plan_programs import fingerprints
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import current_keys
 
-        return any(fingerprints(self.plan(cc)) != before for cc, before in self._linked.items())
+        return any(tuple(current_keys(self.plan(cc))) != before for cc, before in self._linked.items())
 
 
 def _allow_shared_memory(cufunc: Any) -> None:
