@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a front end must provide, and what its seams must keep true.
 
-A front end is a compiler of Python functions to kernels. This project attaches to it in one module of this package,
-which holds all seams, and provides a `FrontEnd`. The tests in ``frontends/test_conformance.py`` run against each.
+A front end is a compiler of Python functions to kernels. This project attaches to it in one module, an `Activation`,
+which holds all seams, and builds its kernels through another one, a `front_end.FrontEnd`. The tests in
+``frontends/test_conformance.py`` run against each.
 
 The seams keep these invariants:
 
@@ -13,8 +14,8 @@ The seams keep these invariants:
 3. *Every call.* Each call that typing resolves is looked up by `protocol.call_sites.CallSites`, in the front end's
    vocabulary. What a function needs travels with what it was compiled to, so that a kernel that reuses a compiled
    device function links it too.
-4. *One path.* What is linked is a `LinkPlan` with a `KernelCode`, run by ``external_code.link``: in order of first use,
-   equal code once, with its checks, messages and caches. Nothing else compiles CUDA C++ or links.
+4. *One path.* What is linked is a `LinkPlan` with a `KernelCode`, run by ``external_code.pipeline``: in order of first
+   use, equal code once, with its checks, messages and caches. Nothing else compiles CUDA C++ or links.
 5. *No stale kernel.* A finished kernel with external code is not stored under a key that does not know that code.
 6. *No GPU.* Within `compilation.without_device` nothing asks for a driver, and what is compiled there is kept apart.
 7. *Nothing else changes.* Kernels without external code are compiled, linked, cached and launched as without this
@@ -27,8 +28,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
-class FrontEnd(Protocol):
-    """A module of this package."""
+class Activation(Protocol):
+    """The module with all seams of one front end."""
 
     SEAMS: Mapping[str, Callable[..., Any]]
     """The attributes that are replaced, as ``module:Class.attribute``, with what is called in their place."""

@@ -69,7 +69,8 @@ def program_files(modules: Iterable[str]) -> dict[str, str]:
 
 def package_of(cls: Any) -> tuple[Any, ...] | None:
     """Return what identifies the package of a class or function: the version and the record of its distribution, or the
-    content of all modules of its top-level package that are loaded; ``None`` if one of these is in no file."""
+    content of all modules of its top-level package that are loaded; ``None`` if one of these is in no file, or none is
+    loaded, as of a class that was pickled by value."""
     package = str(cls.__module__).partition(".")[0]
     if (origin := origin_of(cls.__module__)) == "versioned":
         return (origin,)
@@ -81,7 +82,7 @@ def package_of(cls: Any) -> tuple[Any, ...] | None:
         if path is None and not hasattr(module, "__path__"):  # not a namespace package
             return None
         found.append((name, None if path is None else _content(name, path)))
-    return tuple(found)
+    return tuple(found) or None
 
 
 def distribution_of(package: str) -> tuple[Any, ...] | None:

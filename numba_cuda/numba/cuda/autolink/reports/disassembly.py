@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -12,8 +13,6 @@ from dataclasses import dataclass
 
 from cuda import pathfinder
 from numba.cuda.cudadrv.external_code.formats.mangled_names import readable
-
-from . import formatting
 
 _TIMEOUT = 120.0  # seconds
 _FUNCTION = re.compile(r"([\w$.]+):\s*")
@@ -70,15 +69,8 @@ def _instructions(text: str, entry_name: str) -> list[Instruction]:
 
 
 def as_text(instructions: list[Instruction]) -> str:
-    """Return *instructions* as lines, with the function and the place before those that come from it."""
+    """Return *instructions* as lines, with the name of each function before its own."""
     lines = []
-    before: tuple[object, ...] = ()
-    for each in instructions:
-        place = each.function, each.filename, each.line
-        if place[0] != (before[0] if before else None):
-            lines.append(f"// {readable(each.function)}")
-        if place != before and each.filename is not None:
-            lines.append(f"// {formatting.file(each.filename)}:{each.line}")
-        before = place
-        lines.append(each.text)
+    for function, some in itertools.groupby(instructions, lambda each: each.function):
+        lines += [f"// {readable(function)}", *(each.text for each in some)]
     return "\n".join(lines)

@@ -47,7 +47,7 @@ def compiled(bitcode: LinkInput, target: Target, referenced: Collection[str] | N
 def digest(bitcode: LinkInput, target: Target) -> bytes:
     """Return a digest of all that the program of *bitcode* for *target* depends on, but for the functions that are
     kept."""
-    return CacheKey("bitcode", bitcode.name, _parts(bitcode, target)).digest
+    return CacheKey("program", bitcode.name, _parts(bitcode, target)).digest
 
 
 def _parts(bitcode: LinkInput, target: Target) -> tuple[tuple[str, str | bytes], ...]:

@@ -113,7 +113,7 @@ def test_functions_closures_and_classes_of_a_script_are_jobs_on_each_engine(engi
     codes = json.loads(out.strip().splitlines()[-1])
     generated = (tmp_path / "generated").read_text().split()
     assert len(codes) == len(set(codes)) == 20
-    assert sorted(map(int, generated)) == list(range(2, 12))
+    assert set(map(int, generated)) == set(range(2, 12))
 
 
 def wait_for_the_end_of_all(process):
@@ -141,7 +141,7 @@ def test_an_interrupted_script_leaves_no_process_and_is_continued(start, tmp_pat
     process = start(_ENGINES["processes"], kernels=20)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert sorted(map(int, generated.read_text().split())) == list(range(2, 12))
+    assert set(map(int, generated.read_text().split())) == set(range(2, 12))
 
 
 def workers(group):
