@@ -32,7 +32,7 @@ def _call(context: Any, builder: Any, sig: Any, args: Sequence[Any], loc: Any = 
     meaning = callee.meaning(context.typing_context, argtypes)
     if isinstance(meaning, PythonBody):
         if isinstance(library := context.active_code_library, LinkingCodeLibrary):
-            library.calls.bodies[id(meaning.function)] = meaning
+            library.function_code.calls.bodies[id(meaning.function)] = meaning
         return meaning.lowered(context, builder, argtypes, values)
     return _call_c_function(context, builder, meaning, (argtypes, values), loc)
 
