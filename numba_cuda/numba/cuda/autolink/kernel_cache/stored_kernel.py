@@ -26,7 +26,7 @@ from numba.cuda.serialize import NumbaPickler
 
 from ..compilation.context import asking
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..function_code.call_graph import callees_first, calls_of
+from ..function_code.call_graph import callees_first
 from ..protocol.ask import link_key, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
@@ -82,7 +82,7 @@ def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number
     library = kernel._codelibrary
     states = library._reduce_states()
     entries, target = states.get("entries", ()), states.get("target") or Target((0, 0))
-    called = [calls_of(each) for each in callees_first(library, lambda each: calls_of(each).lines)]
+    called = [each.calls for each in callees_first(library.function_code, lambda each: each.calls.lines)]
     for value in (value for each in called if each.number < number for value in each.frozen):
         if value.changed():
             raise NotCacheableError(f"{value}, has changed since that was compiled")
@@ -101,7 +101,7 @@ def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number
         returned.append((body.obj, body.arguments, digest))
     _ask_together(entries, target)
     answers = tuple(_answer_digest(entry, target) for entry in entries)
-    if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
+    if isinstance(library, LinkingCodeLibrary) and library.function_code.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
     loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
