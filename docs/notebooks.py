@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Run the notebooks of the documentation, docs/*.ipynb, and store what their cells print and show.
 
-python docs/notebooks.py            # needs pip install ".[docs]"; cells tagged "gpu" do not run, and keep their outputs
+python docs/notebooks.py            # needs pip install ".[docs]"
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from nbclient import NotebookClient
 DOCS = Path(__file__).resolve().parent
 NOTEBOOKS = sorted(DOCS.glob("*.ipynb"))
 
+# Numba's warnings of small launches and of copies, which a first launch need not read.
+_QUIET = ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "NUMBA_CUDA_WARN_ON_IMPLICIT_COPY")
 _SECONDS = 300  # that a cell may take
 # The files in which IPython keeps cells, and what else differs from run to run: colours, times and sizes.
 _CELL_FILE = re.compile(r"(?:file://)?[\w./-]*ipykernel_\d+/\d+\.py")
@@ -33,23 +35,18 @@ def main() -> None:
 
 
 def run(path: Path) -> nbformat.NotebookNode:
-    """Return the notebook of *path* with new outputs, except for cells that need a GPU. Raises nbclient's
-    `CellExecutionError` if a cell fails that has no tag ``raises-exception``."""
+    """Return the notebook of *path* with new outputs.
+
+    Raises nbclient's `CellExecutionError` if a cell fails that has no tag ``raises-exception``.
+    """
+    os.environ.update(dict.fromkeys(_QUIET, "0"))
     notebook = nbformat.read(path, as_version=4)
     executed = copy.deepcopy(notebook)
-    for cell in executed.cells:
-        if "gpu" in tags(cell):
-            cell.source = ""
     NotebookClient(executed, timeout=_SECONDS, kernel_name="python3", coalesce_streams=True).execute()
     for cell, ran in zip(notebook.cells, executed.cells, strict=True):
-        if cell.cell_type == "code" and "gpu" not in tags(cell):
+        if cell.cell_type == "code":
             cell.outputs = [_portable(output) for output in ran.outputs]
     return notebook
-
-
-def tags(cell: nbformat.NotebookNode) -> list[str]:
-    """Return the tags of a cell: ``gpu``, ``raises-exception``."""
-    return list(cell.metadata.get("tags", ()))
 
 
 def comparable(cell: nbformat.NotebookNode) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from _frontend import cuda
-from _run import compare, run, simulated
+from _run import compare, on_cpu, run, simulated
 from numba.cuda import autolink
 
 SIZE = 1000
@@ -83,7 +83,8 @@ def launch_as_graph(blocks, threads, y, x):
         return results[0] if results else None
 
     path = Path(tempfile.mkdtemp()) / "terms.kernels"
-    autolink.save(path, [autolink.build(kernel, SIGNATURE) for kernel in KERNELS])
+    output = "ptx" if on_cpu() else "cubin"  # the emulator runs PTX
+    autolink.save(path, [autolink.build(kernel, SIGNATURE, output=output) for kernel in KERNELS])
     loaded = numba_cuda_autolink.load(path)
     own = cuda.stream()
     stream = driver.CUstream(int(own))

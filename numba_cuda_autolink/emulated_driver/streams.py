@@ -193,14 +193,12 @@ def cuStreamGetCaptureInfo(stream: int, status: int, number: int) -> None:
     put_int(status, int(_stream(stream).captured is not None))
 
 
-@c_function("pp")
-def cuGraphInstantiate(executable: int, graph: int) -> None:
+def _instantiate(executable: int, graph: int) -> None:
     put_handle(executable, _graphs.add(_graphs[graph]))
 
 
-@c_function("pp")
-def cuGraphInstantiateWithParams(executable: int, graph: int) -> None:
-    put_handle(executable, _graphs.add(_graphs[graph]))
+for _name in ("cuGraphInstantiate", "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithParams"):
+    c_function("pp", _name)(_instantiate)
 
 
 @c_function("pp")

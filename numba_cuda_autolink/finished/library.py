@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..emulated_driver.activation import is_active
 from ..errors import KernelFileError, LaunchError, called_at
 from ..launch.driver import Device, bindings, called
 from ..launch.kernel import Kernel
@@ -165,17 +166,17 @@ class KernelLibrary:
         """Return the code of a kernel and signature for the emulator: of its PTX, that for the latest architecture."""
         from ..launch.emulated_kernel import EmulatedCode
 
-        texts = [image for image in signature.images if image.runs_on.kind == "ptx"]
-        if not texts:
-            raise LaunchError(
-                f"{name}{signature.text} has no PTX, and the emulator runs nothing else{called_at()}"
-                f"\n  file: {self._file.path}"
-                f"\n  it has: {', '.join(str(image.runs_on) for image in signature.images)}"
-                "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
-            )
-        image = max(texts, key=lambda each: each.runs_on.preference)
+        # A cubin has the same parameters. It is an error when it is launched.
+        image = max(signature.images, key=lambda each: (each.runs_on.kind == "ptx", each.runs_on.preference))
         own = placed(signature.parameters, image.layout)
         assert own is not None  # what is read from a file is checked there
+
+        def texts() -> list[str]:
+            if image.runs_on.kind != "ptx":
+                has = ", ".join(str(each.runs_on) for each in signature.images)
+                raise _without_ptx(name, signature.text, self._file.path, has)
+            return [self._file.read(image.code).decode().rstrip("\0")]
+
         return EmulatedCode(
             signature.text,
             signature.parameters,
@@ -183,7 +184,7 @@ class KernelLibrary:
             image.entry,
             (image.runs_on.major, image.runs_on.minor),
             image.cooperative,
-            lambda: [self._file.read(image.code).decode().rstrip("\0")],
+            texts,
             [imported(each, name) for each in image.setup],
             [imported(each, name) for each in image.teardown],
             [self._variable(described, value) for described, value in image.variables],
@@ -214,16 +215,19 @@ class _SavedCode:
     def load(self, device: Device) -> Loaded:
         """Load the code that fits *device* best into the current context, run the setup callbacks, and set the
         variables."""
-        number = best([image.runs_on for image in self._images], device.compute_capability)
+        images = [image for image in self._images if image.runs_on.kind == "ptx" or not is_active()]
+        number = best([image.runs_on for image in images], device.compute_capability)
         if number is None:
             has = ", ".join(str(image.runs_on) for image in self._images)
+            if is_active():
+                raise _without_ptx(self._kernel, self.text, self._file.path, has)
             major, minor = device.compute_capability
             raise LaunchError(
                 f"{self._kernel} has no code for this GPU, of compute capability {major}.{minor}{called_at()}"
                 f"\n  file: {self._file.path}\n  it has: {has}"
                 f"\n  what to do: build it with cc=[..., ({major}, {minor})]"
             )
-        image = self._images[number]
+        image = images[number]
         module = _Module(self._file.read(image.code), image)
         finalizer = weakref.finalize(module, _unload, bindings(), module.handle, image, module.object_code)
         self._library._unload.append(finalizer)
@@ -239,6 +243,15 @@ class _SavedCode:
         if image.carveout is not None:
             set_attribute(function, "PREFERRED_SHARED_MEMORY_CARVEOUT", image.carveout)
         return Loaded.of(function, own, image.cooperative, module)
+
+
+def _without_ptx(kernel: str, signature: str, path: str, has: str) -> LaunchError:
+    """Return the error for a kernel that cannot be emulated."""
+    return LaunchError(
+        f"{kernel}{signature} has no PTX, and the emulator runs nothing else{called_at()}"
+        f"\n  file: {path}\n  it has: {has}"
+        "\n  what to do: save it as PTX too: save(path, [build(...), build(..., output='ptx')])"
+    )
 
 
 class _Module:

@@ -54,7 +54,11 @@ class Device(NamedTuple):
 
 @functools.cache
 def bindings() -> Any:
-    """Return the module ``cuda.bindings.driver``, with the driver initialized."""
+    """Return the module ``cuda.bindings.driver``, with the driver initialized: the emulated one, if the environment
+    asks for it."""
+    from ..emulated_driver.activation import start_if_wanted
+
+    start_if_wanted()
     try:
         from cuda.bindings import driver
     except ImportError as error:

@@ -97,6 +97,10 @@ class DeviceFunction(CallingCode, DeviceCallable):
         return self._modules.undefined
 
     @property
+    def function_code(self) -> Any:
+        return self.library.function_code
+
+    @property
     def takes_arrays(self) -> bool:  # type: ignore[override]
         return any(isinstance(state, types.Array) for state in self._signature.state)
 
@@ -112,7 +116,7 @@ class DeviceFunction(CallingCode, DeviceCallable):
 
     def traced_inputs(self, origin: str) -> Iterator[tuple[str, LinkInput]]:
         yield from ((origin, each) for each in self._code)
-        yield from self.library.provided(self._target)
+        yield from self.function_code.provided(self._target)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeviceFunction) and list(self.traced_inputs("")) == list(other.traced_inputs(""))

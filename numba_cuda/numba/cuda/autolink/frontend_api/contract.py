@@ -14,8 +14,8 @@ The seams keep these invariants:
 3. *Every call.* Each call that typing resolves is looked up by `protocol.call_sites.CallSites`, in the front end's
    vocabulary. What a function needs travels with what it was compiled to, so that a kernel that reuses a compiled
    device function links it too.
-4. *One path.* What is linked is a `LinkPlan` with a `KernelCode`, run by ``external_code.link``: in order of first use,
-   equal code once, with its checks, messages and caches. Nothing else compiles CUDA C++ or links.
+4. *One path.* What is linked is a `LinkPlan` with a `KernelCode`, run by ``external_code.pipeline``: in order of first
+   use, equal code once, with its checks, messages and caches. Nothing else compiles CUDA C++ or links.
 5. *No stale kernel.* A finished kernel with external code is not stored under a key that does not know that code.
 6. *No GPU.* Within `compilation.without_device` nothing asks for a driver, and what is compiled there is kept apart.
 7. *Nothing else changes.* Kernels without external code are compiled, linked, cached and launched as without this

@@ -26,6 +26,7 @@ from ..protocol.call_sites import CallSite, origins_of
 from ..protocol.callee import Callee
 from ..protocol.errors import HookError
 from .call_graph import CallGraph, Frame, call_graph
+from .function_code import FunctionCode
 from .launch_parameters import kernel_parameters
 from .object_names import short_names
 
@@ -83,15 +84,14 @@ class BuildFacts:
     timeline: tuple[Span, ...] = ()
 
 
-def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildFacts:
-    """Return the facts of a kernel's code library that was linked for *cc* to a ``"cubin"`` or ``"ptx"``; *output* is
-    ``"ltoir"`` if it was not linked."""
-    target = library.target_for(cc)
-    graph, chains = call_graph(library)
+def facts_of(code: FunctionCode, target: Target, output: str, log: str = "") -> BuildFacts:
+    """Return the facts of a kernel that was linked for *target* to a ``"cubin"`` or ``"ptx"``; *output* is ``"ltoir"``
+    if it was not linked. *log* is what a linker of the front end printed, where that linked it alone."""
+    graph, chains = call_graph(code)
     calls = []
-    sites = dict.fromkeys((*library.call_sites, *chains))
+    sites = dict.fromkeys((*code.call_sites, *chains))
     names = short_names({site.callee: _names_of(site.callee) for site in sites})
-    origins = origins_of(sites)
+    origins = code.origins if sites.keys() == code.origins.keys() else origins_of(sites)
     for site in sites:
         chain, function = chains.get(site, ((Frame(site.function, site.filename, site.line),), 0))
         try:
@@ -103,13 +103,12 @@ def facts_of(library: Any, cc: tuple[Any, ...], output: str = "cubin") -> BuildF
         what = origins[site], safe_repr(obj, _LONGEST_REPR), names[site.callee], type(obj).__name__
         where = site.filename, site.line, linecache.getline(site.filename, site.line).strip()
         calls.append(CallRecord(*what, tuple(map(str, site.argtypes)), *where, chain, function, *how))
-    log = library.linker_log(cc) if output == "cubin" else ""
-    spans = tuple(library.timeline.spans)
-    link = library.link_records.get((cc, output))
-    symbols = Symbols.of((), library.own_undefined())
-    return BuildFacts(
-        library.entry_name, target, graph, tuple(calls), link, log.replace("\0", "").strip(), symbols, timeline=spans
-    )
+    spans = tuple(code.timeline.spans)
+    link, symbols = code.link_record(target, output), Symbols.of((), code.own_undefined())
+    if link is not None and output == "cubin":
+        log = link.log
+    shown = log.replace("\0", "").strip()
+    return BuildFacts(code.entry_name or "", target, graph, tuple(calls), link, shown, symbols, timeline=spans)
 
 
 def _names_of(callee: Callee) -> tuple[str, str]:

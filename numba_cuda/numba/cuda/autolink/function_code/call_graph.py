@@ -1,74 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The call graph: the functions through which a kernel reaches its call sites.
-
-Each code library keeps its `Calls`: what it calls, and where in the source. That costs time only where a library is
-linked into another.
-"""
+"""The call graph: the functions through which a kernel reaches its call sites."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import types as pytypes
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from ..frontends.numba_cuda.frozen_values import FrozenValue, frozen_values
-from ..frontends.numba_cuda.linking_files import OrderedSet
 from ..protocol.call_sites import CallSite
+from .function_code import FunctionCode
 
-Library = TypeVar("Library")
-_numbers = itertools.count(1)
-
-
-class Calls:
-    """What one compiled function calls: other compiled functions, and objects that provide linkable code."""
-
-    def __init__(self) -> None:
-        self.sites = OrderedSet()  # of objects, in order
-        self.filename: str | None = None
-        self.line: int | None = None  # where the source begins
-        self.lines: dict[Any, int | None] = {}  # by the library of a function called, the line of the first call
-        self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
-        # By `id`: the Python function that was compiled, and those that lower calls in it.
-        self.functions: dict[int, pytypes.FunctionType] = {}
-        # By the `id` of the function, the bodies in Python that called objects returned.
-        self.bodies: dict[int, Any] = {}
-        self.frozen: tuple[FrozenValue, ...] = ()
-        self.number = 0  # among all functions that were compiled in this process
-        self._lowering: Any = None
-
-    @contextlib.contextmanager
-    def being_lowered(self, lowering: Any) -> Iterator[None]:
-        """Take the lines of what is added inside the ``with`` block from *lowering*."""
-        loc, function = lowering.func_ir.loc, lowering.func_ir.func_id.func
-        self.filename, self.line, self._lowering = loc.filename, loc.line, lowering
-        self.functions[id(function)] = function
-        self.number, self.frozen = next(_numbers), tuple(frozen_values(lowering))
-        try:
-            yield
-        finally:
-            self._lowering = None
-
-    def note_implementation(self, function: Any) -> None:
-        """Note a Python *function* that lowers a call, and the functions in its closure."""
-        if isinstance(function, pytypes.FunctionType) and id(function) not in self.functions:
-            self.functions[id(function)] = function
-            for cell in function.__closure__ or ():
-                with contextlib.suppress(ValueError):  # not filled yet
-                    self.note_implementation(cell.cell_contents)
-
-    def add(self, library: Any, *, by_cxx: bool = False) -> None:
-        """Note a call to the function with *library*, or one of C++ that is called."""
-        lines = self.called_by_cxx if by_cxx else self.lines
-        if library not in lines:
-            lines[library] = getattr(getattr(self._lowering, "loc", None), "line", None)
-
-    @property
-    def below(self) -> dict[Any, int | None]:
-        """By library, the functions that it calls and those that C++ calls for it, with their lines."""
-        return self.lines | self.called_by_cxx
+Node = TypeVar("Node")
 
 
 @dataclass(frozen=True)
@@ -110,7 +52,7 @@ class CallGraph:
     calls: tuple[FunctionCall, ...]
 
 
-def callees_first(root: Library, callees: Callable[[Library], Iterable[Library]]) -> Iterator[Library]:
+def callees_first(root: Node, callees: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
     """Yield *root* and all below it: each once, after everything that it calls."""
     visited = {root}
     path = [(root, iter(callees(root)))]
@@ -125,41 +67,29 @@ def callees_first(root: Library, callees: Callable[[Library], Iterable[Library]]
             path.append((below, iter(callees(below))))
 
 
-def call_graph(kernel: Any) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:
-    """Return the call graph of the library *kernel*, and for each of its call sites the shortest chain of calls from
-    the kernel to it, and the index of the function that contains it."""
-    leads_to_site: dict[Any, bool] = {}
-    for library in callees_first(kernel, lambda library: calls_of(library).below):
-        calls = calls_of(library)
-        leads_to_site[library] = bool(calls.sites) or any(leads_to_site.get(below) for below in calls.below)
+def call_graph(kernel: FunctionCode) -> tuple[CallGraph, dict[CallSite, tuple[tuple[Frame, ...], int]]]:
+    """Return the call graph of *kernel*, and for each of its call sites the shortest chain of calls from the kernel to
+    it, and the index of the function that contains it."""
+    leads_to_site: dict[FunctionCode, bool] = {}
+    for code in callees_first(kernel, lambda code: code.calls.below):
+        leads_to_site[code] = bool(code.calls.sites) or any(leads_to_site.get(below) for below in code.calls.below)
     numbers = {kernel: 0}
-    chains: dict[Any, tuple[Frame, ...]] = {kernel: ()}
+    chains: dict[FunctionCode, tuple[Frame, ...]] = {kernel: ()}
     edges = []
     sites: dict[CallSite, tuple[tuple[Frame, ...], int]] = {}
     queue = [kernel]
-    for library in queue:
-        calls = calls_of(library)
+    for code in queue:
+        calls = code.calls
         for site in calls.sites:
-            here = Frame(library.name, site.filename, site.line)
-            sites.setdefault(site, ((*chains[library], here), numbers[library]))
+            here = Frame(code.name, site.filename, site.line)
+            sites.setdefault(site, ((*chains[code], here), numbers[code]))
         for below, line in calls.below.items():
             if not leads_to_site[below]:
                 continue
             if below not in numbers:
                 numbers[below] = len(numbers)
-                chains[below] = (*chains[library], Frame(library.name, calls.filename, line))
+                chains[below] = (*chains[code], Frame(code.name, calls.filename, line))
                 queue.append(below)
-            edges.append(FunctionCall(numbers[library], numbers[below], line))
-    functions = tuple(Function(library.name, calls_of(library).filename, calls_of(library).line) for library in numbers)
+            edges.append(FunctionCall(numbers[code], numbers[below], line))
+    functions = tuple(Function(code.name, code.calls.filename, code.calls.line) for code in numbers)
     return CallGraph(functions, tuple(edges)), sites
-
-
-def next_number() -> int:
-    """Return a number that is larger than those of the functions compiled so far, and smaller than all others."""
-    return next(_numbers)
-
-
-def calls_of(library: Any) -> Calls:
-    """Return what the function with *library* calls: nothing if that is not known."""
-    calls = getattr(library, "calls", None)
-    return calls if isinstance(calls, Calls) else Calls()

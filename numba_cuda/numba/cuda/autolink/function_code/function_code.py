@@ -1,121 +1,279 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a function that numba-cuda-mlir compiled needs linked. It travels with the function, up to the kernel."""
+"""The code of a compiled function: what it needs linked, which travels with it up to the kernel; its plan and link."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import dataclasses
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import Timeline, recording
 from numba.cuda.cudadrv.external_code.inputs import kinds
-from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction, CPrototype
-from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
-from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, from_item, line_marker
+from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, SymbolSite
-from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 from numba.cuda.cudadrv.external_code.platform.target import Target
+from numba.cuda.cudadrv.linkable_code import LinkableCode
 
-from ..frontends.numba_cuda.linking_files import Entry, OrderedSet, inputs_of
-from ..protocol.ask import AskedCall
-from ..protocol.call_sites import CallSite
-from .call_graph import Calls
+from ..protocol.ask import AskedCall, with_answer
+from ..protocol.call_sites import CallSite, origins_of
+from ..protocol.calling_code import CallingCode
+from ..protocol.errors import HookError
 from .called_symbols import SymbolSites
+from .calls import Calls
+from .ordered_set import OrderedSet
 
-# The key of a function's metadata under which numba-cuda-mlir keeps it.
-KEY = "numba_cuda_autolink"
+# The linker takes milliseconds to import, and a kernel that is already linked starts without it.
+if TYPE_CHECKING:
+    from numba.cuda.cudadrv.external_code.link.link_record import LinkRecord
+    from numba.cuda.cudadrv.external_code.pipeline import Linked
+
+# What was named explicitly, or a call site: an `AskedCall`, unless the kernel was loaded from a cache.
+Entry: TypeAlias = str | os.PathLike[str] | LinkableCode | LinkInput | CallSite
+Traced: TypeAlias = tuple[str, LinkInput]
+
+_OPTIMIZABLE = (kinds.LTO_IR, kinds.CUDA, kinds.BITCODE)
 
 
-class ExternalCode:
-    """The external code of one compiled function and of all that it calls: its `CallSite`\\ s with their answers, what
-    ``link=`` names, and the functions of C++ that its calls go through; each once, in order of first use."""
+def _no_runtimes(provided: Sequence[Traced]) -> Iterable[Traced]:
+    return ()
 
-    def __init__(self, name: str, target: Target, timeline: Timeline):
-        self.name = name
-        self.target = target
-        self.timeline = timeline
+
+class FunctionCode:
+    """The code of one compiled function, as every front end knows it: its call sites and those of all that it calls,
+    with their answers; what ``link=`` names; the symbols that its calls reference; each once, in order of first use.
+
+    Attributes
+    ----------
+    target:
+        What the function was compiled for; ``None`` if that is not known.
+    entry_name:
+        A kernel's name in the code.
+    link_options:
+        Options of a kernel's link besides those of the target.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        target: Target | None,
+        timeline: Timeline,
+        *,
+        llvm_ir: Callable[[], Sequence[str]] | None = None,
+        runtimes: Callable[[Sequence[Traced]], Iterable[Traced]] = _no_runtimes,
+    ):
+        """*llvm_ir* returns the function's own LLVM modules, where the front end has them, and *runtimes* the runtime
+        libraries that its front end links besides what is provided, with their origins."""
+        self.name, self.target, self.timeline = name, target, timeline
         self.calls = Calls()
-        self.link_records: dict[tuple[Any, str], LinkRecord] = {}
-        self.entry_name = ""
-        self.link_options: dict[str, Any] = {}  # of the kernel, besides those of the target
+        self.symbols = SymbolSites()
+        self.entry_name: str | None = None
+        self.link_options: dict[str, Any] = {}
+        self._llvm_ir, self._runtimes = llvm_ir, runtimes
         self._entries = OrderedSet()
         self._glue = OrderedSet()
-        self._symbols = SymbolSites()
+        self._origins: dict[CallSite, str] | None = None
+        self._plans: dict[Target, LinkPlan] = {}
+        self._undefined: tuple[Sequence[str], tuple[str, ...]] | None = None
+        self._linked: dict[tuple[Target, str], tuple[LinkRequest, Linked]] = {}
+
+    @property
+    def shown_name(self) -> str:
+        """The name for messages: without those of the functions that enclose it."""
+        return self.name.rpartition("<locals>.")[2]
+
+    # What travels with the function
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What ``link=`` names and the call sites, in order of first use."""
+        return tuple(self._entries)
+
+    @property
+    def origins(self) -> dict[CallSite, str]:
+        """The call sites of linkable code in this function and all that it calls, in order of first use, with the texts
+        by which links know them."""
+        if self._origins is None:
+            self._origins = origins_of(entry for entry in self._entries if isinstance(entry, CallSite))
+        return self._origins
 
     @property
     def call_sites(self) -> tuple[CallSite, ...]:
-        """The call sites of linkable code in this function and all that it calls, in order of first use."""
-        return tuple(entry for entry in self._entries if isinstance(entry, CallSite))
+        """These call sites alone."""
+        return tuple(self.origins)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether there are any."""
+        return any(isinstance(entry, CallSite) for entry in self._entries)
 
     def add_call(self, call: AskedCall) -> None:
-        """Link what the called object provides."""
-        self._entries.add(call)
+        """Link what the called object provides. The code of Python functions that C++ calls is linked as the object's;
+        what it references counts as referenced by this function."""
+        self.add_items((call,))
         self.calls.sites.add(call)
+        for code in call.answer.calling:
+            self.calls.add(code.function_code, by_cxx=True)
+            self.symbols.note_all(code.function_code.symbols)
 
-    def add_item(self, item: Entry | LinkInput) -> None:
+    def add_items(self, items: Iterable[Entry]) -> None:
         """Link what ``link=`` names."""
-        self._entries.add(item)
+        self._entries.update(items)
+        self._origins = None
+        self._plans.clear()
 
     def add_glue(self, link_input: LinkInput) -> None:
         """Link a function of C++ that a call goes through."""
         self._glue.add(link_input)
+        self._plans.clear()
 
-    def add_callee(self, callee: ExternalCode, line: int | None) -> None:
-        """Link what a function needs that is called at *line*."""
-        self._entries.update(callee._entries)
+    def add_callee(self, callee: FunctionCode, line: int | None = None) -> None:
+        """Link what a function needs that is called, at *line* or where code is being lowered."""
+        self.add_items(callee._entries)
         self._glue.update(callee._glue)
-        self.calls.lines.setdefault(callee, line)
-        self._symbols.note_all(callee._symbols)
+        self.calls.add(callee, line=line)
+        self.symbols.note_all(callee.symbols)
 
-    def note_prototypes(
-        self, prototypes: Sequence[tuple[str, CPrototype]], call: str, asked: Sequence[CallSite], text: Any
-    ) -> None:
-        """Remember the C functions that a *call* of the objects *asked* calls; *text* writes their prototypes."""
-        for symbol, prototype in prototypes:
-            self._symbols.note(symbol, SymbolSite(text(prototype), call, prototype), asked)
+    # The link
 
-    def plan(self) -> LinkPlan:
-        """Return what is linked into a kernel that is this function. Raise `LinkError` if a file is missing, or two
-        functions call one symbol with different prototypes."""
-        name = self.name.rpartition("<locals>.")[2]  # without those of the functions that enclose it
-        self._symbols.check(name)
-        return LinkPlan.of(f"kernel {name!r}", self.target, self._provided())
+    def plan(self, target: Target) -> LinkPlan:
+        """Return what is linked for *target* into a kernel that is this function, besides its own code.
 
-    def _provided(self) -> Iterator[tuple[str, LinkInput]]:
-        origin = "link="
-        for entry in self._entries:
-            for origin, link_input in inputs_of(entry, self.target):
-                yield origin, link_input
-        for glue in self._glue:
-            yield origin, glue
+        Raises `LinkError` if a file that was named explicitly is missing or of an unknown kind, or two functions call
+        one symbol with different prototypes, which the linker would not notice.
+        """
+        if target not in self._plans:
+            self._plans[target] = self.plan_afresh(target)
+        return self._plans[target]
 
-    def kernel_code(self, own: bytes, lto: bool) -> KernelCode:
-        """Return the kernel's own side of the link: its code, LTO-IR or PTX."""
-        link_input = LinkInput(kinds.LTO_IR if lto else kinds.PTX, own, name=self.name)
-        symbols = tuple(self._symbols)
-        sites = {symbol: tuple(found) for symbol, found in self._symbols.items()}
-        return KernelCode((link_input,), self.entry_name, symbols, sites, self.link_options)
+    def plan_afresh(self, target: Target) -> LinkPlan:
+        """Return the same with the files that are linked as they are now."""
+        self.symbols.check(self.shown_name)
+        return LinkPlan.of(f"kernel {self.shown_name!r}", target, self.provided(target))
+
+    def provided(self, target: Target) -> list[Traced]:
+        """Return what is linked for *target* into a kernel with this function, besides its own code, with origins."""
+        provided = [pair for entry in self._entries for pair in inputs_of(entry, target, self.origins.get(entry, ""))]
+        origin = provided[-1][0] if provided else NAMED_EXPLICITLY
+        provided += ((origin, glue) for glue in self._glue)
+        return [*provided, *self._runtimes(provided)]
+
+    def request(
+        self, target: Target, own: Iterable[Any], output: str = "cubin", *, drop_unused_variables: bool = False
+    ) -> LinkRequest:
+        """Return the link of a kernel's *own* code with what it needs to a ``"cubin"``, or to ``"ptx"``, for which all
+        is left out that takes no part in link-time optimisation."""
+        plan = self.plan(target)
+        if output == "ptx":
+            plan = dataclasses.replace(plan, inputs=tuple(each for each in plan.inputs if is_optimizable(each.input)))
+        symbols = self.own_undefined(), self.referenced_for(target)
+        kernel_code = KernelCode(tuple(own), self.entry_name or "", *symbols, self.link_options)
+        return LinkRequest(plan, kernel_code, output, drop_unused_variables and output == "cubin")
+
+    def link(self, request: LinkRequest) -> Linked:
+        """Run the link that is *request*\\ ed, once."""
+        key = request.plan.target, request.output
+        known = self._linked.get(key)
+        if known is None or known[0] != request:
+            from numba.cuda.cudadrv.external_code.pipeline import run_link
+
+            with recording(self.timeline):
+                known = self._linked[key] = request, run_link(request)
+        return known[1]
+
+    def link_record(self, target: Target, output: str) -> LinkRecord | None:
+        """Return the record of the link to *output* for *target*; ``None`` if it was not linked here."""
+        known = self._linked.get((target, output))
+        return None if known is None else known[1].record
+
+    @property
+    def changed_since_linked(self) -> bool:
+        """Whether a file or a header that went into a cubin was edited after the link began."""
+        from numba.cuda.cudadrv.external_code.compile.plan_programs import current_keys
+
+        cubins = {target: linked for (target, output), (_, linked) in self._linked.items() if output == "cubin"}
+        return any(tuple(current_keys(self.plan_afresh(target))) != linked.keys for target, linked in cubins.items())
+
+    # Symbols
+
+    def own_undefined(self) -> tuple[str, ...]:
+        """Return the functions that its own code calls and does not define."""
+        if self._llvm_ir is None:
+            return tuple(self.symbols)
+        texts = self._llvm_ir()
+        if self._undefined is None or self._undefined[0] is not texts:
+            from numba.cuda.cudadrv.external_code.formats.llvm_ir import undefined_functions
+
+            self._undefined = texts, undefined_functions(texts)
+        return self._undefined[1]
+
+    @property
+    def referenced(self) -> dict[str, tuple[SymbolSite, ...]]:
+        """The undefined functions that calls in Python reference, with these calls."""
+        return self._sites_of(self.own_undefined() if self.symbols else ())
+
+    def referenced_for(self, target: Target) -> dict[str, tuple[SymbolSite, ...]]:
+        """Return the same with those of Python functions that C++ calls in a link for *target*."""
+        if not self.symbols:
+            return {}
+        called = itertools.chain.from_iterable(code.undefined for code in self._called_by_cxx(target))
+        return self._sites_of((*self.own_undefined(), *called))
+
+    def _sites_of(self, undefined: Iterable[str]) -> dict[str, tuple[SymbolSite, ...]]:
+        alike: dict[str, list[str]] = {}  # the origins of calls by the text that symbols know them by
+        for call, origin in self.origins.items():
+            alike.setdefault(str(call), []).append(origin)
+
+        def traced(site: SymbolSite) -> SymbolSite:
+            return site._replace(asked=tuple(origin for text in site.asked for origin in alike.get(text, [text])))
+
+        return {symbol: tuple(map(traced, self.symbols[symbol])) for symbol in undefined if symbol in self.symbols}
+
+    def _called_by_cxx(self, target: Target) -> Iterator[CallingCode]:
+        for site in self.call_sites:
+            for code in with_answer(site, target).answer.calling:
+                yield code
+                yield from code.function_code._called_by_cxx(target)
 
     @property
     def prototypes(self) -> dict[str, str]:
-        """The LLVM function types of the C functions that calls in Python reference: of the first such call."""
-        return {symbol: sites[0].prototype for symbol, sites in self._symbols.items()}
+        """The LLVM function types of the undefined functions that calls in Python reference: of the first such call."""
+        return {symbol: sites[0].prototype for symbol, sites in self.referenced.items()}
 
     @property
     def called_functions(self) -> tuple[CalledFunction, ...]:
         """These functions, once for each set of types that calls pass and expect."""
-        return tuple(site.called(symbol) for symbol, sites in self._symbols.items() for site in sites)
+        return tuple(site.called(symbol) for symbol, sites in self.referenced.items() for site in sites)
 
-    # What a report reads
 
-    def own_undefined(self) -> tuple[str, ...]:
-        """The functions that the kernel's own code calls and does not define."""
-        return tuple(self._symbols)
+def is_optimizable(link_input: LinkInput) -> bool:
+    """Return whether *link_input* takes part in link-time optimisation."""
+    return link_input.kind in _OPTIMIZABLE
 
-    def linker_log(self, cc: Any) -> str:
-        """What the linker printed."""
-        record = self.link_records.get((cc, "cubin"))
-        return record.log if record is not None else ""
 
-    def target_for(self, cc: Any) -> Target:
-        """The target of the link."""
-        return self.target
+def inputs_of(entry: Entry, target: Target, origin: str = "") -> list[Traced]:
+    """Return the link inputs that *entry* stands for when it is linked for *target*, with their *origin*: by
+    default the text of a call site. Raise `LinkError` if there are none: a file is missing, or an object refuses."""
+    if isinstance(entry, CallSite):
+        try:
+            return list(with_answer(entry, target).answer.traced_inputs(origin or str(entry)))
+        except HookError as error:
+            raise LinkError(error.describe(entry)) from error
+        except LinkInputError as error:  # of a file that was there when the object was asked
+            raise LinkError(f"{error}\n  returned by: {entry}") from error
+    try:
+        link_input = entry if isinstance(entry, LinkInput) else from_item(entry)
+    except LinkInputError as error:
+        raise LinkError(str(error)) from error
+    if link_input.kind is kinds.CUDA:
+        # As in numba-cuda, messages name the file, and headers are searched in the working directory first.
+        path, code = link_input.name, link_input.code
+        if (target.lineinfo or target.debug) and os.path.isfile(path):
+            code = line_marker(os.path.abspath(path)).encode() + code  # for debuggers
+        link_input = dataclasses.replace(link_input, name=os.path.basename(path), code=code)
+    return [(NAMED_EXPLICITLY, link_input)]

@@ -24,7 +24,7 @@ from numba.cuda.utils import numba_target_override
 
 from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..function_code.call_graph import next_number
+from ..function_code.calls import next_number
 from ..protocol.loaded_modules import UnknownValueError
 from .kernel_values import KernelValues, names_external_code, values_of_kernel
 from .registered import looked_up, registered

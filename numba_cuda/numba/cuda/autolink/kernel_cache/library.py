@@ -13,8 +13,7 @@ from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..frontends.numba_cuda.linking_files import LinkingFiles, inputs_of
-from ..function_code.called_symbols import SymbolSites
+from ..function_code.function_code import inputs_of
 from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite
 
@@ -32,20 +31,21 @@ class PicklableLibrary(LinkingCodeLibrary):
         if not self.brings_external_code:
             states: dict[str, Any] = super()._reduce_states()
             return states
-        from ..function_code.build_record import facts_of
-
         self.llvm_strs  # noqa: B018  (makes the names canonical, which depend on the entries)
         without_entries = object.__new__(type(self))
         without_entries.__dict__.update(vars(self), _linking_files=())
-        target = self._own_target()
-        facts = {cc: dataclasses.replace(facts_of(self, cc), restored=True) for cc in self._cubin_cache}
+        target = self.own_target()
+        facts = {cc: dataclasses.replace(self.facts(cc), restored=True) for cc in self._cubin_cache}
         return {
             **CUDACodeLibrary._reduce_states(without_entries),
             "entries": self._entries,
             "with_callbacks": tuple(entry for entry in self._entries if _has_callbacks(entry, target)),
             "target": target,
             "facts": pickle.dumps(facts),  # unpickled only for a report
-            "symbols": {symbol: [SymbolSite(*site[:2]) for site in sites] for symbol, sites in self._symbols.items()},
+            "symbols": {
+                symbol: [SymbolSite(*site[:2]) for site in sites]
+                for symbol, sites in self.function_code.symbols.items()
+            },
         }
 
 
@@ -71,7 +71,7 @@ class RestoredLibrary(PicklableLibrary):
             return super().get_cubin(cc)
         target = self.target_for(cc)
         brought = [pair for entry in self._with_callbacks for pair in inputs_of(entry, target)]
-        plan = LinkPlan.of(f"kernel {self.shown_name!r}", target, brought)
+        plan = LinkPlan.of(f"kernel {self.function_code.shown_name!r}", target, brought)
         self._setup_functions = list(plan.setup_callbacks)
         self._teardown_functions = list(plan.teardown_callbacks)
         return self._cubin_cache[cc]
@@ -87,10 +87,9 @@ class RestoredLibrary(PicklableLibrary):
         **states: Any,
     ) -> RestoredLibrary:
         library: RestoredLibrary = super()._rebuild(**states)
-        library.target = target
-        library._linking_files = LinkingFiles(library._own_target)
-        library._linking_files.update(entries)
+        library.function_code.target = target
+        library.function_code.add_items(entries)
         library._with_callbacks = with_callbacks
         library._pickled_facts = facts
-        library._symbols = SymbolSites(symbols)
+        library.function_code.symbols.update(symbols)
         return library

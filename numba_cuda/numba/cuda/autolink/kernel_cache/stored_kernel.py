@@ -25,7 +25,7 @@ from numba.cuda.serialize import NumbaPickler
 
 from ..compilation.context import asking
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
-from ..function_code.call_graph import callees_first, calls_of
+from ..function_code.call_graph import callees_first
 from ..protocol.ask import link_key, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
@@ -51,7 +51,8 @@ def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number
     library = kernel._codelibrary
     states = library._reduce_states()
     entries, target = states.get("entries", ()), states.get("target") or Target((0, 0))
-    callers_first = [*map(calls_of, callees_first(library, lambda each: calls_of(each).lines))][::-1]
+    callees = callees_first(library.function_code, lambda each: each.calls.lines)
+    callers_first = [each.calls for each in callees][::-1]
     for value in (value for each in callers_first if each.number < number for value in each.frozen):
         if value.changed():
             raise NotCacheableError(f"{value}, has changed since that was compiled")
@@ -75,7 +76,7 @@ def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number
             raise NotCacheableError(f"{name}, which is compiled into the kernel, is not reached by name")
     _ask_together(entries, target)
     answers = tuple(_answer_digest(entry, target) for entry in entries)
-    if isinstance(library, LinkingCodeLibrary) and library.changed_since_linked:
+    if isinstance(library, LinkingCodeLibrary) and library.function_code.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     pickler.dump((own, library._reduce_class(), states, answers))

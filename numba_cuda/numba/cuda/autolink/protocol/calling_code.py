@@ -16,6 +16,8 @@ class CallingCode:
     ----------
     library:
         The code library of the function that was compiled, which knows its calls.
+    function_code:
+        The `FunctionCode` of that function.
     undefined:
         The functions that it calls and does not define.
     takes_arrays:
@@ -23,6 +25,7 @@ class CallingCode:
     """
 
     library: Any
+    function_code: Any
     undefined: tuple[str, ...]
     takes_arrays: bool
 

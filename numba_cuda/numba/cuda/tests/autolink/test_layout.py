@@ -55,7 +55,6 @@ UPWARD = {
         "device_callable imports frontends, which is not below it",
         "device_functions imports device_callable, which is not below it",
         "frontends imports kernel_cache, which is not below it",
-        "function_code imports frontends, which is not below it",
     },
 }
 

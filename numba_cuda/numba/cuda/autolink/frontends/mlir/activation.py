@@ -12,6 +12,7 @@ from typing import Any
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
+from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
 from numba_cuda_mlir.numba_cuda.core.errors import NumbaError, TypingError
@@ -23,13 +24,13 @@ from ...frontend_api.seams import Seams
 from ...frontend_api.type_inference import inferred
 from ...frontend_api.typing_rounds import propagated
 from ...function_code.called_symbols import check_state
-from ...function_code.function_code import KEY, ExternalCode
+from ...function_code.function_code import FunctionCode
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSites, note_objects
 from ...protocol.typing_diagnosis import has_own_diagnosis
 from .call_lowering import llvm_prototype, lower_call
 from .called_objects import CalledObjectType, is_called_object, refresh_typing
-from .linker import CallLinker, linker_for
+from .linker import KEY, CallLinker, linker_for
 from .local_arrays import lower_record_array
 from .words import MLIR
 
@@ -167,19 +168,20 @@ def _lower_call(original: Any, lower: Any, target: Any, fn: Any, args: Any, kws:
     arguments = ", ".join(map(str, lower.fndesc.calltypes[expr].args))
     place = f"{expr.loc.filename}:{expr.loc.line} in {lower.func_ir.func_id.func_qualname}"
     described = f"the call with ({arguments}) at {place}"
-    _external(lower).note_prototypes(prototypes, described, asked, llvm_prototype)
+    for symbol, prototype in prototypes:
+        _external(lower).symbols.note(symbol, SymbolSite(llvm_prototype(prototype), described, prototype), asked)
     return None
 
 
-def _external(lower: Any) -> ExternalCode:
+def _external(lower: Any) -> FunctionCode:
     """Return what the function that is being lowered needs linked."""
     if KEY not in lower.metadata:
         in_progress = compilation()
         assert in_progress is not None
-        external = ExternalCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
+        external = FunctionCode(lower.func_ir.func_id.func_qualname, in_progress.target, in_progress.timeline)
         external.calls.filename, external.calls.line = lower.func_ir.loc.filename, lower.func_ir.loc.line
         lower.metadata[KEY] = external
-    found: ExternalCode = lower.metadata[KEY]
+    found: FunctionCode = lower.metadata[KEY]
     return found
 
 

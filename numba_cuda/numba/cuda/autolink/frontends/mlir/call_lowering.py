@@ -24,14 +24,14 @@ from ...c_abi.extern import Passed, Prototype
 from ...c_abi.record_values import result_type
 from ...compilation.context import compilation
 from ...device_callable.constants import as_constant
-from ...function_code.function_code import ExternalCode
+from ...function_code.function_code import FunctionCode
 from .called_objects import Body
 from .external_calls import by_address, is_plain, is_short, is_struct
 from .memory_values import allocate, load, state, store, view
 from .type_translation import from_core, to_core
 
 
-def lower_call(builder: Any, external: ExternalCode, target: Any, call: Any, args: Sequence[Any]) -> None:
+def lower_call(builder: Any, external: FunctionCode, target: Any, call: Any, args: Sequence[Any]) -> None:
     """Lower *call*, an IR expression that calls a device callable with the variables *args*, to the variable
     *target*; *external* gets what must be linked."""
     callee = builder.get_numba_type(call.func.name)
@@ -58,7 +58,7 @@ def _variable(builder: Any, call: Any, value: Any, numba_type: Any) -> Any:
 
 
 def _call_c_function(
-    builder: Any, external: ExternalCode, target: Any, c_function: Prototype, arguments: Any, loc: Any
+    builder: Any, external: FunctionCode, target: Any, c_function: Prototype, arguments: Any, loc: Any
 ) -> None:
     if c_function.cooperative:
         builder.metadata["use_cooperative"] = True

@@ -24,9 +24,10 @@ from ...function_code.build_record import (
     facts_of,
     parameter_names,
 )
-from ...function_code.function_code import KEY, ExternalCode
+from ...function_code.function_code import FunctionCode
 from ...protocol.kernel_signatures import kernel_argument_types
 from .bound_kernels import CompiledCode
+from .linker import KEY, compiled_for
 from .type_translation import to_core
 from .words import MLIR
 
@@ -68,19 +69,19 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
     """Return the record of a kernel that numba-cuda-mlir has *compiled*."""
     metadata = compiled.metadata
     external = metadata.get(KEY) or _without_external_code(dispatcher, metadata)
-    plan = external.plan()
+    target = compiled_for(external)
+    plan = external.plan(target)
     if output == "ptx":
         code = mlir_optimization.get_lto_ptx(compiled).encode()
     else:
         code = bytes(metadata["cubin" if output == "cubin" else "ltoir"])
-    capability = external.target.compute_capability
-    parts = capability.parts
+    capability = target.compute_capability
     names = parameter_names(dispatcher.py_func, len(compiled.signature.args))
     launch = LaunchFacts(
         dispatcher.py_func.__name__,
         tuple(map(to_core, compiled.signature.args)),
         names,
-        external.target.debug,
+        target.debug,
         bool(dispatcher.targetoptions.get("extensions")),
         bool(metadata.get("use_cooperative")),
         _CARVEOUTS.get(str(carveout).lower(), carveout),
@@ -95,7 +96,7 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
         output,
         _signature(compiled),
         plan.inputs,
-        facts_of(external, parts, output),
+        facts_of(external, target, output),
         capability,
         tuple(call.site for call in external.call_sites),
         external.prototypes,
@@ -104,12 +105,12 @@ def _record(dispatcher: Any, compiled: Any, output: str, carveout: int | str | N
     )
 
 
-def _without_external_code(dispatcher: Any, metadata: Any) -> ExternalCode:
+def _without_external_code(dispatcher: Any, metadata: Any) -> FunctionCode:
     options = dispatcher.targetoptions
     lto, debug, lineinfo = (bool(options.get(name)) for name in ("lto", "debug", "lineinfo"))
     capability = ComputeCapability.parse(metadata["gpu_target"]["linker_arch"])
     target = Target(capability, lto=lto, debug=debug, lineinfo=lineinfo)
-    external = ExternalCode(dispatcher.py_func.__qualname__, target, Timeline())
+    external = FunctionCode(dispatcher.py_func.__qualname__, target, Timeline())
     external.entry_name = metadata["func_name"]
     code = dispatcher.py_func.__code__
     external.calls.filename, external.calls.line = code.co_filename, code.co_firstlineno

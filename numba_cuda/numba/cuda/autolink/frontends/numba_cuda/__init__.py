@@ -7,7 +7,6 @@
 ``compiler_passes``     ask called objects once types are final; attach their code while lowering
 ``call_lowering``       LLVM IR of the calls of device callables
 ``code_library``        what a compiled function needs linked travels with it to the kernel, where it is linked
-``linking_files``       what one function needs linked: paths and code named explicitly, and call sites
 ``declared_functions``  functions declared with ``cuda.declare_device``, which can be pickled
 ``frozen_values``       the values that became constants of a function when it was compiled
 ``emulated_driver``     the seams with numba-cuda while it runs on the emulated driver

@@ -27,6 +27,7 @@ from ...function_code.called_symbols import check_state
 from ...protocol.ask import asked_at
 from ...protocol.call_sites import CallSite, CallSites, argument_types, callees_of_type
 from .code_library import LinkingCodeLibrary
+from .frozen_values import frozen_values
 
 _COMPLEX = {(llvm.FloatType(), llvm.FloatType()): 8, (llvm.DoubleType(), llvm.DoubleType()): 16}
 
@@ -66,7 +67,7 @@ class LinkingLower(CUDALower):
     def lower(self) -> Any:
         if not isinstance(self.library, LinkingCodeLibrary):
             return super().lower()
-        with self.library.calls.being_lowered(self):
+        with self.library.function_code.calls.being_lowered(self, frozen_values(self)):
             return super().lower()
 
     def lower_call(self, resty: types.Type, expr: ir.Expr) -> Any:
@@ -93,13 +94,14 @@ class LinkingLower(CUDALower):
             place = f"{shown_file(expr.loc.filename)}:{expr.loc.line} in {self.func_ir.func_id.func_qualname}"
             described = f"the call with ({arguments}) at {place}"
             for symbol, prototype, c_prototype in self._symbols(added, prototypes):
-                self.library.note_symbol(symbol, SymbolSite(prototype, described, c_prototype), asked)
+                referenced = SymbolSite(prototype, described, c_prototype)
+                self.library.function_code.symbols.note(symbol, referenced, asked)
         return result
 
     def lower_function_body(self) -> Any:
         """Lower the body. Where it has call sites below it, its arrays get the alignment that C++ relies on."""
         entry_block_tail = super().lower_function_body()
-        if isinstance(self.library, LinkingCodeLibrary) and self.library.call_sites:
+        if isinstance(self.library, LinkingCodeLibrary) and self.library.function_code.has_calls:
             _align_arrays(self.builder)
         return entry_block_tail
 
@@ -160,7 +162,7 @@ def note_implementation(context: Any, implementation: Any) -> None:
     library = context.active_code_library if _lowering.call is not None else None
     if isinstance(library, LinkingCodeLibrary):
         wrapped = getattr(implementation, "_callable", None)
-        library.calls.note_implementation(getattr(wrapped, "func", implementation))
+        library.function_code.calls.note_implementation(getattr(wrapped, "func", implementation))
 
 
 def _align_arrays(builder: Any) -> None:

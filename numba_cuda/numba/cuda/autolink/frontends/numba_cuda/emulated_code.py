@@ -10,7 +10,9 @@ from typing import Any
 from cuda.core import ObjectCode
 from numba.cuda.cudadrv.external_code.compile import programs
 from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.inputs import kinds
+from numba.cuda.cudadrv.external_code.pipeline import run_link
 from numba.cuda.cudadrv.external_code.plan.errors import link_error
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan, PlannedInput
 
@@ -29,8 +31,10 @@ def emulated_texts(library: Any, cc: Any) -> list[str]:
     others = dict(_other_texts(library, plan))
     if library._lto:
         in_link = tuple(each for each in plan.inputs if each not in others and each.input.kind in _LINKED)
-        request = library._request(dataclasses.replace(plan, inputs=in_link), "ptx")
-        own = [bytes(library._link(cc, request).code).decode()]
+        request = library.function_code.request(plan.target, library.own_inputs(cc), "ptx")
+        request = dataclasses.replace(request, plan=dataclasses.replace(plan, inputs=in_link))
+        with recording(library.function_code.timeline):
+            own = [bytes(run_link(request).code).decode()]
     else:
         own = library.get_asm_strs(cc=cc)
     return [text.rstrip("\0") for text in (*own, *others.values())]
@@ -46,7 +50,7 @@ def emulated_code(library: Any) -> ObjectCode:
             list(plan.teardown_callbacks),
         )
     code = ObjectCode.from_ptx("\n".join(emulated_texts(library, cc)).encode(), name=library.name)
-    library._cubin_cache["emulated", cc] = code
+    library.emulated_code = code
     return code
 
 
@@ -61,7 +65,7 @@ def _other_texts(library: Any, plan: LinkPlan) -> Iterator[tuple[PlannedInput, s
             unit = dataclasses.replace(TranslationUnit.of(planned.input, plan.target), output="ptx")
             yield planned, compile_unit(unit).code.decode()
         elif kind is kinds.BITCODE:
-            needed = library.own_undefined() if len(callers) == 1 else None
+            needed = library.function_code.own_undefined() if len(callers) == 1 else None
             program = programs.compiled(planned.input, plan.target, needed)
             if program.kind is kinds.PTX:
                 yield planned, program.code.decode()

@@ -35,7 +35,6 @@ from ...function_code.build_record import (
     LaunchFacts,
     callbacks,
     check_only_overload,
-    facts_of,
     parameter_names,
 )
 from ...function_code.launch_parameters import kernel_parameters
@@ -58,7 +57,7 @@ def prepare(kernel: Any, signature: Any, request: BuildRequest) -> tuple[BuildRe
             library.rename_entry(request.entry_name)
         link = library.link_request(parts, request.output) if request.output != "ltoir" else None
         code = _code(library, parts, request.output) if link is None else b""
-        plan, facts = library.plan(parts), facts_of(library, parts, request.output)
+        plan, facts = library.plan(parts), library.facts(parts, request.output)
         record = _record(compiled, parts, code, request.output, plan, facts)
         launch = dataclasses.replace(record.launch_facts, name=request.entry_name or py_func.__name__)
         return dataclasses.replace(record, launch_facts=launch, emulated_texts=EmulatedTexts(library, parts)), link
@@ -108,10 +107,10 @@ def _record(
         plan.inputs,
         facts,
         ComputeCapability.parse(cc),
-        tuple(call.site for call in library.call_sites),
-        library.prototypes,
+        tuple(call.site for call in library.function_code.call_sites),
+        library.function_code.prototypes,
         _launch_facts(compiled, plan),
-        library.called_functions,
+        library.function_code.called_functions,
     )
 
 
@@ -145,11 +144,11 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) 
 def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
     library = compiled._codelibrary
     code = _code(library, cc, "cubin")
-    facts = library.facts_before_pickling(cc) or facts_of(library, cc)
+    facts = library.facts_before_pickling(cc) or library.facts(cc)
     try:
         plan = library.plan(cc)
     except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown
-        plan = LinkPlan(f"kernel {library.shown_name!r}", library.target_for(cc), (), (), ())
+        plan = LinkPlan(f"kernel {library.function_code.shown_name!r}", library.target_for(cc), (), (), ())
     return _record(compiled, cc, code, "cubin", plan, facts)
 
 
@@ -188,7 +187,7 @@ def compile_device_function(function: Any, signature: Any, cc: ComputeCapability
         if return_type is not None and return_type != returned:
             name = function.py_func.__name__
             raise TypeError(f"{name} returns {returned}, but the signature returns {return_type}")
-        code, facts = bytes(library.get_ltoir(cc=parts)), facts_of(library, parts, "ltoir")
+        code, facts = bytes(library.get_ltoir(cc=parts)), library.facts(parts, "ltoir")
         inputs = library.plan(parts).inputs
     types = f"({', '.join(map(str, argtypes))})"
     return FunctionRecord(code, compiled.fndesc.llvm_func_name, "ltoir", types, inputs, facts)

@@ -72,11 +72,12 @@ def write_debug_sources(plan: LinkPlan) -> None:
             programs.write_debug_sources(_checked_source(plan, number), plan.target)
 
 
-def recorded_keys(plan: LinkPlan) -> list[bytes | None]:
+def current_keys(plan: LinkPlan, *, on_record: bool = False) -> list[bytes | None]:
     """Return for each of the plan's units what stands for the code that it becomes: for a source, the digest of its
-    program's key, which contains its headers; ``None`` if these are not on record."""
+    program's key, which contains its headers as they are now; ``None`` if they cannot be determined, or, with
+    *on_record*, are not on record."""
     return [
-        programs.recorded_digest(_checked_source(plan, number), plan.target)
+        programs.program_digest(_checked_source(plan, number), plan.target, on_record=on_record)
         if unit.input.kind is kinds.CUDA
         else _key(unit.input, plan.target)
         for number, unit in enumerate(plan.units)
@@ -91,16 +92,6 @@ def keys_of(plan: LinkPlan, compiled: Sequence[Program | None]) -> list[bytes]:
         else program.key or hashlib.sha256(program.code).digest()
         for unit, program in zip(plan.units, compiled, strict=True)
     ]
-
-
-def fingerprints(plan: LinkPlan, *, before_compiling: bool = False) -> tuple[bytes, ...]:
-    """Return the digests of all units, with the headers of CUDA C++ as they are now; *before_compiling*, without
-    finding headers that are not on record."""
-    # With variables, other text is compiled: no compile finds the headers of the units.
-    before_compiling = before_compiling and not plan.variables
-    return tuple(
-        programs.fingerprint(planned.input, plan.target, before_compiling=before_compiling) for planned in plan.units
-    )
 
 
 def _key(link_input: LinkInput, target: Target) -> bytes:

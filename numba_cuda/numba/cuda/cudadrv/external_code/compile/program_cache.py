@@ -66,10 +66,7 @@ class Lowered(NamedTuple):
 
 
 class CachedUnit:
-    """A translation unit, and what is known of its headers.
-
-    ``found`` is the digest of the key of the program that was last fetched, if its headers were read as they are.
-    """
+    """A translation unit, and what is known of its headers."""
 
     def __init__(self, unit: TranslationUnit):
         self.unit = unit
@@ -79,7 +76,8 @@ class CachedUnit:
         self._lock = threading.Lock()
         self._headers = UnitHeaders(unit, self.base_key)
         self._known: KnownHeaders | None = None
-        self.found: bytes | None = None
+        # The digest of the key of the program that was last compiled, if its headers were read as they are.
+        self._found: bytes | None = None
 
     def known(self) -> KnownHeaders | None:
         """Return the headers of now and the program's key; ``None`` if only a compile can find the headers. Raise
@@ -121,13 +119,13 @@ class CachedUnit:
             If the code does not compile, or a function has other types (`PrototypeError`).
         """
         start = time.perf_counter()
-        self.found = None
+        self._found = None
         known, data = self._recorded_or_compiled(compile_, called)
         if data is not None:
-            return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
+            return FetchedProgram(data, "built", time.perf_counter() - start, self._found)
         if known is None:
             data = self._compiled_and_recorded(compile_, called)
-            return FetchedProgram(data, "built", time.perf_counter() - start, self.found)
+            return FetchedProgram(data, "built", time.perf_counter() - start, self._found)
         program, manifest = known
         found: bytes | None = program.digest
         store, key = current_store(), program
@@ -148,7 +146,6 @@ class CachedUnit:
             _put_checked(unchecked)
         except _HeaderEditedError as edited:
             fetched, found = Fetched(edited.data, "built", 0), None
-        self.found = found
         return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
 
     def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
@@ -227,7 +224,7 @@ class CachedUnit:
             store.put(key, data, built_since=start)
             _put_checked(checked_keys(key, called))
             self._note_source()
-            self.found = key.digest
+            self._found = key.digest
             return result[1].packed
 
         with contextlib.suppress(_NoRecordError):
@@ -305,7 +302,7 @@ class CachedUnit:
                 return edited.data
         current_store().put(key, data)
         _put_checked(checked_keys(key, called))
-        self.found = key.digest
+        self._found = key.digest
         return data
 
 

@@ -52,10 +52,6 @@ class Program:
     key: bytes | None = None
 
 
-# The units whose headers were unknown, by the random digest that stood for them.
-_unknown: dict[bytes, CachedUnit] = {}
-
-
 class SourceError(Exception):
     """One of several sources does not compile: ``error`` is the `CompileError`, ``number`` that source's index.
     ``others`` are the errors of those that were found not to compile until then."""
@@ -218,41 +214,23 @@ def _program(unit: CachedUnit, fetched: FetchedProgram) -> Program:
     return Program(code, kind, fetched.origin, fetched.seconds, fetched.key)
 
 
-def recorded_digest(source: LinkInput, target: Target) -> bytes | None:
-    """Return the digest of the key of a source's program for *target*; ``None`` if its headers are not on record."""
+def program_digest(source: LinkInput, target: Target, *, on_record: bool) -> bytes | None:
+    """Return the digest of the key of a source's program for *target*, with its headers as they are; nothing is
+    compiled. ``None`` if they cannot be determined, or, with *on_record*, are not on record."""
+    unit = unit_of(source, target)
     try:
-        known = unit_of(source, target).recorded()
+        known = unit.recorded() if on_record else unit.known()
     except OSError:  # a header that cannot be read, for example; compiling it reports that
         return None
     return None if known is None else known.key.digest
 
 
-def fingerprint(link_input: LinkInput, target: Target, *, before_compiling: bool = False) -> bytes:
+def fingerprint(link_input: LinkInput, target: Target) -> bytes:
     """Return a digest of all that *link_input* in a link for *target* depends on, headers included; nothing is
-    compiled. It is random for what can be compiled but not cached; *before_compiling*, also while headers are not on
-    record, for `fingerprint_after_compiling` to replace."""
+    compiled. It is random for what can be compiled but not cached."""
     if link_input.kind is not kinds.CUDA:
         return bytes.fromhex(link_input.digest)
-    unit = unit_of(link_input, target)
-    try:
-        known = unit.recorded() if before_compiling else unit.known()
-    except OSError:  # a header that cannot be read, for example; compiling it reports that
-        known = None
-    if known is not None:
-        return known.key.digest
-    unit.found = None
-    digest = os.urandom(32)
-    _unknown[digest] = unit
-    if len(_unknown) > _MOST_WATCHED:
-        _unknown.pop(next(iter(_unknown)))
-    return digest
-
-
-def fingerprint_after_compiling(digest: bytes) -> bytes:
-    """Return what `fingerprint` would have returned in place of *digest* if it had known what the compile since then
-    has found."""
-    unit = _unknown.pop(digest, None)
-    return digest if unit is None or unit.found is None else unit.found
+    return program_digest(link_input, target, on_record=False) or os.urandom(32)
 
 
 def unit_of(source: LinkInput, target: Target) -> CachedUnit:

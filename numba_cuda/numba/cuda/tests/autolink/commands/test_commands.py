@@ -330,7 +330,7 @@ def kernel(x):
 def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypatch):
     """The linker is made to crash in the child process, as on damage that differs between its versions."""
     child, cubin = tmp_path / "child.py", tmp_path / "damaged.cubin"
-    text = Path(nvjitlink.trial_child.__file__).read_text()
+    text = Path(nvjitlink.nvjitlink_child.__file__).read_text()
     call = "            nvjitlink.add_data("
     assert call in text
     child.write_text(text.replace(call, "            __import__('os').abort()\n" + call))
@@ -340,7 +340,7 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
     nvjitlink._helper.close()  # the next one runs the changed script
     with monkeypatch.context() as patched:
-        patched.setattr(nvjitlink.trial_child, "__file__", str(child))
+        patched.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
         code, printed = failing(capsys, *command)
     assert code == 1
     assert "does not survive it (SIGABRT)" in printed

@@ -425,11 +425,11 @@ class TestRejects:
     def test_code_that_crashes_nvjitlink(self, monkeypatch, tmp_path):
         """The linker is made to crash in the child process, as on damage that differs between its versions."""
         child = tmp_path / "child.py"
-        text = Path(nvjitlink.trial_child.__file__).read_text()
+        text = Path(nvjitlink.nvjitlink_child.__file__).read_text()
         call = "            nvjitlink.add_data("
         child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
         nvjitlink._helper.close()  # the next one runs the changed script
-        monkeypatch.setattr(nvjitlink.trial_child, "__file__", str(child))
+        monkeypatch.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
 
         class Damaged(Add):
             def __numba_cuda_link__(self, x):

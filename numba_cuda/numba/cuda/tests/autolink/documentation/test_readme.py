@@ -53,7 +53,7 @@ def test_what_numba_cuda_alone_needs_links(tmp_path):
     assert [each.origins for each in linked.inputs] == [("link=",)]
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(emulated=True)
 def test_before_and_after_compute_the_same(tmp_path):
     x, y = np.arange(100, dtype=np.float32), np.linspace(0, 9, 100, dtype=np.float32)
     for name, code in {"before": BEFORE, "after": AFTER}.items():
@@ -62,7 +62,7 @@ def test_before_and_after_compute_the_same(tmp_path):
         np.testing.assert_allclose(result.copy_to_host(), np.hypot(x, y), rtol=1e-6)
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(emulated=True)
 def test_the_objects_compute_powers(tmp_path):
     x = np.arange(100, dtype=np.float32)
     data = cuda.to_device(x)

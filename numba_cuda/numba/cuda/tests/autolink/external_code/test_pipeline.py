@@ -87,15 +87,15 @@ def test_a_header_that_is_edited_while_it_is_linked_is_noticed(tmp_path, monkeyp
     text = '#include "edited.h"\n' + adder("edited_meanwhile").replace("x + 1", "x + AMOUNT")
     function = Linked("edited_meanwhile", autolink.CUDASource(text, include_paths=[tmp_path])).function
     build(calls(function))
-    recorded = pipeline.recorded_keys
+    current = pipeline.current_keys
 
-    def edit_after(plan):
-        keys = recorded(plan)
+    def edit_after(plan, **how):
+        keys = current(plan, **how)
         header.write_text("#define AMOUNT 7654321\n")
         return keys
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "recorded_keys", edit_after)
+        patch.setattr(pipeline, "current_keys", edit_after)
         edited = build(calls(function, 1))
     assert build(calls(function, 1)).code == edited.code
     header.write_text("#define AMOUNT 1\n")

@@ -10,7 +10,6 @@ from autolink_support import Linked
 from numba.cuda import dispatcher, jit, types
 from numba.cuda.autolink.compilation.context import without_device
 from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
-from numba.cuda.autolink.function_code.build_record import facts_of
 from numba.cuda.autolink.function_code.call_graph import call_graph, callees_first
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
@@ -32,8 +31,8 @@ def chain(depth):
         library._module = library.name
     for caller, callee in itertools.pairwise(libraries):
         caller._linking_libraries.add(callee)
-        caller.calls.add(callee)
-    libraries[-1].calls.sites.add(CallSite(find_callee(Answers()), (), "functions.py", 7, "last"))
+        caller.function_code.add_callee(callee.function_code)
+    libraries[-1].function_code.calls.sites.add(CallSite(find_callee(Answers()), (), "functions.py", 7, "last"))
     return libraries
 
 
@@ -54,7 +53,7 @@ def test_the_modules_of_a_deep_call_graph_are_ordered_callers_first():
 
 def test_a_deep_call_graph_has_a_chain_to_its_call_site():
     libraries = chain(DEEP)
-    graph, chains = call_graph(libraries[0])
+    graph, chains = call_graph(libraries[0].function_code)
     assert len(graph.functions) == DEEP
     assert len(graph.calls) == DEEP - 1
     ((frames, function),) = chains.values()
@@ -64,8 +63,8 @@ def test_a_deep_call_graph_has_a_chain_to_its_call_site():
 
 def test_a_function_without_call_sites_below_it_is_not_in_the_graph():
     kernel, leads_nowhere = LinkingCodeLibrary(None, "kernel"), LinkingCodeLibrary(None, "leads_nowhere")
-    kernel.calls.add(leads_nowhere)
-    graph, chains = call_graph(kernel)
+    kernel.function_code.add_callee(leads_nowhere.function_code)
+    graph, chains = call_graph(kernel.function_code)
     assert [function.name for function in graph.functions] == ["kernel"]
     assert (graph.calls, chains) == ((), {})
 
@@ -89,5 +88,5 @@ def test_a_kernel_sixty_calls_above_its_call_site_is_linked_and_described():
 
         library = dispatcher._Kernel(kernel, (types.int32[::1],), lto=True)._codelibrary
         assert bytes(library.get_cubin().code).startswith(b"\x7fELF")
-        (call,) = facts_of(library, cc).calls
+        (call,) = library.facts(cc).calls
     assert len(call.chain) == depth + 1

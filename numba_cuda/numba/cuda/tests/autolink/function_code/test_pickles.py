@@ -35,7 +35,7 @@ library = kernel._codelibrary
 with target.without_device((9, 0, "a")):
     cubin = bytes(library.get_cubin().code)
     print(library._entry_name.encode() in cubin, len(cubin), [setup(None) for setup in library._setup_functions])
-    print([str(site.call) for site in library.call_sites], "define" in kernel.inspect_llvm())
+    print([str(site.call) for site in library.function_code.call_sites], "define" in kernel.inspect_llvm())
 """
 
 

@@ -6,6 +6,7 @@ import pickle
 import pytest
 from autolink_support import Linked, adder, build
 from numba.cuda import autolink, types
+from numba.cuda.autolink.function_code.function_code import FunctionCode
 from numba.cuda.autolink.protocol.ask import AskedCall, with_answer
 from numba.cuda.autolink.protocol.call_sites import CallSite
 from numba.cuda.autolink.protocol.callee import find_callee
@@ -71,17 +72,15 @@ def kernel_calling(function):
 
 def test_a_build_asks_nothing_after_lowering(monkeypatch):
     """The plan of the link, the report and the facts for a cache take the answer that travels with the call."""
-    from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
-
     spy = Linked("travels")
-    plan = LinkingCodeLibrary.plan
+    plan = FunctionCode.plan
 
-    def plan_without_asking(self, cc=None):
+    def plan_without_asking(self, target):
         monkeypatch.setattr("numba.cuda.autolink.protocol.ask.ask", None)
         assert all(isinstance(call, AskedCall) for call in self.call_sites)
-        return plan(self, cc)
+        return plan(self, target)
 
-    monkeypatch.setattr(LinkingCodeLibrary, "plan", plan_without_asking)
+    monkeypatch.setattr(FunctionCode, "plan", plan_without_asking)
     linked = build(kernel_calling(spy.function))
     assert [type(call) for call in linked.call_sites] == [CallSite]
     (call,) = linked.report.builds[0].calls
@@ -89,18 +88,16 @@ def test_a_build_asks_nothing_after_lowering(monkeypatch):
 
 
 def test_a_file_that_is_gone_when_it_is_linked_is_named_with_its_call(tmp_path, monkeypatch):
-    from numba.cuda.autolink.frontends.numba_cuda.code_library import LinkingCodeLibrary
-
     file = tmp_path / "add.cu"
     file.write_text(adder("gone"))
     spy = Linked("gone", file)
-    plan = LinkingCodeLibrary.plan
+    plan = FunctionCode.plan
 
-    def plan_without_file(self, cc=None):
+    def plan_without_file(self, target):
         file.unlink()
-        return plan(self, cc)
+        return plan(self, target)
 
-    monkeypatch.setattr(LinkingCodeLibrary, "plan", plan_without_file)
+    monkeypatch.setattr(FunctionCode, "plan", plan_without_file)
     with pytest.raises(LinkError) as error:
         build(kernel_calling(spy.function))
     assert f"{file} not found\n  returned by: " in str(error.value)

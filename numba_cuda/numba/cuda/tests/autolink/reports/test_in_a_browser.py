@@ -5,12 +5,14 @@ dark. Screenshots are compared with one another, not with stored ones, which fon
 import dataclasses
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
 
 import pytest
-from autolink_support import Linked, build
+from autolink_support import Linked, adder, build
+from numba.cuda import autolink
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs Chromium on the path")
@@ -65,7 +67,10 @@ document.body.innerText = told;
 
 @pytest.fixture(scope="module")
 def fragment():
-    names = {f"f{number}": Linked(f"named_{number}").function for number in range(8)}
+    names = {}
+    for number in range(8):
+        code = autolink.CUDASource(f"// {os.urandom(8).hex()}\n{adder(f'named_{number}')}")  # which no cache has
+        names[f"f{number}"] = Linked(f"named_{number}", code).function
     body = "".join(f"    x[{number}] = f{number}(x[{number}])\n" for number in range(8))
     exec(f"def kernel(x):\n{body}", names)
     return build(names["kernel"])._repr_html_()

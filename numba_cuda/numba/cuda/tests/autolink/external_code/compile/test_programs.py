@@ -376,8 +376,8 @@ def test_a_header_that_only_a_compile_finds_may_be_new(tree):
     tree.write("second/deep/two.h", "#define TEXT(x) #x\n#include TEXT(three.h)\n#define TWO 2\n")
     before = programs.fingerprint(tree.source, TARGET)
     assert before != programs.fingerprint(tree.source, TARGET)
-    assert programs.compiled(tree.source, TARGET).origin == "built"
-    assert programs.fingerprint_after_compiling(before) == programs.fingerprint(tree.source, TARGET)
+    built = programs.compiled(tree.source, TARGET)
+    assert built.origin == "built" and built.key == programs.fingerprint(tree.source, TARGET)
     assert tree.compiled().origin == "disk"
     change(3, "THREE 3", "THREE 4")(tree)
     assert [tree.compiled().origin for _ in range(2)] == ["built", "disk"]

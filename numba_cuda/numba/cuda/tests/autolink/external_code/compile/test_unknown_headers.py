@@ -165,10 +165,10 @@ def unit_of(source):
 
 def test_a_new_program_is_cached_with_its_headers(source, monkeypatch):
     monkeypatch.setattr("numba.cuda.cudadrv.external_code.compile.program_cache.MANY_HEADERS", 0)
-    before = programs.fingerprint(source, TARGET, before_compiling=True)
+    assert programs.program_digest(source, TARGET, on_record=True) is None
     first = programs.unit_of(source, TARGET).fetched(compile_unit)
     assert first.origin == "built"
-    assert programs.fingerprint_after_compiling(before) == programs.fingerprint(source, TARGET)
+    assert first.key == programs.program_digest(source, TARGET, on_record=True)
     again = unit_of(source).fetched(pytest.fail)
     assert (again.origin, again.data) == ("disk", first.data)
     # Elsewhere, where its headers are not on record, they are found before anything is compiled.

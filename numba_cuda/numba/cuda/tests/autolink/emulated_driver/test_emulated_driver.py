@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs without a GPU: numba-cuda, cuda.core and cuda.bindings on the emulated driver."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from autolink_support import Linked, adder, compiled
+from numba import cuda
+from numba.cuda import autolink
+from numba.cuda.autolink.frontends.numba_cuda import emulated_driver
+from numba.cuda.cudadrv.driver import CudaAPIError
+
+import numba_cuda_autolink
+from numba_cuda_autolink import LaunchError
+from numba_cuda_autolink.emulated_driver import activation, shared_library
+from numba_cuda_autolink.emulator import EmulationError
+
+pytestmark = pytest.mark.skipif(
+    shared_library.why_impossible() is not None, reason="this system cannot have an emulated driver"
+)
+
+
+@pytest.fixture
+def device():
+    if activation._loaded is None and activation._is_loaded():
+        pytest.skip("this process has loaded NVIDIA's driver")
+    with autolink.emulated():
+        yield
+
+
+def plus_one(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] += 1
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)],
+        env={**os.environ, "NUMBA_CUDA_AUTOLINK_EMULATE": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+class TestAProgram:
+    def test_launches_without_a_change(self):
+        code = """
+            import numpy as np
+            from numba import cuda
+            @cuda.jit
+            def kernel(x):
+                x[cuda.threadIdx.x] *= 2
+            x = np.arange(4)
+            kernel[1, 4](x)
+            print(cuda.is_available(), len(cuda.gpus), x.tolist())
+        """
+        # The file of the source is not there, which Numba only needs for debugging.
+        assert run(code) == (0, "True 1 [0, 2, 4, 6]\n", "")
+
+    def test_of_cuda_core_and_bindings_has_the_device(self):
+        code = """
+            import numba_cuda_autolink.emulated_driver.activation as activation
+            activation.start_if_wanted()
+            from cuda.bindings import driver
+            from cuda.core import Device
+            device = Device()
+            device.set_current()
+            stream = device.create_stream()
+            buffer = device.allocate(64, stream=stream)
+            error, value = driver.cuPointerGetAttribute(
+                driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, driver.CUdeviceptr(int(buffer.handle)))
+            print(device.compute_capability, error.name, int(value))
+            buffer.close(stream)
+            stream.sync()
+        """
+        assert run(code) == (0, "ComputeCapability(major=9, minor=0) CUDA_SUCCESS 0\n", "")
+
+    def test_says_what_the_variable_may_be(self):
+        _, _, errors = run("import numba.cuda", NUMBA_CUDA_AUTOLINK_EMULATE="yes")
+        assert "NUMBA_CUDA_AUTOLINK_EMULATE is 'yes'" in errors
+        assert "expected: 1 or checks" in errors
+
+
+class TestForAWhile:
+    def test_numba_cuda_has_the_driver_that_it_had(self, device):
+        assert cuda.is_available() and emulated_driver.active()
+        with autolink.emulated():  # does nothing
+            pass
+        assert emulated_driver.active()
+        emulated_driver.deactivate()
+        activation.stop()
+        try:
+            assert not cuda.is_available()
+            with pytest.raises(Exception, match="driver"):
+                cuda.to_device(np.zeros(1))
+        finally:
+            activation.start()
+            emulated_driver.activate()
+        assert cuda.to_device(np.ones(2)).copy_to_host().tolist() == [1, 1]
+
+    def test_arrays_outlive_it(self):
+        if activation._loaded is None and activation._is_loaded():
+            pytest.skip("this process has loaded NVIDIA's driver")
+        with autolink.emulated():
+            x = cuda.to_device(np.zeros(4))
+        del x
+
+    def test_not_beside_another_driver(self, monkeypatch):
+        monkeypatch.setattr(activation, "_loaded", None)
+        monkeypatch.setattr(activation, "_is_loaded", lambda: True)
+        with pytest.raises(LaunchError, match="this process has loaded NVIDIA's driver") as error:
+            activation.start()
+        assert "NUMBA_CUDA_AUTOLINK_EMULATE=1 before Python starts" in str(error.value)
+
+    def test_the_compute_capability(self):
+        if activation._loaded is None and activation._is_loaded():
+            pytest.skip("this process has loaded NVIDIA's driver")
+        assert activation.start((8, 0)) is None
+        try:
+            from cuda.bindings import driver
+
+            attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+            assert driver.cuDeviceGetAttribute(attribute, 0)[1] == 8
+        finally:
+            activation.stop()
+
+
+@pytest.mark.usefixtures("device")
+class TestNumbaCuda:
+    @pytest.mark.parametrize("options", [{}, {"lto": False}, {"debug": True, "opt": False}], ids=str)
+    def test_kernels_with_external_code(self, options):
+        function = Linked("plus_seven", amount=7).function
+
+        def kernel(x):
+            x[0] = function(x[1])
+
+        x = cuda.to_device(np.array([0, 10], dtype=np.int32))
+        cuda.jit(kernel, **options)[1, 1](x)
+        assert x.copy_to_host().tolist() == [17, 10]
+
+    def test_ptx_takes_part(self):
+        ptx = compiled(adder("from_ptx", 5), "ptx", "sm_90")
+        function = Linked("from_ptx", lambda: cuda.PTXSource(ptx)).function
+
+        @cuda.jit
+        def kernel(x):
+            x[0] = function(x[1])
+
+        x = np.array([0, 10], dtype=np.int32)
+        kernel[1, 1](x)
+        assert x.tolist() == [15, 10]
+
+    def test_machine_code_is_refused(self):
+        cubin = compiled(adder("from_cubin", 5), "cubin", "sm_90")
+        function = Linked("from_cubin", lambda: cuda.Cubin(cubin)).function
+
+        @cuda.jit
+        def kernel(x):
+            x[0] = function(x[1])
+
+        with pytest.raises(autolink.LinkError, match=r"the emulator runs PTX, and .* is linked as cubin") as error:
+            kernel[1, 1](np.zeros(2, np.int32))
+        assert "what to do: provide CUDA C++ or PTX" in str(error.value)
+
+    def test_an_access_out_of_bounds_names_the_thread(self):
+        @cuda.jit
+        def kernel(x):
+            x[cuda.threadIdx.x + 4] = 1
+
+        with pytest.raises(EmulationError) as error:
+            kernel[1, 8](cuda.to_device(np.zeros(4, np.int64)))
+        assert error.value.thread == (0, 0, 0) and error.value.address
+
+    def test_streams_events_and_copies(self):
+        stream, start, end = cuda.stream(), cuda.event(), cuda.event()
+        pinned = cuda.pinned_array(4, dtype=np.float32)
+        pinned[:] = 3
+        start.record(stream)
+        x = cuda.to_device(pinned, stream=stream)
+        cuda.jit(plus_one)[1, 4, stream](x)
+        x.copy_to_host(pinned, stream=stream)
+        end.record(stream)
+        stream.synchronize()
+        assert pinned.tolist() == [4] * 4
+        assert end.query() and start.elapsed_time(end) >= 0
+
+    def test_mapped_and_managed_memory(self):
+        for make in cuda.mapped_array, cuda.managed_array:
+            x = make(4, dtype=np.int32)
+            x[:] = 1
+            cuda.jit(plus_one)[1, 4](x)
+            cuda.synchronize()
+            assert x.tolist() == [2] * 4
+
+    def test_shared_memory_and_barriers(self):
+        @cuda.jit
+        def reverse(x):
+            shared = cuda.shared.array(0, np.int32)
+            i = cuda.threadIdx.x
+            shared[i] = x[i]
+            cuda.syncthreads()
+            x[i] = shared[x.size - 1 - i]
+
+        x = np.arange(64, dtype=np.int32)
+        reverse[1, 64, 0, 256](x)
+        assert x.tolist() == list(range(64))[::-1]
+
+    def test_what_cannot_be_allocated_or_launched(self):
+        with pytest.raises(CudaAPIError, match="OUT_OF_MEMORY"):
+            cuda.device_array(1 << 40, np.uint8)
+        with pytest.raises(Exception, match="INVALID_VALUE"):
+            cuda.jit(plus_one)[1, 2048](np.zeros(1))
+
+    def test_callbacks_find_variables_through_cuda_bindings(self):
+        from cuda.bindings import driver
+
+        def setup(module):
+            error, address, size = driver.cuLibraryGetGlobal(driver.CUlibrary(int(module.handle)), b"amount")
+            assert error == driver.CUresult.CUDA_SUCCESS
+            value = ctypes.c_int(42)
+            assert driver.cuMemcpyHtoD(address, ctypes.addressof(value), size)[0] == driver.CUresult.CUDA_SUCCESS
+
+        code = '__device__ int amount; extern "C" __device__ int plus(int *out, int x) { *out = x + amount; return 0; }'
+        function = Linked("plus", autolink.CUDASource(code, setup_callback=setup)).function
+
+        @cuda.jit
+        def kernel(x):
+            x[0] = function(x[1])
+
+        x = np.array([0, 10], dtype=np.int32)
+        kernel[1, 1](x)
+        assert x[0] == 52
+
+    def test_graphs(self):
+        from cuda.bindings import driver
+
+        stream = cuda.stream()
+        x = cuda.to_device(np.zeros(4, np.int32))
+        kernel = autolink.bind(cuda.jit(plus_one), x)
+        kernel[1, 4](x)
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        handle = driver.CUstream(int(stream.handle.value if hasattr(stream.handle, "value") else stream.handle))
+        driver.cuStreamBeginCapture(handle, mode)
+        kernel[1, 4, stream](x)
+        _, graph = driver.cuStreamEndCapture(handle)
+        assert x.copy_to_host().tolist() == [1] * 4
+        _, executable = driver.cuGraphInstantiate(graph, 0)
+        for _ in range(2):
+            driver.cuGraphLaunch(executable, handle)
+        assert x.copy_to_host().tolist() == [3] * 4
+
+    def test_finished_kernels_take_the_ptx(self, tmp_path):
+        built = [
+            autolink.build(plus_one, "void(int32[::1])", cc="9.0", output=output, entry_name="plus_one")
+            for output in ("cubin", "ptx")
+        ]
+        autolink.save(tmp_path / "both.kernels", built)
+        autolink.save(tmp_path / "cubin.kernels", built[:1])
+        x = cuda.to_device(np.zeros(4, np.int32))
+        with numba_cuda_autolink.load(tmp_path / "both.kernels") as library:
+            library.plus_one[1, 4](x)
+        assert x.copy_to_host().tolist() == [1] * 4
+        library = numba_cuda_autolink.load(tmp_path / "cubin.kernels")
+        with pytest.raises(LaunchError, match="has no PTX, and the emulator runs nothing else"):
+            library.plus_one[1, 4](x)
+
+
+def test_a_library_of_python_functions_is_found_by_its_name():
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+    functions = {f"times_{n}": kind(lambda x, n=n: x * n) for n in range(1, 4)}
+    addresses = {name: ctypes.cast(function, ctypes.c_void_p).value for name, function in functions.items()}
+    shared_library.load("libautolink_of_a_test.so.1", addresses)
+    found = ctypes.CDLL("libautolink_of_a_test.so.1")
+    assert [getattr(found, name)(5) for name in functions] == [5, 10, 15]
+    with pytest.raises(AttributeError):
+        _ = found.times_4
