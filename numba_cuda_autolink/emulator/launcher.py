@@ -63,7 +63,7 @@ class KernelFacts:
 class _Arenas:
     """Memory of workers that have ended, for the next: pages that were touched are not made again."""
 
-    _KEPT = 8
+    _KEPT, _LARGEST = 8, 128 << 20
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -77,6 +77,8 @@ class _Arenas:
         return np.empty(nbytes, np.uint8)
 
     def give_back(self, arena: np.ndarray) -> None:
+        if arena.nbytes > self._LARGEST:
+            return
         with self.lock:
             self.kept = [*self.kept[1 - self._KEPT :], arena]
 
@@ -88,7 +90,7 @@ class _Worker:
     """The memory with which one core runs blocks of *threads* threads; *resident* blocks at a time."""
 
     def __init__(self, threads: int, shared: int, facts: KernelFacts, resident: int):
-        stack_bytes = facts.stack_bytes if facts.suspends else _DIRECT_STACK_BYTES
+        stack_bytes = facts.stack_bytes if facts.suspends else max(_DIRECT_STACK_BYTES, facts.stack_bytes)
         stacks = threads if facts.suspends else 1
         shadow_written = shared if facts.checks.initialised else 0
         shadow_races = shared * 16 if facts.checks.races else 0

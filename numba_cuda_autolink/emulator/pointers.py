@@ -27,6 +27,10 @@ def checked_pointer(
         space = "shared"
     size = f.program.symbol_size(f.function, base)
     known = size is not None and offset >= 0 and offset + nbytes <= size and (size == 0 or offset % align == 0)
+    if not f.program.checks.bounds and not known:
+        good = _is_aligned(f, address, align, "true")
+        if good != "true":
+            _branch_if_bad(f, good, "fail_access", f.thread, address, str(nbytes), str(align), f.site)
     if space == "shared":
         return _shared_pointer(f, address, nbytes, align, writes, atomic, known)
     if space == "local":

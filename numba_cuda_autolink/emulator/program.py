@@ -75,9 +75,10 @@ class Program:
 
     @property
     def stack_bytes(self) -> int:
-        """The bytes of a thread's stack; code that may call itself gets more."""
-        many = 1 << 18 if self.may_recurse else 1 << 15
-        return -(-(many + 2 * self.local_bytes) // 4096) * 4096
+        """The bytes of a thread's stack: for local memory, for all registers if they are spilled, and for recursion."""
+        nbytes = 1 << 18 if self.may_recurse else 1 << 15
+        nbytes += 2 * self.local_bytes + 8 * sum(len(f.registers) for f in self.functions)
+        return -(-nbytes // 4096) * 4096
 
     @functools.cached_property
     def may_recurse(self) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from dataclasses import dataclass
 
 
@@ -84,8 +85,9 @@ brk #1""",
     argument_slot=0,
 )
 _SWITCHES = {"x86_64": _X86, "amd64": _X86, "aarch64": _AARCH64, "arm64": _AARCH64}
-if platform.machine().lower() not in _SWITCHES:
-    raise ImportError(f"The emulator runs on x86-64 and AArch64; this machine is {platform.machine()}")
+if platform.machine().lower() not in _SWITCHES or sys.platform == "win32":
+    where = f"this is {platform.machine()} with {platform.system()}"
+    raise ImportError(f"The emulator runs on x86-64 and AArch64 with Linux or macOS; {where}")
 SWITCH = _SWITCHES[platform.machine().lower()]
 
 FRAME_BYTES, RETURN_SLOT = SWITCH.frame_bytes, SWITCH.return_slot

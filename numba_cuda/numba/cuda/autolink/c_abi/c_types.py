@@ -203,15 +203,16 @@ class Layout:
     offsets: tuple[int, ...] = ()
 
 
-def memory_layout(numba_type: Any) -> Layout:
+def memory_layout(numba_type: types.Type, *, as_in_cxx: bool = True) -> Layout:
     """Return where C finds the parts of a value of *numba_type* behind a pointer. Raise `CABIError` if a record has its
-    fields at other offsets than a C++ struct."""
+    fields at other offsets than a C++ struct, unless they need not be *as_in_cxx*."""
+    numba_type = getattr(numba_type, "of_record", numba_type)  # the value of a record
     if isinstance(numba_type, types.Record):
-        return _record(numba_type)
+        return _record(numba_type) if as_in_cxx else _packed_record(numba_type)
     if isinstance(numba_type, types.BaseTuple):
-        return layout_of_fields(memory_layout(element) for element in numba_type.types)
+        return layout_of_fields(memory_layout(element, as_in_cxx=as_in_cxx) for element in numba_type.types)
     if isinstance(numba_type, types.NestedArray):
-        of_one = memory_layout(numba_type.dtype)
+        of_one = memory_layout(numba_type.dtype, as_in_cxx=as_in_cxx)
         return Layout(of_one.size * int(np.prod(numba_type.shape)), of_one.align)
     if isinstance(numba_type, types.CharSeq):
         return Layout(numba_type.count, 1)
@@ -264,6 +265,17 @@ def _record(record: Any) -> Layout:
     if record.size != expected.size:
         raise CABIError(f"a record has {record.size} bytes, but {expected.size} in C++{described}")
     return expected
+
+
+def _packed_record(record: types.Record) -> Layout:
+    """Return where a record has its fields, which may be anywhere, in the order of their offsets."""
+    fields = [
+        (record.offset(name), memory_layout(inner, as_in_cxx=False))
+        for name, inner in sorted(record.members, key=lambda member: record.offset(member[0]))
+    ]
+    align = max(field.align for _, field in fields)
+    is_aligned = record.size % align == 0 and all(offset % field.align == 0 for offset, field in fields)
+    return Layout(record.size, align if is_aligned else 1, tuple(offset for offset, _ in fields))
 
 
 _KEYWORDS = """

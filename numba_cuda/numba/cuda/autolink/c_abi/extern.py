@@ -74,8 +74,13 @@ class Extern:
             )
         self.symbol = symbol
         self.returns = _returnable(returns)
+        self.return_ctype = self._describe_result()
         self.args = None if args is None else tuple(_requested(args))
         self.cooperative = bool(cooperative)
+
+    def _describe_result(self) -> CType:
+        """Return how C sees the result."""
+        return struct_ctype(self.returns) if is_struct(self.returns) else ctype(self.returns)
 
     def __repr__(self) -> str:
         args = "" if self.args is None else f", args={dict(self.args)!r}"
@@ -89,7 +94,6 @@ def _returnable(returns: Any) -> Any:
     except CABIError as error:
         raise CABIError(f"Extern's returns: {error}") from None
     if is_struct(numba_type):
-        struct_ctype(numba_type)
         return numba_type
     c_type = ctype(numba_type)
     if c_type.kind == "pointer" and not isinstance(numba_type, _POINTERS):
@@ -136,13 +140,9 @@ class Prototype:
 
     symbol: str
     returns: Any
+    return_ctype: CType
     args: tuple[Passed, ...]
     cooperative: bool = False
-
-    @property
-    def return_ctype(self) -> CType:
-        """How C sees the result."""
-        return struct_ctype(self.returns) if is_struct(self.returns) else ctype(self.returns)
 
     @property
     def c_prototype(self) -> CPrototype:
@@ -166,7 +166,7 @@ def prototype(extern: Extern, parameters: Mapping[str, Any], typing_context: Any
         passed = _passed(name, parameters[name], target, typing_context, chosen=extern.args is not None)
         if passed is not None:
             args.append(Passed(names.index(name), *passed, target))
-    return Prototype(extern.symbol, extern.returns, tuple(args), extern.cooperative)
+    return Prototype(extern.symbol, extern.returns, extern.return_ctype, tuple(args), extern.cooperative)
 
 
 def check_values(c_function: Prototype, given: Mapping[str, Any]) -> None:

@@ -20,6 +20,9 @@ from numba.cuda.typing.templates import signature
 from .c_types import memory_layout
 from .structs import field_names, field_types, is_struct
 
+# What no type's alignment exceeds.
+_MOST_ALIGNED = 128
+
 
 class RecordValue(types.Tuple, types.BaseNamedTuple):
     """The type of a record that a function returned by value: a named tuple of its fields.
@@ -73,7 +76,7 @@ def result_type(numba_type: Any) -> Any:
 def _to_record(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
     """Store the value where the element of an array is copied from."""
     memory = cgutils.alloca_once(builder, context.get_value_type(toty).pointee)
-    memory.align = memory_layout(toty).align
+    memory.align = find_alignment(toty)
     store(context, builder, toty, value, builder.bitcast(memory, cgutils.voidptr_t))
     return memory
 
@@ -88,10 +91,18 @@ def _set_element(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-def store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any) -> None:
+def find_alignment(numba_type: types.Type) -> int:
+    """Return an alignment that suffices for a record or a tuple in memory, whatever that of the C++ struct is: one that
+    divides its size."""
+    size = memory_layout(numba_type, as_in_cxx=False).size
+    return min(size & -size, _MOST_ALIGNED) if size else 1
+
+
+def store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any, align: int = _MOST_ALIGNED) -> None:
     """Store the *value* of a tuple, a number or a pointer at an *address*, where C expects a *numba_type*: a tuple, a
-    record, or a part of one."""
-    layout = memory_layout(numba_type)
+    record, or a part of one. The address is a multiple of *align*, if that is less than the alignment of the type."""
+    layout = memory_layout(numba_type, as_in_cxx=False)
+    align = min(align, layout.align)
     if isinstance(numba_type, types.NestedArray):
         size = layout.size // numba_type.shape[0]
         shape = numba_type.shape[1:]
@@ -101,7 +112,8 @@ def store(context: Any, builder: Any, numba_type: Any, value: Any, address: Any)
         parts = list(zip(field_types(numba_type), layout.offsets, strict=True))
     else:
         data = context.get_value_as_data(builder, numba_type, value)
-        builder.store(data, builder.bitcast(address, data.type.as_pointer()), align=layout.align)
+        builder.store(data, builder.bitcast(address, data.type.as_pointer()), align=align)
         return
     for (part, offset), element in zip(parts, cgutils.unpack_tuple(builder, value), strict=True):
-        store(context, builder, part, element, builder.gep(address, [llvm.Constant(llvm.IntType(32), offset)]))
+        place = builder.gep(address, [llvm.Constant(llvm.IntType(32), offset)])
+        store(context, builder, part, element, place, align)

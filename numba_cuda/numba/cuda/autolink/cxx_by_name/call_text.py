@@ -71,6 +71,7 @@ def _record(number: int, struct: Struct, namespace: str) -> str:
             f"{line_marker(struct.name)}{declared}",
             f"using {alias} = {_path(namespace)}{alias}_t;",
             f"template <> inline constexpr int nca::nca_record_number<{alias}> = {number};",
+            f"template <> inline constexpr bool nca::nca_has_members<{alias}> = {str(struct.has_members).lower()};",
             f"template <class nca_T> struct nca::nca_record_layout<nca_T, {number}> {{",
             f"{struct.assertion('nca_T')} }};\n#endif",
         ]

@@ -69,6 +69,8 @@ class Parameter:
         How an array is passed; None lets the function decide.
     is_state:
         Whether it is passed as state of a Python function.
+    by_address:
+        Whether C gets the address of a struct that C++ declares, whatever its layout is.
     headers, declarations, inside:
         What C++ needs before the call; *inside* is declared in the namespace in which names resolve.
     """
@@ -80,6 +82,7 @@ class Parameter:
     as_array: str = ""
     way: str | None = None
     is_state: bool = False
+    by_address: bool = False
     headers: tuple[str, ...] = ()
     declarations: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
@@ -191,6 +194,7 @@ def _make_array(array: Any, way: str | None, records: Records) -> Parameter:
     chosen = f"nca::nca_array_form<{{mode}}, {form}>"
     return Parameter(
         f"typename {chosen}::nca_type", f"typename {chosen}::nca_passed", f"{chosen}::nca_of({{p}})", as_array=form,
+        by_address=array.dtype in records,
         way=way, headers=headers, declarations=declarations,
     )  # fmt: skip
 
@@ -207,7 +211,8 @@ def _make_struct(numba_type: Any, records: Records) -> Parameter:
         name, headers, declarations = _describe_element(record, records)
         const = "" if is_record else "const "
         return Parameter(
-            f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))", headers=headers,
+            f"{const}{name}&", f"{const}void*", f"(*static_cast<{const}{name}*>({{p}}))",
+            by_address=record in records, headers=headers,
             declarations=declarations,
         )  # fmt: skip
     name, headers, declarations = _describe_element(numba_type, records)

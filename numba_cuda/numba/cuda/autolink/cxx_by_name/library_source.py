@@ -49,7 +49,10 @@ class LibrarySource:
         self._identity = _identify(self._text, CUDASource(self._text, **self._arguments).compile_options, namespace)
         self._objects: dict[Hashable, Any] = {}
         self.records: dict[types.Type, Struct] = {}
-        self.resolver = Resolver(self.write_source, lambda: list(select_newest(self.records).values()))
+        self.resolver = Resolver(self.write_source, self._select_records)
+
+    def _select_records(self) -> dict[types.Type, Struct]:
+        return {each: self.records[each] for each in select_newest(self.records).values()}
 
     def __repr__(self) -> str:
         source = self._given[0]
@@ -66,8 +69,7 @@ class LibrarySource:
     @property
     def head(self) -> Head:
         """What its calls share."""
-        records = tuple(self.records[each] for each in select_newest(self.records).values())
-        return Head(self._text, self._identity, self.namespace, records)
+        return Head(self._text, self._identity, self.namespace, tuple(self._select_records().values()))
 
     def write_source(self, call: Call) -> CUDASource:
         """Return the source of one call, which shares its translation unit with other calls of this library."""

@@ -11,8 +11,6 @@
 #define NCA_TUPLES 1
 #endif
 namespace nca {
-struct nca_yes { char nca_c[2]; };
-struct nca_no { char nca_c[1]; };
 struct nca_here { void* nca_at; };
 template <class nca_T> struct nca_bare { using nca_type = nca_T; };
 template <class nca_T> struct nca_bare<nca_T&> { using nca_type = typename nca_bare<nca_T>::nca_type; };
@@ -64,49 +62,27 @@ template <class nca_T> __device__ auto nca_tuple_size(int) -> char (&)[cuda::std
 template <class nca_T> __device__ auto nca_tuple_size(long) -> char (&)[1];
 template <class nca_T> inline constexpr int nca_tuple_size_v = sizeof(nca_tuple_size<nca_T>(0)) - 1;
 
-// Members of aggregates, which structured bindings name.
-struct nca_any { template <class nca_T> __device__ operator nca_T() const noexcept; };
+// How many members an aggregate has: it can be initialised by as many empty lists, and not by more.
 template <int... nca_I> struct nca_ints {};
 template <class nca_A, int nca_N> struct nca_counted;
 template <int... nca_I, int nca_N>
 struct nca_counted<nca_ints<nca_I...>, nca_N> : nca_counted<nca_ints<nca_I..., sizeof...(nca_I)>, nca_N - 1> {};
 template <int... nca_I> struct nca_counted<nca_ints<nca_I...>, 0> { using nca_type = nca_ints<nca_I...>; };
 template <int nca_N> using nca_first = typename nca_counted<nca_ints<>, nca_N>::nca_type;
-template <int> using nca_any_of = nca_any;
-template <class nca_T, int... nca_A, int... nca_B, int... nca_C>
-__device__ auto nca_takes(int, nca_ints<nca_A...>, nca_ints<nca_B...>, nca_ints<nca_C...>)
-    -> decltype(nca_T{nca_any_of<nca_A>{}..., {nca_any_of<nca_B>{}...}, nca_any_of<nca_C>{}...}, nca_yes{});
-template <class nca_T> __device__ nca_no nca_takes(long, ...);
-template <class nca_T, int... nca_A>
-__device__ auto nca_takes_flat(int, nca_ints<nca_A...>) -> decltype(nca_T{nca_any_of<nca_A>{}...}, nca_yes{});
-template <class nca_T> __device__ nca_no nca_takes_flat(long, ...);
-template <class nca_T, int nca_N> constexpr __device__ int nca_flat() {
-    if constexpr (nca_N == 0) return 0;
-    else if constexpr (sizeof(nca_takes_flat<nca_T>(0, nca_first<nca_N>())) == sizeof(nca_yes)) return nca_N;
-    else return nca_flat<nca_T, nca_N - 1>();
+template <class nca_T, int nca_N> constexpr __device__ bool nca_takes() {
+    return sizeof(nca_empty<nca_N>::template nca_in<nca_T>(0)) == sizeof(nca_yes);
 }
-// How many of the flat members after the first P, of which there are REST, are one member: an array.
-template <class nca_T, int nca_P, int nca_K, int nca_REST> constexpr __device__ int nca_length() {
-    if constexpr (nca_K <= 1) return 1;
-    else if constexpr (sizeof(nca_takes<nca_T>(0, nca_first<nca_P>(), nca_first<nca_K>(),
-                                               nca_first<nca_REST - nca_K>())) == sizeof(nca_yes))
-        return nca_K;
-    else return nca_length<nca_T, nca_P, nca_K - 1, nca_REST>();
-}
-template <class nca_T, int nca_P, int nca_REST> constexpr __device__ int nca_members() {
-    if constexpr (nca_REST <= 1) return nca_REST;
-    else if constexpr (sizeof(nca_takes<nca_T>(0, nca_first<nca_P>(), nca_first<2>(), nca_first<nca_REST - 1>()))
-                       == sizeof(nca_yes))
-        return 1 + nca_members<nca_T, nca_P + 1, nca_REST - 1>();
-    else {
-        constexpr int nca_n = nca_length<nca_T, nca_P, nca_REST, nca_REST>();
-        return 1 + nca_members<nca_T, nca_P + nca_n, nca_REST - nca_n>();
-    }
+// Between LOW, which it takes, and HIGH, which it does not.
+template <class nca_T, int nca_LOW, int nca_HIGH> constexpr __device__ int nca_most_taken() {
+    if constexpr (nca_HIGH - nca_LOW <= 1) return nca_LOW;
+    else if constexpr (nca_takes<nca_T, (nca_LOW + nca_HIGH) / 2>())
+        return nca_most_taken<nca_T, (nca_LOW + nca_HIGH) / 2, nca_HIGH>();
+    else return nca_most_taken<nca_T, nca_LOW, (nca_LOW + nca_HIGH) / 2>();
 }
 template <class nca_T> constexpr __device__ int nca_count() {
-    if constexpr (__is_class(nca_T) && __is_aggregate(nca_T) && !__is_empty(nca_T) && sizeof(nca_T) <= 4096) {
-        constexpr int nca_n = nca_flat<nca_T, nca_most + 1>();
-        return nca_n > nca_most ? 0 : nca_members<nca_T, 0, nca_n>();
+    if constexpr (__is_class(nca_T) && __is_aggregate(nca_T) && !__is_empty(nca_T)) {
+        if constexpr (nca_takes<nca_T, nca_most + 1>()) return 0;
+        else return nca_most_taken<nca_T, 0, nca_most + 1>();
     } else return 0;
 }
 template <class nca_T> struct nca_member { using nca_type = nca_T; };
@@ -117,6 +93,7 @@ struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> op
 template <class nca_T> constexpr __device__ bool nca_is_value();
 enum nca_kind { nca_as_plain, nca_as_complex, nca_as_tuple, nca_as_struct, nca_as_object, nca_as_record };
 template <class nca_T> inline constexpr int nca_record_number = -1;
+template <class nca_T> inline constexpr bool nca_has_members = false;
 template <class nca_T, int nca_N> struct nca_record_layout;  // does not compile if the layout has changed
 template <class nca_T> constexpr __device__ nca_kind nca_kind_of() {
     if constexpr (nca_plain_code<nca_under_t<nca_T>>::nca_value >= 0) return nca_as_plain;
@@ -168,16 +145,10 @@ template <class nca_T> struct nca_form<nca_T, nca_as_complex> {
     static constexpr bool nca_whole = true;
     template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) { return {nca_v.real(), nca_v.imag()}; }
 };
-template <class nca_T> struct nca_form<nca_T, nca_as_record> : nca_record_layout<nca_T, nca_record_number<nca_T>> {
-    using nca_passed = nca_T;
-    using nca_code = nca_told<nca_code_record, nca_record_number<nca_T>>;
-    static constexpr bool nca_whole = true;
-    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) { return nca_v; }
-};
 template <class nca_L> struct nca_of_list;
 template <class... nca_T> struct nca_of_list<nca_list<nca_T...>> {
     using nca_passed = nca_fields<typename nca_form<nca_plain<nca_T>>::nca_passed...>;
-    using nca_code = nca_all_t<nca_told<nca_code_tuple, sizeof...(nca_T)>,
+    using nca_code = nca_all_t<nca_told<nca_code_struct, sizeof...(nca_T)>,
                                typename nca_form<nca_plain<nca_T>>::nca_code...>;
     static constexpr bool nca_whole = (nca_form<nca_plain<nca_T>>::nca_whole && ...);
 };
@@ -203,21 +174,48 @@ template <class nca_T> struct nca_of_struct<nca_T, false> {
 };
 template <class nca_T> struct nca_form<nca_T, nca_as_struct>
     : nca_of_struct<nca_T, nca_of_list<nca_members_of<nca_T>>::nca_whole> {};
-template <class nca_E, unsigned long long nca_N> struct nca_form<nca_E[nca_N], nca_as_object> {
-    using nca_to = nca_form<nca_plain<nca_E>>;
-    template <class nca_I> struct nca_made_of;
-    template <int... nca_I> struct nca_made_of<nca_ints<nca_I...>> {
-        template <int> using nca_each = typename nca_to::nca_passed;
-        using nca_passed = nca_fields<nca_each<nca_I>...>;
-        template <class nca_V> static __device__ nca_passed nca_give(nca_V& nca_v) {
-            return nca_passed{nca_to::nca_give(nca_v[nca_I])...};
-        }
-    };
-    static constexpr bool nca_whole = nca_to::nca_whole && nca_N <= nca_most;
-    using nca_made_t = nca_made_of<nca_first<nca_whole ? nca_N : 1>>;
-    using nca_passed = typename nca_made_t::nca_passed;
-    using nca_code = nca_all_t<nca_told<nca_code_array, nca_N>, typename nca_to::nca_code>;
-    template <class nca_V> static __device__ nca_passed nca_give(nca_V& nca_v) { return nca_made_t::nca_give(nca_v); }
+// A class whose members are not known is passed as it is, and others as their members: these need not be where C has
+// them.
+template <class nca_T, bool nca_MEMBERS> struct nca_of_record {
+    using nca_passed = nca_T;
+    static constexpr bool nca_whole = true;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V&& nca_v) { return nca_v; }
+};
+template <class nca_T> struct nca_of_record<nca_T, true> : nca_of_struct<nca_T, true> {};
+template <class nca_T>
+struct nca_form<nca_T, nca_as_record> : nca_of_record<nca_T, nca_has_members<nca_T>>,
+                                        nca_record_layout<nca_T, nca_record_number<nca_T>> {
+    using nca_code = nca_told<nca_code_record, nca_record_number<nca_T>>;
+};
+// Arrays: few elements are members of a struct, as which they are in registers.
+template <class nca_E, int nca_N, bool nca_FEW> struct nca_items {
+    struct nca_passed { typename nca_E::nca_passed nca_v[nca_N]; };
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V& nca_v) {
+        nca_passed nca_r;
+        for (int nca_i = 0; nca_i < nca_N; ++nca_i) nca_r.nca_v[nca_i] = nca_E::nca_give(nca_v[nca_i]);
+        return nca_r;
+    }
+};
+template <class nca_E, class nca_I> struct nca_few_items;
+template <class nca_E, int... nca_I> struct nca_few_items<nca_E, nca_ints<nca_I...>> {
+    template <int> using nca_each = typename nca_E::nca_passed;
+    using nca_passed = nca_fields<nca_each<nca_I>...>;
+    template <class nca_V> static __device__ nca_passed nca_give(nca_V& nca_v) {
+        return nca_passed{nca_E::nca_give(nca_v[nca_I])...};
+    }
+};
+template <class nca_E, int nca_N> struct nca_items<nca_E, nca_N, true> : nca_few_items<nca_E, nca_first<nca_N>> {};
+template <class nca_E, int nca_N, bool nca_WHOLE> struct nca_of_array : nca_items<nca_E, nca_N, nca_N <= nca_most> {
+    static constexpr bool nca_whole = true;
+};
+template <class nca_E, int nca_N> struct nca_of_array<nca_E, nca_N, false> {
+    using nca_passed = void;
+    static constexpr bool nca_whole = false;
+};
+template <class nca_E, unsigned long long nca_N>
+struct nca_form<nca_E[nca_N], nca_as_object>
+    : nca_of_array<nca_form<nca_plain<nca_E>>, nca_N, nca_form<nca_plain<nca_E>>::nca_whole> {
+    using nca_code = nca_all_t<nca_told<nca_code_array, nca_N>, typename nca_form<nca_plain<nca_E>>::nca_code>;
 };
 #ifdef NCA_TUPLES
 template <class nca_T, class nca_I> struct nca_of_tuple;

@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import resources
 
 # A struct of more members is an object that only C++ knows.
-MOST_MEMBERS = 16
+MOST_MEMBERS = 32
 
 # The numbers that begin a type, and the C++ types of the plain ones: the two halves of the language.
 PLAIN = {
@@ -14,9 +14,10 @@ PLAIN = {
     "int": 6, "unsigned int": 7, "long": 8, "long long": 8, "unsigned long": 9, "unsigned long long": 9,
     "__half": 10, "__nv_bfloat16": 11, "float": 12, "double": 13, "char16_t": 5, "char32_t": 7, "wchar_t": 6,
 }  # fmt: skip
-POINTER, COMPLEX, TUPLE, ARRAY, OBJECT, RECORD = range(20, 26)
+POINTER, COMPLEX, TUPLE, ARRAY, OBJECT, RECORD, STRUCT = range(20, 27)
 _CODES = {
-    "pointer": POINTER, "complex": COMPLEX, "tuple": TUPLE, "array": ARRAY, "object": OBJECT, "record": RECORD
+    "pointer": POINTER, "complex": COMPLEX, "tuple": TUPLE, "array": ARRAY, "object": OBJECT, "record": RECORD,
+    "struct": STRUCT,
 }  # fmt: skip
 
 
@@ -44,6 +45,15 @@ def _write_bound(n: int) -> str:
     )
 
 
+def _write_empty(n: int) -> str:
+    """Return a function whose type is whether *n* empty lists initialise an aggregate."""
+    made = f"nca_T{{{', '.join(['{}'] * n)}}}"
+    return (
+        f"template <> struct nca_empty<{n}> {{\ntemplate <class nca_T> static __device__ auto nca_in(int)"
+        f" -> decltype({made}, nca_yes{{}});\ntemplate <class nca_T> static __device__ nca_no nca_in(long); }};"
+    )
+
+
 def _write_fields(n: int) -> str:
     """Return a struct of *n* members."""
     types = ", ".join(f"nca_T{i}" for i in range(n))
@@ -60,6 +70,10 @@ def _write_prelude() -> str:
             "struct __nv_bfloat16;",
             "namespace nca {",
             _write_codes(),
+            "struct nca_yes { char nca_c[2]; };",
+            "struct nca_no { char nca_c[1]; };",
+            "template <int nca_N> struct nca_empty;",
+            *map(_write_empty, (*counts, MOST_MEMBERS + 1)),
             "template <int nca_N> struct nca_bound;",
             *map(_write_bound, counts),
             "template <class... nca_T> struct nca_fields;",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,12 @@ from numba.cuda.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_text, shown
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
-from ..c_abi.c_types import CABIError, Layout, memory_layout
+from ..c_abi.c_types import CABIError
 from .library_source import LibrarySource
-from .prelude import ARRAY, MOST_MEMBERS, TUPLE
+from .prelude import ARRAY, MOST_MEMBERS, STRUCT
 from .questions import Question, ask
 from .refusals import CxxError
-from .results import read_numbers, read_type
+from .results import CxxObject, read_numbers, read_type
 from .structs import Struct
 from .structs import register as register_struct
 
@@ -30,23 +30,14 @@ _TEXT = """#line 1 "prelude"
 namespace nca {
 template <class nca_T> struct nca_holder { nca_T nca_v; };
 template <class nca_T> extern __device__ nca_holder<nca_T> nca_object;
-template <class nca_T> using nca_element_t = nca_plain<decltype(nca_made<nca_T&>()[0])>;
 template <auto nca_P> extern __device__ char nca_tell_member;
-template <int nca_I> struct nca_nth {
-    template <class nca_A, class... nca_B> __device__ auto& operator()(nca_A& nca_a, nca_B&... nca_b) const {
-        if constexpr (nca_I == 0) return nca_a; else return nca_nth<nca_I - 1>()(nca_b...);
-    }
-};
-template <class nca_T, int nca_I>
-using nca_member_t = nca_plain<decltype(nca_bound<nca_count<nca_T>()>::nca_in(nca_made<nca_T&>(), nca_nth<nca_I>()))>;
 }
 @open@
 @line@using nca_type = @subject@;
 @close@
 """
-_SIZE = "nca::nca_told<sizeof(@inside@nca_type)>"
-_CODE = f"&nca::nca_tell<nca::nca_all_t<{_SIZE}, nca::nca_form_t<@inside@nca_type>::nca_code>>"
-_NAME = re.compile(r"E5nca_v(\d+)")
+_CODE = "&nca::nca_tell<nca::nca_form_t<@inside@nca_type>::nca_code>"
+_STEP = re.compile(r"(\d+)|Ll\d+E")
 
 
 @dataclass(frozen=True)
@@ -105,90 +96,152 @@ def _listed(dtype: np.dtype[Any]) -> str:
     return f"{dtype.itemsize} bytes, {', '.join(shown)}"
 
 
+@dataclass(frozen=True)
+class _Struct:
+    """A struct in a record, or the record itself.
+
+    Attributes
+    ----------
+    number:
+        Its place among the structs of the record.
+    members:
+        What its members are: Numba types, structs, or arrays as pairs of an extent and an element.
+    value:
+        C++ that names it, or its first one in an array, after the members of the structs around it have names.
+    outer:
+        The struct around it.
+    """
+
+    number: int
+    members: tuple[Any, ...]
+    value: str
+    outer: int | None = None
+
+    def bind(self, structs: Sequence[_Struct]) -> str:
+        """Return C++ that gives names to its members, and to those of the structs around it alone: NVRTC takes members
+        for those of other structs where these have names."""
+        before = "" if self.outer is None else structs[self.outer].bind(structs)
+        return f"{before}auto& [{', '.join(self.name(i) for i in range(len(self.members)))}] = {self.value}; "
+
+    def name(self, member: int) -> str:
+        """Return what C++ text calls a member."""
+        return f"nca_m{self.number}_{member}"
+
+
 def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -> CxxRecord:
     """Return the struct *name* with its dtype. Raise `CxxError` if it is not a struct that NumPy can describe."""
-    dtype = _dtype(source, name, name, cc)
+    question = Question(name, _TEXT, [_CODE], options={"std": "c++20"})
+    (answer,) = ask(source, question, cc)
+    structs: list[_Struct] = []
+    _read_member(iter(read_numbers(answer)), name, "nca::nca_object<nca_T>.nca_v", structs)
+    paths = _ask_paths(source, question, structs, cc)
+    offsets, sizes = _ask_places(source, question, structs, paths, cc)
+
+    def make_dtype(struct: _Struct) -> np.dtype[Any]:
+        start = offsets[paths[struct.number, 0].rpartition(".")[0]] if struct.number else 0
+        found = [paths[struct.number, member] for member in range(len(struct.members))]
+        return np.dtype(
+            {
+                "names": [path.rpartition(".")[2] for path in found],
+                "formats": [make_format(member) for member in struct.members],
+                "offsets": [offsets[path] - start for path in found],
+                "itemsize": sizes[struct.number],
+            }
+        )
+
+    def make_format(member: Any) -> Any:
+        if isinstance(member, _Struct):
+            return make_dtype(member)
+        if isinstance(member, tuple):
+            element = make_format(member[1])
+            # Numba has no arrays of bool in records.
+            return np.uint8 if element == np.bool_ else element, (member[0],)
+        return _make_scalar(name, member)
+
+    dtype = make_dtype(structs[0])
     assertion = f"@open@\n@line@{Struct.of_dtype(name, dtype).assertion(name)}\n@close@\n"
     ask(source, Question(name, assertion, ["&nca::nca_tell<int>"]), cc)
     return CxxRecord(name, dtype)
 
 
-def _dtype(source: LibrarySource, label: str, name: str, cc: ComputeCapability | None) -> np.dtype[Any]:
-    question = Question(label, _TEXT, [_CODE], subject=name, options={"std": "c++20"})
-    (answer,) = ask(source, question, cc)
-    size, *code = read_numbers(answer)
-    members = _members(iter(code))
-    if not isinstance(members, list):
+def _read_member(code: Iterator[int], label: str, value: str, structs: list[_Struct], outer: int | None = None) -> Any:
+    """Return what the next numbers of *code* describe, a member of the struct *outer*; add the structs in it to
+    *structs*."""
+    first = next(code)
+    if first == ARRAY:
+        extent = next(code)
+        return extent, _read_member(code, label, f"{value}[0]", structs, outer)
+    if first != STRUCT:
+        found = read_type(itertools.chain([first], code), ())
+        if structs and not isinstance(found, (CxxObject, types.BaseTuple)):
+            return found
         raise CxxError(
             f"{label} is not a struct of numbers, pointers, arrays and such structs\n"
             f"  expected: an aggregate of 1 to {MOST_MEMBERS} members, without base classes and private members"
         )
-    names = _names(source, question, len(members), cc)
-    formats = [
-        _format(source, label, f"nca::nca_member_t<{name}, {number}>", member, cc)
-        for number, member in enumerate(members)
-    ]
-    layouts = [_layout(member) for member in members]
-    offsets, end = [], 0
-    for each in layouts:
-        offsets.append(end + -end % each.align)
-        end = offsets[-1] + each.size
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+    number = len(structs)
+    structs.append(_Struct(number, (), value, outer))
+    members = tuple(
+        _read_member(code, label, structs[number].name(member), structs, number) for member in range(next(code))
+    )
+    structs[number] = _Struct(number, members, value, outer)
+    return structs[number]
 
 
-def _members(code: Iterator[int]) -> Any:
-    """Return the type that the next numbers of *code* describe: a list of the members' types for a struct, a pair of
-    the extent and the element's type for an array."""
-    first = next(code)
-    if first == TUPLE:
-        return [_members(code) for _ in range(next(code))]
-    if first == ARRAY:
-        extent = next(code)
-        return extent, _members(code)
-    return read_type(itertools.chain([first], code), ())
+def _ask_paths(
+    source: LibrarySource, question: Question, structs: Sequence[_Struct], cc: ComputeCapability | None
+) -> dict[tuple[int, int], str]:
+    """Return the path to each member of the record in C++, such as ``.a`` or ``.inner[0].x``, by the numbers of its
+    struct and its own."""
+    members = [(struct, member) for struct in structs for member in range(len(struct.members))]
+    functions = (
+        f"template <class nca_T> constexpr __device__ auto nca_pointer_{number}() {{"
+        f" {struct.bind(structs)}return &{struct.name(member)}; }}\n"
+        for number, (struct, member) in enumerate(members)
+    )
+    names = [f"&nca::nca_tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(len(members))]
+    answers = ask(source, dataclasses.replace(question, text="".join([question.text, *functions]), names=names), cc)
+    paths = [_read_path(answer) for answer in answers]
+    return {(struct.number, member): path for (struct, member), path in zip(members, paths, strict=True)}
 
 
-def _layout(member: Any) -> Layout:
-    if isinstance(member, list):
-        parts = [_layout(each) for each in member]
-        end, align = 0, max(each.align for each in parts)
-        for each in parts:
-            end += -end % each.align + each.size
-        return Layout(end + -end % align, align)
-    if isinstance(member, tuple):
-        element = _layout(member[1])
-        return Layout(member[0] * element.size, element.align)
-    return memory_layout(member)
+def _read_path(lowered: str) -> str:
+    """Return the path to a member of `nca_object` that the lowered name of a pointer spells."""
+    rest, path = lowered.partition("E5nca_v")[2], ""
+    while step := _STEP.match(rest):
+        if step[1] is None:
+            rest, path = rest[step.end() :], f"{path}[0]"
+        else:
+            end = step.end() + int(step[1])
+            rest, path = rest[end:], f"{path}.{rest[step.end() : end]}"
+    return path
 
 
-def _format(source: LibrarySource, label: str, name: str, member: Any, cc: ComputeCapability | None) -> Any:
+def _ask_places(
+    source: LibrarySource,
+    question: Question,
+    structs: Sequence[_Struct],
+    paths: Mapping[tuple[int, int], str],
+    cc: ComputeCapability | None,
+) -> tuple[dict[str, int], list[int]]:
+    """Return the offset of each member of the record by its path, and of each struct in it, and the structs' sizes."""
+    start = "((@inside@nca_type*)0)"
+    inner = [paths[struct.number, 0].rpartition(".")[0] for struct in structs]  # empty for the record itself
+    places = list(dict.fromkeys([*paths.values(), *inner[1:]]))
+    numbers = [f"__INTADDR__(&{start}->{path[1:]})" for path in places]
+    numbers += [f"sizeof({start}->{path[1:]})" if path else "sizeof(@inside@nca_type)" for path in inner]
+    (answer,) = ask(source, dataclasses.replace(question, names=[f"&nca::nca_tell_numbers<{', '.join(numbers)}>"]), cc)
+    found = read_numbers(answer)
+    return dict(zip(places, found)), found[len(places) :]  # noqa: B905
+
+
+def _make_scalar(label: str, member: types.Type) -> np.dtype[Any]:
+    """Return the dtype of a member that is a number or a pointer."""
     from numba.cuda.np import numpy_support
 
-    if isinstance(member, list):
-        return _dtype(source, label, name, cc)
-    if isinstance(member, tuple):
-        return _format(source, label, f"nca::nca_element_t<{name}>", member[1], cc), (member[0],)
     if isinstance(member, (types.RawPointer, types.CPointer)):
-        return np.uint64
+        return np.dtype(np.uint64)
     try:
-        return numpy_support.as_dtype(member)
+        return np.dtype(numpy_support.as_dtype(member))
     except (NotImplementedError, NumbaError):
         raise CABIError(f"a member of {label} is a {member}, which has no NumPy dtype") from None
-
-
-def _names(source: LibrarySource, question: Question, count: int, cc: ComputeCapability | None) -> list[str]:
-    """Return the names of the members of the struct that *question* is about."""
-    bound = ", ".join(f"nca_m{i}" for i in range(count))
-    functions = (
-        f"template <class nca_T> constexpr __device__ auto nca_pointer_{i}() {{"
-        f" auto& [{bound}] = nca::nca_object<nca_T>.nca_v; return &nca_m{i}; }}\n"
-        for i in range(count)
-    )
-    names = [f"&nca::nca_tell_member<nca_pointer_{i}<@inside@nca_type>()>" for i in range(count)]
-    question = dataclasses.replace(question, text="".join([question.text, *functions]), names=names)
-    found = [_NAME.search(answer) for answer in ask(source, question, cc)]
-    members = [each.string[each.end() : each.end() + int(each[1])] for each in found if each is not None]
-    if len(members) != count:
-        shown = ", ".join(members) or "none"
-        raise CxxError(f"{question.label} is not a struct with named members\n  members: {shown}")
-    return members

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
@@ -21,7 +20,7 @@ from ..c_abi.extern import Extern, prototype
 from ..compilation.context import asking, compilation, current_target
 from ..frontend_api.typing_rounds import put_off
 from ..linkables.compiled_source import CompiledSource, compiled, unit_of_sources
-from .calls import Call
+from .calls import Call, Records
 from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
 from .results import make_extern
 
@@ -39,10 +38,10 @@ class _Notes:
 
 
 class Resolver:
-    """What is known of the calls of one library. *make_source* makes the source of a call; *records* returns the Numba
-    types of the structs that the library knows."""
+    """What is known of the calls of one library. *make_source* makes the source of a call; *records* returns the
+    structs that the library knows, by their Numba types."""
 
-    def __init__(self, make_source: Callable[[Call], CUDASource], records: Callable[[], Sequence[Any]]):
+    def __init__(self, make_source: Callable[[Call], CUDASource], records: Callable[[], Records]):
         self._make_source = make_source
         self._sources: dict[str, CUDASource] = {}
         self._records = records

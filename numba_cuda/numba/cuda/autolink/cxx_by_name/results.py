@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numba.cuda import types
 
+from ..c_abi.c_types import CType, ctype
 from ..c_abi.conversions import state
 from ..c_abi.extern import Extern
-from .calls import Call
-from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, TUPLE
+from ..c_abi.structs import field_types, is_struct, struct_ctype
+from .calls import Call, Records
+from .prelude import ARRAY, COMPLEX, OBJECT, PLAIN, POINTER, RECORD, STRUCT, TUPLE
 from .refusals import CxxError
 
 _TYPES = {
@@ -34,6 +36,7 @@ _TYPES = {
 }
 _PLAIN = {PLAIN[name]: numba_type for name, numba_type in _TYPES.items()}
 _COMPLEX = {types.float32: types.complex64, types.float64: types.complex128}
+_LARGEST = 4096  # bytes of a result: each number in it is a value of its own in the kernel
 _NUMBER = re.compile(r"L[a-z](\d+)E")
 
 
@@ -66,7 +69,7 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
     if first == ARRAY:
         count = next(code)
         return types.UniTuple(read_type(code, records), count)
-    if first == TUPLE:
+    if first in (TUPLE, STRUCT):
         elements = [read_type(code, records) for _ in range(next(code))]
         return types.BaseTuple.from_types(elements)
     return _PLAIN[first]
@@ -81,12 +84,40 @@ class WrittenArgumentError(CxxError):
         self.is_void = is_void
 
 
-def make_extern(call: Call, answer: str, records: Sequence[Any]) -> Extern:
+class CxxExtern(Extern):
+    """The C function of a call, which returns the members of a struct one after the other, as C has them: the struct
+    itself may be packed, or aligned to more."""
+
+    def __init__(self, symbol: str, returns: types.Type, args: Mapping[str, Any], records: Records):
+        self._records = records
+        super().__init__(symbol, returns=returns, args=args)
+
+    def _describe_result(self) -> CType:
+        passed = _list_members(self.returns, self._records)
+        return struct_ctype(passed) if is_struct(passed) else ctype(passed)
+
+
+def _list_members(numba_type: types.Type, records: Records, is_member: bool = False) -> types.Type:
+    """Return the type of a result with tuples in place of the structs whose members are known."""
+    is_known = is_member or (numba_type in records and records[numba_type].has_members)
+    if isinstance(numba_type, types.Record) and is_known:
+        return types.Tuple([_list_members(each, records, True) for each in field_types(numba_type)])
+    if isinstance(numba_type, types.NestedArray):
+        found = _list_members(numba_type.dtype, records, True)
+        for count in reversed(numba_type.shape):
+            found = types.UniTuple(found, count)
+        return found
+    if isinstance(numba_type, types.BaseTuple) and len(numba_type):
+        return types.Tuple([_list_members(each, records) for each in numba_type.types])
+    return numba_type
+
+
+def make_extern(call: Call, answer: str, records: Records) -> Extern:
     """Return the C function of *call*, whose question has the lowered name *answer*. Raise `CxxError` if Python cannot
-    call it. *records* are the Numba types of known structs."""
+    call it."""
     mode, bits, *code = read_numbers(answer)
     written = tuple(number for number in range(len(call.parameters)) if bits >> number & 1)
-    returns = read_type(iter(code), records)
+    returns = read_type(iter(code), list(records))
     if isinstance(returns, CxxObject):
         raise CxxError(
             f"{call.label} returns an object that only C++ knows ({returns.size} bytes)\n"
@@ -102,8 +133,14 @@ def make_extern(call: Call, answer: str, records: Sequence[Any]) -> Extern:
             returns == types.none,
         )
     passed = {
-        f"args_{number}": state if parameter.is_state else view
+        f"args_{number}": state if parameter.is_state else view or (types.voidptr if parameter.by_address else None)
         for number, (view, parameter) in enumerate(zip(call.choose_views(mode), call.parameters, strict=True))
         if parameter.is_passed
     }
-    return Extern(call.symbol, returns=returns, args=passed)
+    found = CxxExtern(call.symbol, returns, passed, records)
+    if found.return_ctype.size > _LARGEST:
+        raise CxxError(
+            f"{call.label} returns {found.return_ctype.size} bytes, and a value in a kernel has at most {_LARGEST}\n"
+            "  what to do: let C++ write it to an array"
+        )
+    return found

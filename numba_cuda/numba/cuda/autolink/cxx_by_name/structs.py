@@ -7,9 +7,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 # Stands for the struct in conditions, and begins the message of an assertion.
 _STRUCT = "@struct@"
@@ -19,10 +21,12 @@ _FOUND = re.compile(rf'static assertion failed with "{_CHANGED}(.*?)"')
 
 @dataclass(frozen=True)
 class Struct:
-    """What C++ calls a struct, and *conditions* in C++ that hold as long as it has the layout of its Numba type."""
+    """What C++ calls a struct, and *conditions* in C++ that hold as long as it has the layout of its Numba type; and
+    whether the fields of this type are its members."""
 
     name: str
     conditions: tuple[str, ...]
+    has_members: bool = False
 
     @classmethod
     def of_size(cls, name: str, size: int, align: int) -> Struct:
@@ -30,11 +34,11 @@ class Struct:
         return cls(name, (f"sizeof({_STRUCT}) == {size}", f"alignof({_STRUCT}) == {align}"))
 
     @classmethod
-    def of_dtype(cls, name: str, dtype: Any) -> Struct:
+    def of_dtype(cls, name: str, dtype: np.dtype[Any]) -> Struct:
         """Return the struct *name* with the fields of a NumPy dtype."""
         # __INTADDR__ is what NVRTC makes of offsetof: older versions have no __builtin_offsetof.
-        offsets = (f"__INTADDR__(&(({_STRUCT}*)0)->{each}) == {field[1]}" for each, field in dtype.fields.items())
-        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *offsets))
+        offsets = (f"__INTADDR__(&(({_STRUCT}*)0)->{path}) == {offset}" for path, offset in _list_members(dtype))
+        return cls(name, (f"sizeof({_STRUCT}) == {dtype.itemsize}", *offsets), has_members=True)
 
     @property
     def alias(self) -> str:
@@ -46,6 +50,14 @@ class Struct:
         condition = " && ".join(self.conditions).replace(_STRUCT, name)
         message = f"{_CHANGED}{self.name}".replace("\\", "\\\\").replace('"', '\\"')
         return f'static_assert({condition}, "{message}");'
+
+
+def _list_members(dtype: np.dtype[Any]) -> Iterator[tuple[str, int]]:
+    """Yield the path and the offset of each member of a struct with the fields of *dtype*, and of the structs in it."""
+    for name, (inner, offset, *_) in (dtype.fields or {}).items():
+        yield name, offset
+        first = "[0]" * len(inner.shape)
+        yield from ((f"{name}{first}.{path}", offset + further) for path, further in _list_members(inner.base))
 
 
 @functools.cache

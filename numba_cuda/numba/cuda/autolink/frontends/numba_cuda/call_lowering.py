@@ -15,7 +15,7 @@ from ...c_abi.c_types import memory_layout
 from ...c_abi.conversions import State
 from ...c_abi.extern import Passed, Prototype
 from ...c_abi.llvm_values import BYTE, POINTER, from_c, function_type, llvm_type, new_function, to_c
-from ...c_abi.record_values import result_type, store
+from ...c_abi.record_values import find_alignment, result_type, store
 from ...compilation.context import compilation
 from ...device_callable.attributes import attribute
 from ...device_callable.object_type import DeviceCallableType
@@ -100,9 +100,9 @@ def _pointer(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
     if isinstance(numba_type, types.Array):
         value = context.make_array(numba_type)(context, builder, value).data
     elif isinstance(numba_type, types.BaseTuple):
-        layout = memory_layout(numba_type)
-        memory = cgutils.alloca_once(builder, llvm.ArrayType(BYTE, layout.size))
-        memory.align = layout.align
+        size = memory_layout(numba_type, as_in_cxx=False).size
+        memory = cgutils.alloca_once(builder, llvm.ArrayType(BYTE, size))
+        memory.align = find_alignment(numba_type)
         address = builder.bitcast(memory, POINTER)
         store(context, builder, numba_type, value, address)
         return address

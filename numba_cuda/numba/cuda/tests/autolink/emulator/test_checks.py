@@ -116,16 +116,13 @@ class TestBounds:
 
 
 class TestAlignment:
+    @pytest.mark.parametrize("checks", [Checks(), Checks(bounds=False)])
     @pytest.mark.parametrize("space", [".global", "", ".shared"])
-    def test_a_misaligned_read(self, space):
+    def test_a_misaligned_read(self, space, checks):
         address = "%rd10" if space == ".shared" else "%rd0"
+        body = f"mov.u64 %rd10, s; add.u64 {address}, {address}, 2; ld{space}.u32 %r1, [{address}];"
         with pytest.raises(EmulationError, match="A misaligned read of 4 bytes"):
-            run(
-                f"mov.u64 %rd10, s; add.u64 {address}, {address}, 2; ld{space}.u32 %r1, [{address}];",
-                1,
-                words(),
-                before=SHARED,
-            )
+            run(body, 1, words(), before=SHARED, checks=checks)
 
     def test_it_can_be_switched_off(self):
         x = np.arange(16, dtype=np.uint8)

@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 from emulator_support import HEAD, kernel_of, launch
 
-FORMS = Path(__file__).with_name("instruction_forms.txt").read_text().split()
+# What compilers wrote of the project's examples and tests, and forms beyond it
+CENSUS = Path(__file__).with_name("instruction_forms.txt").read_text().split()
+MORE = Path(__file__).with_name("instruction_forms_more.txt").read_text().split()
+FORMS = [*CENSUS, *(form for form in MORE if form not in CENSUS)]
 _INT = r"[us](?:8|16|32|64)"
 _ANY = rf"(?:{_INT}|b(?:16|32|64)|f(?:16|32|64)|bf16|f16x2|bf16x2|pred)"
 
@@ -39,6 +42,8 @@ def case_of(form: str) -> Case | None:
     """Return the case of *form*, or None for what computes nothing by itself (memory, control, barriers)."""
     name, *modifiers = form.split(".")
     type = modifiers[-1] if modifiers else ""
+    if name in ("prmt", "fns", "shf", "lop3", "dp4a", "dp2a", "testp", "slct", "szext", "mul24", "mad24", "bfe"):
+        return _other(form, name, modifiers)
     if not re.fullmatch(_ANY, type) or name in ("ld", "st", "bar", "cvta", "isspacep", "nanosleep", "mbarrier"):
         return None
     if name in ("shfl", "vote", "match", "redux", "activemask"):
@@ -63,12 +68,8 @@ def case_of(form: str) -> Case | None:
         return _plain(form, "u32", type)
     if name == "bfi":
         return _plain(form, type, type, type, "u32", "u32")
-    if name == "bfe":
-        return _plain(form, type, type, "u32", "u32")
     if name == "selp":
         return _plain(form, type, type, type, "pred")
-    if name == "prmt":
-        return _plain(form, "b32", "b32", "b32", "b32")
     if name == "bmsk":
         return _plain(form, "b32", "shift", "shift")
     single = ("mov", "neg", "abs", "not", "cnot", "sqrt", "rsqrt", "rcp", "ex2", "lg2", "sin", "cos", "tanh", "brev")
@@ -77,6 +78,26 @@ def case_of(form: str) -> Case | None:
     if name in ("add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor", "copysign"):
         return _plain(form, type, type, type)
     return None
+
+
+def _other(form: str, name: str, modifiers: list[str]) -> Case:
+    type = modifiers[-1]
+    if name == "testp":
+        return _plain(form, "pred", type)
+    if name == "slct":
+        return _plain(form, modifiers[-2], modifiers[-2], modifiers[-2], type)
+    if name == "bfe":
+        return _plain(form, type, type, "shift", "shift")
+    if name == "fns":
+        return _plain(form, "b32", "b32", "lane", "few")
+    if name == "lop3":
+        return _plain(form, "b32", "b32", "b32", "b32", extra=", 0xCA")
+    if name == "szext":
+        return _plain(form, type, type, "shift")
+    if name == "mul24":
+        return _plain(form, type, type, type)
+    kind = type if name == "mad24" else "b32"
+    return _plain(form, kind, kind, kind, "shift" if name == "shf" else kind)
 
 
 def _carry(form: str, name: str, type: str, sets: bool) -> Case:
@@ -113,7 +134,7 @@ def _atomic(form: str, modifiers: list[str]) -> Case:
     address = "%s" if "shared" in modifiers else "%g"
     count = 2 if "cas" in modifiers else 1
     listed = ", ".join(f"{{a{k + 1}}}" for k in range(count))
-    bits = "b" + type[1:]
+    bits = f"b{width_of(type)}"
     store, load = f"st{space}.{bits} [{address}], {{a0}};", f"ld{space}.{bits} {{d1}}, [{address}];"
     text = f"{store} {form} {{d0}}, [{address}], {listed}; {load}"
     return Case(form, (type, type), (type,) * (1 + count), text)

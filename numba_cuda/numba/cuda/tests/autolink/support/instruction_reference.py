@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 from instruction_cases import Case, width_of
@@ -165,7 +166,8 @@ def float_result(case: Case, operands: list[int]) -> int | None:
     name, *modifiers = case.form.split(".")
     type = modifiers[-1]
     mode = next((m for m in modifiers if m in _MODES), "rn")
-    if type.endswith("x2") or "approx" in modifiers or name in ("mov", "selp", "atom", "set"):
+    unknown = {"approx", "relu", "NaN", "xorsign", "tf32"} & set(modifiers) or (name == "cvt" and "ftz" in modifiers)
+    if type.endswith("x2") or unknown or name in ("mov", "selp", "atom", "set", "slct", "testp"):
         return None
     values = [decode(bits, type) for bits in operands] if type in FORMATS else []
     ftz = "ftz" in modifiers
@@ -229,19 +231,27 @@ def _to_integral(x, mode: str) -> Fraction:
     return Fraction(floor + up)
 
 
+def _range(type: str) -> tuple[int, int]:
+    width = width_of(type)
+    return (-(1 << width - 1), (1 << width - 1) - 1) if type[0] == "s" else (0, (1 << width) - 1)
+
+
 def _convert(modifiers: list[str], bits: int, mode: str) -> int | None:
     to, source = modifiers[-2:]
     integral = next((m for m in modifiers if m in _INTEGRAL), None)
     if source not in FORMATS:
         width = width_of(source)
         number = signed(bits, width) if source[0] == "s" else bits
+        if "sat" in modifiers:
+            low, high = _range(to)
+            number = min(max(number, low), high)
         if to in FORMATS:
             return encode(Fraction(number), to, mode)
         return number & (1 << max(16, width_of(to))) - 1 if width_of(to) >= 16 else None
     value = decode(bits, source)
     if to not in FORMATS:
         width = width_of(to)
-        low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, (1 << width) - 1)
+        low, high = _range(to)
         if value == NAN:
             number = 1 << 63 if width == 64 else 0
         elif isinstance(value, float) and math.isinf(value):
@@ -268,11 +278,18 @@ def integer_result(case: Case, operands: list[int]) -> int | None:
         or name in ("cvt", "atom", "shfl", "vote", "match", "redux", "activemask")
     ):
         return None
+    if not re.fullmatch(r"[bus](8|16|32|64)|pred", type):
+        return None
     width = width_of(type)
     mask = (1 << width) - 1
     a = [signed(x, width) if type[0] == "s" else x for x in operands]
-    if "cc" in modifiers or name in ("addc", "subc", "madc"):
+    if {"cc", "wrap"} & set(modifiers) or name in ("addc", "subc", "madc"):
         return None
+    if "sat" in modifiers:
+        if name == "mad":
+            return None
+        low, high = _range(type)
+        return min(max(a[0] + a[1] if name == "add" else a[0] - a[1], low), high) & mask
     if name == "mul" or name == "mad":
         product = a[0] * a[1]
         part = modifiers[0]
@@ -287,7 +304,8 @@ def integer_result(case: Case, operands: list[int]) -> int | None:
         quotient = abs(a[0]) // abs(a[1]) * (1 if (a[0] < 0) == (a[1] < 0) else -1)
         return (quotient if name == "div" else a[0] - quotient * a[1]) & mask
     if name == "setp":
-        return int(_COMPARISONS[modifiers[0]](a[0], a[1]))
+        test = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}.get(modifiers[0], modifiers[0])
+        return int(_COMPARISONS[test](a[0], a[1]))
     simple = {
         "add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "and": lambda: a[0] & a[1], "or": lambda: a[0] | a[1],
         "xor": lambda: a[0] ^ a[1], "not": lambda: ~a[0], "neg": lambda: -a[0], "abs": lambda: abs(a[0]),
@@ -302,7 +320,7 @@ def integer_result(case: Case, operands: list[int]) -> int | None:
         position, length = operands[2] & 255, operands[3] & 255
         field = ((1 << length) - 1 << position) & mask
         return operands[1] & ~field | operands[0] << position & field
-    if name == "prmt":
+    if name == "prmt" and modifiers == ["b32"]:
         both = (operands[1] << 32 | operands[0]).to_bytes(8, "little")
         chosen = [operands[2] >> 4 * k & 15 for k in range(4)]
         return int.from_bytes(

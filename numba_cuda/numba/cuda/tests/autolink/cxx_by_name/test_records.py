@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Structs of any layout are records in Python: as elements of arrays, as arguments, and as results of C++ by name."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from autolink_support import build
+from emulator_support import kernel_of, registered
+from numba.cuda import autolink, types
+from numba.cuda.np.numpy_support import from_dtype
+
+lib = autolink.cxx("""
+#pragma pack(push, 1)
+struct Packed { char c; double d; };
+#pragma pack(pop)
+struct alignas(64) Over { double d; int n; };
+struct Flags { bool b[3]; int n; };
+struct Unnamed { int a; struct { float x, y; } p, q[2]; };
+struct Many { double first; float v[40]; char name[32]; Packed in[2]; };
+struct Twenty { int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t; };
+struct Either { int a; union { int i; float f; }; };
+struct Bits { int a : 3; };
+struct Huge { float v[2000]; };
+
+__device__ Packed packed(double x) { return {1, x}; }
+__device__ Over over(double x) { return {x, 7}; }
+__device__ Flags flags(int i) { return {{true, false, true}, i}; }
+__device__ Unnamed unnamed(int i) { Unnamed u{}; u.a = i; u.p.y = 2; u.q[1].x = 5; return u; }
+__device__ Many many(int i) { Many m{}; m.first = i; m.v[39] = 4; m.name[31] = 8; m.in[1].d = 0.5; return m; }
+__device__ Twenty twenty(int i) { Twenty t{}; t.a = i; t.t = 20; return t; }
+__device__ Either either() { return {}; }
+__device__ Bits bits() { return {}; }
+__device__ Huge huge() { return {}; }
+
+__device__ double value(const Packed& p) { return p.c + p.d; }
+__device__ double value(const Over& p) { return p.d + p.n; }
+__device__ double value(const Flags& f) { return f.b[0] + f.b[1] * 10 + f.b[2] * 100 + f.n * 1000; }
+__device__ double value(const Unnamed& u) { return u.a + 10 * u.p.y + 100 * u.q[1].x; }
+__device__ double value(const Many& m) { return m.first + m.v[39] * 10 + m.name[31] * 100 + m.in[1].d; }
+__device__ double value(const Twenty& t) { return t.a + t.t; }
+__device__ void add(Packed* p, int n) { for (int i = 0; i < n; ++i) p[i].d += i + 1; }
+""")
+NAMES = ["Packed", "Over", "Flags", "Unnamed", "Many", "Twenty"]
+
+
+def emulate(kernel, *arrays):
+    """Run a kernel of one thread in the emulator, with records and all that C++ does to them."""
+    signature = tuple(types.Array(from_dtype(array.dtype), 1, "C") for array in arrays)
+    linked = build(kernel, signature, output="ptx")
+    packed = b""
+    for array in arrays:
+        packed += struct.pack("<7q", 0, 0, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides)
+    with registered(*arrays):
+        kernel_of(linked.code.decode().rstrip("\0")).launch((1, 1, 1), (1, 1, 1), packed)
+
+
+class TestDtypes:
+    @pytest.mark.parametrize(
+        ("name", "offsets", "size"),
+        [
+            ("Packed", {"c": 0, "d": 1}, 9),
+            ("Over", {"d": 0, "n": 8}, 64),
+            ("Flags", {"b": 0, "n": 4}, 8),
+            ("Unnamed", {"a": 0, "p": 4, "q": 12}, 28),
+            ("Many", {"first": 0, "v": 8, "name": 168, "in": 200}, 224),
+            ("Twenty", {name: 4 * number for number, name in enumerate("abcdefghijklmnopqrst")}, 80),
+        ],
+    )
+    def test_the_fields_are_where_cxx_has_the_members(self, name, offsets, size):
+        dtype = lib.record(name)
+        assert {field: dtype.fields[field][1] for field in dtype.names} == offsets and dtype.itemsize == size
+
+    def test_arrays_and_structs_inside_are_described(self):
+        dtype = lib.record("Many")
+        assert dtype["v"].shape == (40,) and dtype["in"].shape == (2,)
+        assert dtype["in"].base.fields["d"] == (np.dtype("f8"), 1)
+        assert lib.record("Unnamed")["q"].base.names == ("x", "y")
+        assert lib.record("Flags")["b"].base == np.uint8
+
+    @pytest.mark.parametrize("name", ["Either", "Bits"])
+    def test_what_no_dtype_has_is_refused_in_a_sentence(self, name):
+        with pytest.raises(autolink.CxxError) as caught:
+            lib.record(name)
+        reason = "a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has"
+        assert str(caught.value).splitlines()[0] == f"{name}: {reason}"
+        with pytest.raises(autolink.CxxError, match=reason):
+            lib[name.lower()].signature()
+
+
+class TestInKernels:
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [("Packed", 4), ("Over", 10), ("Flags", 3101), ("Unnamed", 523), ("Many", 843.5), ("Twenty", 23)],
+    )
+    def test_results_are_stored_and_passed_on(self, name, expected):
+        make, value = lib[name.lower()], lib.value
+        dtype = lib.record(name)
+
+        def kernel(a, r):
+            a[1] = make(3)
+            r[0] = value(a[1])
+            made = make(3)
+            r[1] = value(made)
+
+        a, r = np.zeros(3, dtype), np.zeros(2)
+        emulate(kernel, a, r)
+        assert r.tolist() == [expected, expected]
+        assert a[0] == a[2] == np.zeros(1, dtype)[0] != a[1]
+
+    def test_without_a_record_results_are_tuples(self):
+        plain = autolink.cxx("struct S { char c; double d[20]; bool b[3]; }; __device__ S make(int i) { S s{}; s.c = i;"
+                             " s.d[19] = 2.5; s.b[1] = true; return s; }")  # fmt: skip
+        make = plain.make
+
+        def kernel(r):
+            c, d, b = make(3)
+            r[0], r[1], r[2], r[3] = c, d[19], b[1], b[0]
+
+        r = np.zeros(4)
+        emulate(kernel, r)
+        assert r.tolist() == [3, 2.5, 1, 0]
+
+    def test_arrays_of_them_are_pointers(self):
+        add = lib.add
+        a = np.zeros(3, lib.record("Packed"))
+
+        def kernel(a):
+            add(a, 2)
+
+        emulate(kernel, a)
+        assert a["d"].tolist() == [1, 2, 0]
+
+    def test_a_result_that_no_value_can_be_is_refused(self):
+        with pytest.raises(
+            autolink.CxxError, match=r"huge\(\) returns 8000 bytes, and a value in a kernel has at most 4096"
+        ):
+            lib.huge.signature()
