@@ -65,6 +65,11 @@ class EmulatedCode:
                     callback(library)
 
 
+def _device(code: EmulatedCode) -> Device:
+    """Return the device that the emulator is for *code*."""
+    return Device(0, code.compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
+
+
 class EmulatedKernel(Kernel):
     """A kernel that runs on the CPU: ``kernel[grid, block, stream, shared](*args)``.
 
@@ -114,7 +119,13 @@ class EmulatedKernel(Kernel):
         launches = [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
         if len(launches) == 1:
             return launches[0]
-        return ChoosingLaunch(self.name, codes, launches, self._chosen).__call__
+        choosing = ChoosingLaunch(self.name, codes, launches, self._chosen)
+
+        def launch(*args: Any, **named: Any) -> None:
+            with on_device(_device(codes[0])):
+                choosing(*args, **named)
+
+        return launch
 
     def _launch(self, number: int, code: Any, how: Configuration, *args: Any, **named: Any) -> None:
         if named:
@@ -130,7 +141,7 @@ class EmulatedKernel(Kernel):
         room = _MOST_SHARED - kernel.attributes.shared_bytes
         if how.shared > room:
             raise refused_launch(self.name, f"{how.shared} bytes of dynamic shared memory", f"at most {room}")
-        device = Device(0, code.compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
+        device = _device(code)
         buffer = Buffer(end_of(code.leaves))
         arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
         with on_device(device), _registered(arrays, device):
