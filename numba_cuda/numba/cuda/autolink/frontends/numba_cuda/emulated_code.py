@@ -50,7 +50,7 @@ def emulated_code(library: Any) -> ObjectCode:
             list(plan.teardown_callbacks),
         )
     code = ObjectCode.from_ptx("\n".join(emulated_texts(library, cc)).encode(), name=library.name)
-    library._cubin_cache["emulated", cc] = code
+    library.emulated_code = code
     return code
 
 
