@@ -115,7 +115,7 @@ class EmulatedKernel(Kernel):
             raise refused_launch(self.name, f"cluster={cluster!r} in the emulator", "no clusters")
         options = {"cooperative": bool(cooperative), "cluster": None, "programmatic": bool(programmatic)}
         how = Configuration.of(self.name, grid, block, stream, shared, **options)
-        codes = [overload.code for overload in self._overloads]
+        codes: list[Any] = [overload.code for overload in self._overloads]
         launches = [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
         if len(launches) == 1:
             return launches[0]
