@@ -65,11 +65,6 @@ class EmulatedCode:
                     callback(library)
 
 
-def _device(code: EmulatedCode) -> Device:
-    """Return the device that the emulator is for *code*."""
-    return Device(0, code.compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
-
-
 class EmulatedKernel(Kernel):
     """A kernel that runs on the CPU: ``kernel[grid, block, stream, shared](*args)``.
 
@@ -122,7 +117,7 @@ class EmulatedKernel(Kernel):
         choosing = ChoosingLaunch(self.name, codes, launches, self._chosen)
 
         def launch(*args: Any, **named: Any) -> None:
-            with on_device(_device(codes[0])):
+            with on_device(_device(codes[0].compute_capability)):
                 choosing(*args, **named)
 
         return launch
@@ -141,7 +136,7 @@ class EmulatedKernel(Kernel):
         room = _MOST_SHARED - kernel.attributes.shared_bytes
         if how.shared > room:
             raise refused_launch(self.name, f"{how.shared} bytes of dynamic shared memory", f"at most {room}")
-        device = _device(code)
+        device = _device(code.compute_capability)
         buffer = Buffer(end_of(code.leaves))
         arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
         with on_device(device), _registered(arrays, device):
@@ -150,6 +145,10 @@ class EmulatedKernel(Kernel):
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
             cooperative = how.cooperative or code.cooperative
             kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+
+
+def _device(compute_capability: tuple[int, int]) -> Device:
+    return Device(0, compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
 
 
 @contextlib.contextmanager
