@@ -80,7 +80,7 @@ def test_a_kernel_that_is_found_sets_no_compiler_up(folder):
         "autolink.frontends.numba_cuda.compiler_passes",
         "autolink.builds.kernel_report",
     }
-    of_linking = {"link.run", "link.trial", "compile.jobs", "headers.scan", "formats"}
+    of_linking = {"pipeline", "link.checked_link", "formats"}
     unneeded = compilers | {f"numba.cuda.{name}" for name in ours}
     unneeded |= {f"numba.cuda.cudadrv.external_code.{name}" for name in of_linking}
     assert not unneeded & set(modules)
