@@ -113,14 +113,19 @@ def unregister(address: int) -> None:
 
 
 def find(address: int) -> Allocation | None:
-    """Return the memory that holds *address*, or held it before it was freed, or None."""
+    """Return the memory that holds *address*, or held it before it was freed, or None.
+
+    Freed memory may have been given to another array: next to that, it is no longer the freed memory.
+    """
     with _table.lock:
         k = bisect.bisect_right(_table.starts, address) - 1
         if k >= 0 and address < _table.allocations[k].end:
             return _table.allocations[k]
+        near = find_nearest(address)
         for allocation, _ in reversed(_table.quarantine):
             if allocation.address <= address < max(allocation.end, allocation.address + 1):
-                return allocation
+                used_again = near is not None and near.address < allocation.end and allocation.address < near.end
+                return None if used_again and near.address - _GUARD <= address < near.end + _GUARD else allocation
     return None
 
 
