@@ -6,7 +6,6 @@ nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      all tests with one of them; no
 nox -s corners                                    what .ci/run runs: parts of the tests in the corners of the matrix
 nox -s page                                       the page alone, from the results in build/compatibility
 nox -s mlir                                       the tests of numba-cuda-mlir, with CUDA 12 and 13
-nox -s emulator                                   numba-cuda's own tests in the emulator, with a table of the results
 nox -s engines                                    build_many on Dask, Ray and MPI, and the shared cache on S3
 
 ``tests`` runs the long trials too. Pythons that are not installed are skipped. Arguments after ``--`` go to pytest; the
@@ -19,9 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
-from xml.etree import ElementTree
 
 import nox
 from nox.command import CommandFailed
@@ -61,25 +58,6 @@ def engines(session: nox.Session) -> None:
     folder = "numba_cuda/numba/cuda/tests/autolink"
     parts = [f"{folder}/{part}" for part in ("many_kernels", "external_code/cache/test_remote.py")]
     session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
-
-
-@nox.session
-def emulator(session: nox.Session) -> None:
-    """Run the tests that numba-cuda's wheel has in the emulator, and print how many of each module pass."""
-    session.install(".[cu13,test]", "cffi", "ml_dtypes")
-    folder = Path(session.create_tmp()).resolve()
-    environment = {"NUMBA_CUDA_AUTOLINK_EMULATE": "1", "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0"}
-    command = ["python", "-m", "pytest", "-q", "-n", "auto", "--tb=short", f"--junitxml={folder / 'junit.xml'}"]
-    with session.chdir(folder):  # without this project's settings of pytest
-        tests = session.posargs or ["numba.cuda.tests"]
-        session.run(*command, "--pyargs", *tests, env=environment, success_codes=[0, 1])
-    counts: dict[str, Counter[str]] = {}
-    for case in ElementTree.parse(folder / "junit.xml").iter("testcase"):
-        outcome = next((child.tag for child in case if child.tag in ("failure", "error", "skipped")), "passed")
-        counts.setdefault(case.get("classname", "").rpartition(".")[0], Counter())[outcome] += 1
-    for name, found in {**dict(sorted(counts.items())), "all": sum(counts.values(), Counter())}.items():
-        failed = found["failure"] + found["error"]
-        session.log(f"{name:<70} {found['passed']:>5} passed {failed:>5} failed {found['skipped']:>5} skipped")
 
 
 @nox.session

@@ -110,11 +110,17 @@ class EmulatedKernel(Kernel):
             raise refused_launch(self.name, f"cluster={cluster!r} in the emulator", "no clusters")
         options = {"cooperative": bool(cooperative), "cluster": None, "programmatic": bool(programmatic)}
         how = Configuration.of(self.name, grid, block, stream, shared, **options)
-        codes = [overload.code for overload in self._overloads]
+        codes: list[Any] = [overload.code for overload in self._overloads]
         launches = [functools.partial(self._launch, number, code, how) for number, code in enumerate(codes)]
         if len(launches) == 1:
             return launches[0]
-        return ChoosingLaunch(self.name, codes, launches, self._chosen).__call__
+        choosing = ChoosingLaunch(self.name, codes, launches, self._chosen)
+
+        def launch(*args: Any, **named: Any) -> None:
+            with on_device(_device(codes[0].compute_capability)):
+                choosing(*args, **named)
+
+        return launch
 
     def _launch(self, number: int, code: Any, how: Configuration, *args: Any, **named: Any) -> None:
         if named:
@@ -130,7 +136,7 @@ class EmulatedKernel(Kernel):
         room = _MOST_SHARED - kernel.attributes.shared_bytes
         if how.shared > room:
             raise refused_launch(self.name, f"{how.shared} bytes of dynamic shared memory", f"at most {room}")
-        device = Device(0, code.compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
+        device = _device(code.compute_capability)
         buffer = Buffer(end_of(code.leaves))
         arrays = [(parameter.name, arg) for parameter, arg in zip(code.parameters, args, strict=True)]
         with on_device(device), _registered(arrays, device):
@@ -139,6 +145,10 @@ class EmulatedKernel(Kernel):
             arguments = bytes(buffer.bytes[: end_of(code.leaves)])
             cooperative = how.cooperative or code.cooperative
             kernel.launch(how.grid, how.block, arguments, shared=how.shared, cooperative=cooperative)
+
+
+def _device(compute_capability: tuple[int, int]) -> Device:
+    return Device(0, compute_capability, _MOST_SHARED, reads_host_memory=True, is_emulated=True)
 
 
 @contextlib.contextmanager

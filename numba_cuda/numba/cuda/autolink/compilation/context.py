@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The compilation in progress on this thread, and its target.
+"""What is in progress: the compilation, its target, what is asked, typed and lowered in it.
 
 A kernel and the device functions that it calls are compiled by nested runs of the compiler, but they are linked once,
 for the kernel's target. So the outermost compilation sets the target, and everything compiled inside it uses that one.
@@ -8,10 +8,11 @@ for the kernel's target. So the outermost compilation sets the target, and every
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import sys
-import threading
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,46 +49,97 @@ class Compilation:
             self.prototypes = outer
 
 
-class _State(threading.local):
+@dataclass(frozen=True)
+class _State:
+    """What is in progress where code runs: in a thread, or a task.
+
+    Attributes
+    ----------
+    for_launch, cc:
+        Those of `without_device`.
+    device_functions:
+        The device functions that the hook that is being asked has had compiled for C++.
+    isolated:
+        Of the dispatchers that are isolated, by id(), the overloads that they had before; ``None`` where none are.
+    questions:
+        What is being answered, outermost first.
+    put_off:
+        The calls that type inference has put off, by what resolves them; ``None`` outside of type inference.
+    call:
+        The Numba type of the callee and the place of the call that is being lowered.
+    """
+
     compilation: Compilation | None = None
     hook_target: Target | None = None
     cc: tuple[int, int, str] | None = None
     for_launch: bool = False
-    # The device functions that the hook that is being asked has had compiled for C++.
     device_functions: list[Any] | None = None
-    # Of the dispatchers that are isolated, by id(), the overloads that they had before; None where none are.
     isolated: dict[int, tuple[Any, Any]] | None = None
+    questions: tuple[Any, ...] = ()
+    put_off: dict[Any, list[Any]] | None = None
+    call: tuple[Any, Any] | None = None
 
 
-_state = _State()
+_NOTHING = _State()
+_state: ContextVar[_State] = ContextVar("numba_cuda_autolink", default=_NOTHING)
 
 
 def compilation() -> Compilation | None:
     """Return the outermost compilation in progress on this thread, or None."""
-    return _state.compilation
+    return _state.get().compilation
 
 
 @contextlib.contextmanager
 def _inside(**state: Any) -> Iterator[None]:
-    outer = {name: getattr(_state, name, None) for name in state}
+    outer = _state.get()
     try:
-        _state.__dict__.update(state)
+        _state.set(dataclasses.replace(outer, **state))
         yield
     finally:
-        _state.__dict__.update(outer)  # in one call, which an interrupt does not part
+        _state.set(outer)
+
+
+def questions() -> tuple[Any, ...]:
+    """Return the questions that are being answered, outermost first."""
+    return _state.get().questions
+
+
+def answering(question: Any) -> contextlib.AbstractContextManager[None]:
+    """Answer *question* inside the ``with`` block."""
+    return _inside(questions=(*questions(), question))
+
+
+def calls_put_off() -> dict[Any, list[Any]] | None:
+    """Return the calls that type inference has put off, by what resolves them; ``None`` outside of type inference."""
+    return _state.get().put_off
+
+
+def putting_off(calls: dict[Any, list[Any]] | None) -> contextlib.AbstractContextManager[None]:
+    """Let type inference put off *calls* inside the ``with`` block; none if it is ``None``."""
+    return _inside(put_off=calls)
+
+
+def lowered_call() -> tuple[Any, Any] | None:
+    """Return the Numba type of the callee and the place of the call that is being lowered, or ``None``."""
+    return _state.get().call
+
+
+def lowering_call(numba_type: Any, loc: Any) -> contextlib.AbstractContextManager[None]:
+    """Lower the call of *numba_type* at *loc* inside the ``with`` block."""
+    return _inside(call=(numba_type, loc))
 
 
 @contextlib.contextmanager
 def compiling(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block; within another compilation, its target stays."""
-    in_progress = _state.compilation or Compilation(target)
+    in_progress = _state.get().compilation or Compilation(target)
     with _inside(compilation=in_progress), recording(in_progress.timeline):
         yield
 
 
 def is_asking() -> bool:
     """Return whether a hook is being asked on this thread, so that what is compiled is part of its answer."""
-    return _state.hook_target is not None
+    return _state.get().hook_target is not None
 
 
 @contextlib.contextmanager
@@ -100,7 +152,7 @@ def asking(target: Target) -> Iterator[None]:
 @contextlib.contextmanager
 def compiling_apart(target: Target) -> Iterator[None]:
     """Compile for *target* inside the ``with`` block, whatever is compiled outside it, with or without a GPU."""
-    apart = contextlib.nullcontext() if _state.cc == target.cc else without_device(target.cc)
+    apart = contextlib.nullcontext() if _state.get().cc == target.cc else without_device(target.cc)
     with _inside(compilation=Compilation(target)), apart:
         yield
 
@@ -108,7 +160,7 @@ def compiling_apart(target: Target) -> Iterator[None]:
 @contextlib.contextmanager
 def noting_device_functions() -> Iterator[list[Any]]:
     """Give the list of the device functions that hooks have compiled for C++ inside the ``with`` block."""
-    outer, noted = _state.device_functions, []  # type: ignore[var-annotated]
+    outer, noted = _state.get().device_functions, []  # type: ignore[var-annotated]
     with _inside(device_functions=noted):
         yield noted
     if outer is not None:
@@ -117,8 +169,8 @@ def noting_device_functions() -> Iterator[list[Any]]:
 
 def note_device_function(function: Any) -> None:
     """Remember that the hook that is being asked depends on *function*."""
-    if _state.device_functions is not None:
-        _state.device_functions.append(function)
+    if (noted := _state.get().device_functions) is not None:
+        noted.append(function)
 
 
 @contextlib.contextmanager
@@ -145,19 +197,21 @@ def instead_of_device(cc: tuple[int, int, str]) -> contextlib.AbstractContextMan
 
 def isolate(dispatcher: Any) -> None:
     """Give *dispatcher* its own overloads inside the innermost `without_device`, if there is one."""
-    if _state.isolated is not None and id(dispatcher) not in _state.isolated:
-        _state.isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
+    isolated = _state.get().isolated
+    if isolated is not None and id(dispatcher) not in isolated:
+        isolated[id(dispatcher)] = (dispatcher, dispatcher.overloads)
         dispatcher.overloads = type(dispatcher.overloads)()
 
 
 def cc_without_device() -> tuple[int, int, str] | None:
     """Return the compute capability set by `without_device`, or None."""
-    return _state.cc
+    return _state.get().cc
 
 
 def is_for_launch() -> bool:
     """Return whether a kernel is compiled to be launched, and not for programs that may set its variables."""
-    return _state.cc is None or _state.for_launch
+    state = _state.get()
+    return state.cc is None or state.for_launch
 
 
 def current_target() -> Target:
@@ -165,10 +219,11 @@ def current_target() -> Target:
 
     To be called in a ``__numba_cuda_link__`` or ``__numba_cuda_call__``. Raises `RuntimeError` outside a compilation.
     """
-    if _state.hook_target is not None:
-        return _state.hook_target
-    if _state.compilation is not None:
-        return _state.compilation.target
+    state = _state.get()
+    if state.hook_target is not None:
+        return state.hook_target
+    if state.compilation is not None:
+        return state.compilation.target
     raise RuntimeError(
         "current_target() has a value only while a kernel is being compiled\n"
         "  what to do: call it in __numba_cuda_link__ or __numba_cuda_call__"

@@ -180,9 +180,9 @@ class CxxFunction(DeviceCallable):
         python = [each for each in called if isinstance(each, DeviceFunction)]
         return [*self._source.resolver.sources(self.call(args), current_target()), *python]
 
-    def __numba_cuda_link_key__(self, *args: types.Type) -> list[str]:
-        """Return what distinguishes the function from others."""
-        return self._source.resolver.symbols(self.call(args), current_target())
+    def __numba_cuda_link_key__(self, *args: types.Type) -> tuple[Any, ...]:
+        """Return what distinguishes the function from others, and from the same one in another folder."""
+        return self._source.resolver.symbols(self.call(args), current_target()), self._source.folders
 
 
 def _drop_number(numba_type: types.Type) -> types.Type:

@@ -34,6 +34,8 @@ class LibrarySource:
     ----------
     namespace:
         Where names resolve; empty for the global namespace.
+    folders:
+        Where headers are looked for, and from which working directory.
     records:
         The structs that have Numba types, by these.
     resolver:
@@ -46,7 +48,9 @@ class LibrarySource:
         self._given = source, dict(arguments), namespace
         self.namespace = namespace
         self._text, self._arguments = _read_source(source, arguments)
-        self._identity = _identify(self._text, CUDASource(self._text, **self._arguments).compile_options, namespace)
+        options = CUDASource(self._text, **self._arguments).compile_options
+        self.folders = options.include_paths, options.working_directory
+        self._identity = _identify(self._text, options, namespace)
         self._objects: dict[Hashable, Any] = {}
         self.records: dict[types.Type, Struct] = {}
         self.resolver = Resolver(self.write_source, self._select_records)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-import threading
 import types as pytypes
 import weakref
 from collections.abc import Iterator
@@ -26,7 +25,15 @@ from ..c_abi.conversions import by_value
 from ..c_abi.conversions import state as as_state
 from ..c_abi.extern import Extern
 from ..c_abi.structs import is_struct
-from ..compilation.context import asking, compilation, compiling_apart, current_target, note_device_function
+from ..compilation.context import (
+    answering,
+    asking,
+    compilation,
+    compiling_apart,
+    current_target,
+    note_device_function,
+    questions,
+)
 from ..device_callable.base_class import DeviceCallable
 from ..frontend_api.front_end import NUMBA_CUDA, core_type, vocabulary_of_kernel
 from ..protocol.calling_code import CallingCode
@@ -144,13 +151,6 @@ _UNKNOWN_TO_CXX = (
 _IN_A_KERNEL = "closure.<locals>."
 
 
-class _InProgress(threading.local):
-    """The questions that are being answered on this thread."""
-
-    questions: tuple[Any, ...] = ()
-
-
-_in_progress = _InProgress()
 # What was compiled, by the function, its content and the question: the types and the target.
 _compiled: weakref.WeakKeyDictionary[Any, dict[Any, dict[Any, DeviceFunction]]] = weakref.WeakKeyDictionary()
 
@@ -224,14 +224,10 @@ def device_function(function: Any, *argtypes: Any, state: Any = ()) -> DeviceFun
     question = arguments, states, target
     known = _known(subject)
     if question not in known:
-        if (id(subject), question) in _in_progress.questions:
+        if (id(subject), question) in questions():
             raise TypeError(f"device_function() is asked for {name!r} while it compiles {name!r} for the same types")
-        outer = _in_progress.questions
-        _in_progress.questions = (*outer, (id(subject), question))
-        try:
+        with answering((id(subject), question)):
             known[question] = _compile(name, dispatcher, question, weakref.ref(subject))
-        finally:
-            _in_progress.questions = outer
     note_device_function(known[question])
     return known[question]
 

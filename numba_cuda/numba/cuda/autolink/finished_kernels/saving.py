@@ -22,7 +22,6 @@ from numba_cuda_autolink.package_versions import package_versions
 from numba_cuda_autolink.types.parameters import leaves, placed
 
 from ..function_code.build_record import BuildRecord, LaunchFacts
-from ..reports.collect import report_of
 
 
 def save(path: str | bytes | os.PathLike[Any], kernels: BuildRecord | Iterable[BuildRecord]) -> None:
@@ -113,6 +112,8 @@ def as_built(caller: str, kernels: BuildRecord | Iterable[BuildRecord]) -> list[
 def image_of(linked: BuildRecord, facts: LaunchFacts, parameters: Any) -> Image:
     """Return a built kernel's code and what a launch must know of it. Raise `FinishedKernelError` if it needs what only
     numba-cuda has at run time."""
+    from ..reports.collect import report_of
+
     if linked.output not in ("cubin", "ptx"):
         raise FinishedKernelError(
             f"it was built with output={linked.output!r}\n  what to do: build it with output='cubin' or output='ptx'"

@@ -26,13 +26,12 @@ from ..compilation.context import tool_versions
 from ..frontends.numba_cuda.code_library import LinkingCodeLibrary
 from ..function_code.calls import next_number
 from ..protocol.loaded_modules import UnknownValueError
-from .by_name import looked_up
 from .kernel_values import KernelValues, names_external_code, values_of_kernel
-from .registered import registered
-from .stored_kernel import NotCacheableError, dump_kernel, load_kernel
+from .registered import looked_up, registered
+from .stored_kernel import KernelChangedError, NotCacheableError, dump_kernel, load_kernel
 
 # Increased when what is pickled or recorded of a kernel changes.
-_SCHEMA = "7"
+_SCHEMA = "8"
 _FUNCTION = "the function"
 _NUMBA_CUDA = os.path.dirname(os.path.abspath(numba.cuda.__file__)) + os.sep
 
@@ -116,14 +115,12 @@ class KernelCache(CUDACache):
         if data is None:
             return None
         try:
-            stored = load_kernel(data, self._lookup.values, self._link)
-            change = stored.change()
-        except Exception as error:  # raised by a hook, or by a class that no longer exists
-            change = f"{type(error).__name__}: {error}"
-        if change is not None:
-            logger.info("kernel %r is rebuilt: %s", self._py_func.__qualname__, change)
+            states = load_kernel(data, self._lookup.values, self._link)
+        except Exception as error:  # it changed, or raised by a hook, or by a class that no longer exists
+            reason = str(error) if isinstance(error, KernelChangedError) else f"{type(error).__name__}: {error}"
+            logger.info("kernel %r is rebuilt: %s", self._py_func.__qualname__, reason)
             return None
-        kernel = self._impl.rebuild(target_context, stored.states())
+        kernel = self._impl.rebuild(target_context, states)
         if settings.verify:
             self._to_verify, kernel = kernel, None
         return kernel

@@ -2,7 +2,7 @@
 """What users registered with Numba: overloads, intrinsics, lowerings, casts, data models, types of values.
 
 Any of it may take part in a compile, although the kernel names none of it. So all of it counts, except for what Numba
-itself registers.
+itself registers. A function of it that looks something up by a name made at run time may mean anything.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import types as pytypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from ..protocol.loaded_modules import origin_of
+from ..protocol.value_digest import codes, walk
 
 _LISTS = ("functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants")
 # The names that modules give their registries.
@@ -20,6 +23,11 @@ _NUMBAS = frozenset(
     ("abc", "builtins", "cmath", "functools", "llvmlite", "math", "numba", "numpy", "operator", "types")
 )
 _MADE_FROM = ("_overload_func", "_definition_func", "generic", "key")
+# What looks something up by a name made at run time: anything, or an attribute of a module.
+_ANYWHERE = frozenset(
+    ("__import__", "compile", "eval", "exec", "globals", "import_module", "locals", "modules", "__dict__")
+)
+_OF_MODULES = frozenset(("attrgetter", "dir", "getattr", "methodcaller", "vars"))
 # How much of each list was looked at, and what in it users registered. Registries only grow.
 _seen: dict[int, tuple[list[Any], int, list[Any]]] = {}
 
@@ -36,6 +44,20 @@ def registered() -> list[Any]:
             for each in _users(pair):
                 found[id(each)] = each
     return list(found.values())
+
+
+def looked_up(users: Sequence[Any]) -> str | None:
+    """Return why what *users* registered may find what no name in its code tells; ``None`` if it does not."""
+    if not users:
+        return None
+    things = walk(users).things
+    modules = any(isinstance(each, pytypes.ModuleType) and origin_of(each.__name__) is None for each in things)
+    refused = _ANYWHERE | _OF_MODULES if modules else _ANYWHERE
+    for function in (thing for thing in things if isinstance(thing, pytypes.FunctionType)):
+        used = {name for code in codes(function.__code__) for name in code.co_names}
+        if origin_of(function.__globals__.get("__name__")) is None and (found := sorted(refused & used)):
+            return f"{function.__qualname__} looks something up with {found[0]} while a kernel is compiled"
+    return None
 
 
 def _registries() -> list[Any]:

@@ -14,8 +14,7 @@ import os
 import pickle
 import sys
 import types as pytypes
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from numba.cuda import types
@@ -31,7 +30,7 @@ from ..protocol.ask import link_key, with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
 from ..protocol.loaded_modules import file_digest, origin_of, record_of
-from ..protocol.value_digest import codes, value_digest, walk
+from ..protocol.value_digest import value_digest, walk
 from .kernel_values import KernelValues
 
 _ATOMS = (str, bytes, int, float, tuple, list, dict, pytypes.NoneType, types.Type)
@@ -41,38 +40,8 @@ class NotCacheableError(Exception):
     """Another process could not find out whether a kernel changed."""
 
 
-@dataclass(frozen=True)
-class StoredKernel:
-    """A kernel that was saved: its states without the code library; the class and the states of that; what it was
-    linked for; the digest of the answer of each entry of the code library, in order; the calls for which an object
-    returned a Python function, with the digests of these; and modules that were imported while it was compiled."""
-
-    kernel: dict[str, Any]
-    library_class: Any
-    library: dict[str, Any]
-    target: Target
-    answers: tuple[bytes, ...]
-    bodies: tuple[tuple[Any, Any, bytes], ...]
-    imported: dict[str, Any]
-
-    def change(self) -> str | None:
-        """Return what changed since the kernel was saved, in words, or ``None``. Ask hooks, which may raise."""
-        for module, content in self.imported.items():
-            if _content_of(module) != content:
-                return f"module {module} changed"
-        for obj, arguments, digest in self.bodies:
-            if _body_digest(obj, arguments, self.target) != digest:
-                return f"a Python function of {obj}, which is compiled into it, changed"
-        entries = self.library.get("entries", ())
-        _ask_together(entries, self.target)
-        for digest, entry in zip(self.answers, entries, strict=True):
-            if _answer_digest(entry, self.target) != digest:
-                return f"the code of {entry} changed"
-        return None
-
-    def states(self) -> dict[str, Any]:
-        """Return what numba-cuda rebuilds the kernel from."""
-        return {**self.kernel, "codelibrary": self.library_class._rebuild(**self.library)}
+class KernelChangedError(Exception):
+    """A stored kernel is not what would be compiled now."""
 
 
 def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number: int, imported: set[str]) -> bytes:
@@ -82,47 +51,68 @@ def dump_kernel(kernel: Any, values: KernelValues, linked: Iterable[Any], number
     library = kernel._codelibrary
     states = library._reduce_states()
     entries, target = states.get("entries", ()), states.get("target") or Target((0, 0))
-    called = [each.calls for each in callees_first(library.function_code, lambda each: each.calls.lines)]
-    for value in (value for each in called if each.number < number for value in each.frozen):
+    callees = callees_first(library.function_code, lambda each: each.calls.lines)
+    callers_first = [each.calls for each in callees][::-1]
+    for value in (value for each in callers_first if each.number < number for value in each.frozen):
         if value.changed():
             raise NotCacheableError(f"{value}, has changed since that was compiled")
-    bodies = [body for each in called for body in each.bodies.values()]
-    _check_reached(values, entries, bodies)
-    known = values.codes.union(*(codes(body.function.__code__) for body in bodies))
-    for function in (function for each in called for function in each.functions.values()):
+    bodies = [body for each in callers_first for body in each.bodies.values()]
+    file, walks = io.BytesIO(), [values]
+    pickler = _KernelPickler(file, walks, linked)
+    loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
+    pickler.dump((target, loaded, len(bodies)))
+    for body in bodies:
+        _check_reached(walks, [(body.obj, f"{body.obj}")])
+        digest = _walk_body(body.obj, body.arguments, target).digest
+        walks.append(found := walk(body.function, KernelValues))
+        if digest != found.digest:
+            raise NotCacheableError(f"a Python function that {body.obj} returned has changed since")
+        pickler.dump((body.obj, body.arguments, digest))
+    _check_reached(walks, _called_in(entries))
+    known = {code for each in walks for code in each.codes}
+    for function in (function for each in callers_first for function in each.functions.values()):
         if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None:
             name = f"{function.__module__}.{function.__qualname__}"
             raise NotCacheableError(f"{name}, which is compiled into the kernel, is not reached by name")
-    returned = []
-    for body in bodies:
-        digest = _body_digest(body.obj, body.arguments, target)
-        if digest != value_digest(body.function):
-            raise NotCacheableError(f"a Python function that {body.obj} returned has changed since")
-        returned.append((body.obj, body.arguments, digest))
     _ask_together(entries, target)
     answers = tuple(_answer_digest(entry, target) for entry in entries)
     if isinstance(library, LinkingCodeLibrary) and library.function_code.changed_since_linked:
         raise NotCacheableError("a file that it links was edited while it was built")
-    loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
-    file = io.BytesIO()
-    stored = own, library._reduce_class(), states, target, answers, tuple(returned), loaded
-    _KernelPickler(file, values, linked).dump(stored)
+    pickler.dump((own, library._reduce_class(), states, answers))
     return file.getvalue()
 
 
-def load_kernel(data: bytes, values: KernelValues, linked: Iterable[Any]) -> StoredKernel:
-    """Return the kernel that `dump_kernel` wrote, with references to the objects that *values* met now. *data* is
+def load_kernel(data: bytes, values: KernelValues, linked: Iterable[Any]) -> dict[str, Any]:
+    """Return what numba-cuda rebuilds the kernel from that `dump_kernel` wrote, with references to the objects that
+    *values* met now. Ask hooks, which may raise; raise `KernelChangedError` if they answer otherwise. *data* is
     unpickled: it must come from a store that nobody else can write to."""
-    return StoredKernel(*KernelUnpickler(io.BytesIO(data), values, linked).load())
+    walks = [values]
+    unpickler = KernelUnpickler(io.BytesIO(data), walks, linked)
+    target, imported, bodies = unpickler.load()
+    for module, content in imported.items():
+        if _content_of(module) != content:
+            raise KernelChangedError(f"module {module} changed")
+    for _ in range(bodies):
+        obj, arguments, digest = unpickler.load()
+        walks.append(found := _walk_body(obj, arguments, target))
+        if found.digest != digest:
+            raise KernelChangedError(f"a Python function of {obj}, which is compiled into it, changed")
+    kernel, library_class, states, answers = unpickler.load()
+    entries = states.get("entries", ())
+    _ask_together(entries, target)
+    for answer, entry in zip(answers, entries, strict=True):
+        if _answer_digest(entry, target) != answer:
+            raise KernelChangedError(f"the code of {entry} changed")
+    return {**kernel, "codelibrary": library_class._rebuild(**states)}
 
 
 class _KernelPickler(NumbaPickler):
-    """Pickles a kernel. Objects that *values* met, and files that ``link=`` names, are references."""
+    """Pickles parts of a kernel. Objects that *walks* met before, and files that ``link=`` names, are references."""
 
-    def __init__(self, file: io.BytesIO, values: KernelValues, linked: Iterable[Any]):
+    def __init__(self, file: io.BytesIO, walks: list[KernelValues], linked: Iterable[Any]):
         super().__init__(file, protocol=5)
-        self._values = values
+        self._walks = walks
         paths = (os.fspath(item) if isinstance(item, (str, os.PathLike)) else None for item in linked)
         self._linked = {path: ("linked", number) for number, path in enumerate(paths) if path is not None}
 
@@ -137,21 +127,26 @@ class _KernelPickler(NumbaPickler):
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
             return self._linked.get(os.fspath(obj))
-        number = None if isinstance(obj, _ATOMS) else self._values.number(obj)
-        return None if number is None else ("met", number)
+        return None if isinstance(obj, _ATOMS) else _place(obj, self._walks)
 
 
 class KernelUnpickler(pickle.Unpickler):
     """Reads what `_KernelPickler` wrote."""
 
-    def __init__(self, file: io.BytesIO, values: KernelValues, linked: Iterable[Any]):
+    def __init__(self, file: io.BytesIO, walks: list[KernelValues], linked: Iterable[Any]):
         super().__init__(file)
-        self._values, self._linked = values, tuple(linked)
+        self._walks, self._linked = walks, tuple(linked)
 
     def persistent_load(self, reference: Any) -> Any:
         """Return the object that *reference* stands for."""
-        kind, number = reference
-        return self._values.things[number] if kind == "met" else os.fspath(self._linked[number])
+        where, number = reference
+        return os.fspath(self._linked[number]) if where == "linked" else self._walks[where].things[number]
+
+
+def _place(obj: Any, walks: Iterable[KernelValues]) -> tuple[int, int] | None:
+    """Return which of *walks* met *obj*, and its number there."""
+    numbers = ((place, each.number(obj)) for place, each in enumerate(walks))
+    return next(((place, number) for place, number in numbers if number is not None), None)
 
 
 def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
@@ -160,16 +155,20 @@ def _type_of_function(cls: Any, dispatcher: Any) -> types.Dispatcher:
     return found
 
 
-def _check_reached(values: KernelValues, entries: Iterable[Any], bodies: Iterable[Any]) -> None:
+def _called_in(entries: Iterable[Any]) -> Iterator[tuple[Any, str]]:
+    """Yield the objects that are called or passed in the call sites of *entries*, with names for messages."""
+    for site in (entry for entry in entries if isinstance(entry, CallSite)):
+        yield site.callee.obj, str(site)
+        for given in (getattr(argtype, "numba_cuda_link_object", None) for argtype in site.argtypes):
+            if not isinstance(given, CallingCode):
+                yield given, f"{given}, an argument of {site},"
+
+
+def _check_reached(walks: list[KernelValues], objects: Iterable[tuple[Any, str]]) -> None:
     """Raise `NotCacheableError` for a called object that another process could not find."""
-    sites = [entry for entry in entries if isinstance(entry, CallSite)]
-    objects = [(site.callee.obj, str(site)) for site in sites] + [(body.obj, f"{body.obj}") for body in bodies]
-    for site in sites:
-        given = (getattr(argtype, "numba_cuda_link_object", None) for argtype in site.argtypes)
-        objects += [(each, f"{each}, an argument of {site},") for each in given if not isinstance(each, CallingCode)]
     for obj, label in objects:
         owner = getattr(obj, "__self__", obj)
-        if obj is not None and not isinstance(owner, types.Type) and values.number(owner) is None:
+        if obj is not None and not isinstance(owner, types.Type) and _place(owner, walks) is None:
             raise NotCacheableError(
                 f"{label} is neither a global nor a closure variable of the kernel or of a function that it calls, nor"
                 " an attribute or element of one: nothing could check in another process whether it changed"
@@ -197,7 +196,7 @@ def _answer_digest(entry: Any, target: Target) -> bytes:
     # Nothing but the answer itself shows the files that it names, and its callbacks.
     if package is not None and with_answer(entry, target).answer.in_memory:
         return _walked(key, package, meaning)
-    return _walked(key, meaning, _content(with_answer(entry, target).answer.inputs(), target))
+    return _walked(meaning, _content(with_answer(entry, target).answer.inputs(), target))
 
 
 def _walked(*values: Any) -> bytes:
@@ -227,10 +226,12 @@ def _meaning(site: CallSite, target: Target) -> Any:
         return "raises", type(error)
 
 
-def _body_digest(obj: Any, arguments: Any, target: Target) -> bytes:
+def _walk_body(obj: Any, arguments: Any, target: Target) -> KernelValues:
+    """Walk over the Python function that *obj* returns now for a call."""
     with asking(target):
         returned = arguments.apply(obj.__numba_cuda_call__)
-    return value_digest(getattr(returned, "py_func", returned))
+    found: KernelValues = walk(getattr(returned, "py_func", returned), KernelValues)
+    return found
 
 
 def _content(inputs: Iterable[LinkInput], target: Target) -> Any:

@@ -215,4 +215,8 @@ def _modules_of(kernel: Any) -> Iterator[Any]:
         raise TypeError(f"get() takes a kernel made by cuda.jit or autolink.bind, got {safe_repr(kernel)}")
     for each in compiled:
         code = getattr(each, "_codelibrary", None)
-        yield from (each,) if code is None else code._cubin_cache.values()
+        if code is None:  # of the emulator
+            yield each
+        else:
+            yield from code._cubin_cache.values()
+            yield from filter(None, [getattr(code, "emulated_code", None)])

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput, LinkInputError, file_of, from_item
 from numba.cuda.cudadrv.external_code.platform.target import Target
 
-from ..compilation.context import asking, compilation, noting_device_functions
+from ..compilation.context import answering, asking, compilation, noting_device_functions, questions
 from .answers import Answer, AnswerMemory, Item, items_of
 from .call_sites import CallSite
 from .callee import KEY_HOOK, Callee
@@ -47,14 +46,7 @@ class AskedCall(CallSite):
         return CallSite, tuple(vars(self.site).values())
 
 
-class _InProgress(threading.local):
-    """The questions that objects are answering on this thread."""
-
-    questions: tuple[tuple[Callee, tuple[Any, ...], Target], ...] = ()
-
-
 _memory = AnswerMemory()
-_in_progress = _InProgress()
 
 
 def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
@@ -64,19 +56,15 @@ def ask(callee: Callee, argtypes: tuple[Any, ...], target: Target) -> Answer:
     linked, or compiles a call to itself; where the cache is verified, also if it answers otherwise than before.
     """
     answers, question = _memory.of(callee), (argtypes, target)
-    outer = _in_progress.questions
-    being_asked = (callee, *question) in outer
+    being_asked = (callee, *question) in questions()
     if question in answers:
         if current_store().settings.verify and not being_asked:
             _verify(callee, argtypes, target, answers[question])
     elif being_asked:
         raise AskedAgainError(callee, argtypes, "is asked again while it is still answering")
     else:
-        _in_progress.questions = (*outer, (callee, *question))
-        try:
+        with answering((callee, *question)):
             answers[question] = _answer(callee, argtypes, target)
-        finally:
-            _in_progress.questions = outer
     return answers[question]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import pickle
+import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
@@ -62,13 +64,22 @@ class Callee:
 
     def package(self) -> tuple[Any, ...] | None:
         """Return the name of the object's class, and what identifies the package that defines it; None if unknown."""
-        owner = attribute_of(self.obj, "__self__") or self.obj
-        cls = owner if isinstance(owner, (type, FunctionType)) else type(owner)
+        defined = self._defined
         try:
-            package = package_of(cls)
+            package = package_of(defined)
         except UnknownValueError:
             return None
-        return None if package is None else (cls.__module__, cls.__qualname__, self.name, *package)
+        return None if package is None else (defined.__module__, defined.__qualname__, self.name, *package)
+
+    @property
+    def folder(self) -> str:
+        """The folder of the module that defines the object's class; empty if there is none."""
+        return os.path.dirname(getattr(sys.modules.get(self._defined.__module__), "__file__", None) or "")
+
+    @property
+    def _defined(self) -> Any:
+        owner = attribute_of(self.obj, "__self__") or self.obj
+        return owner if isinstance(owner, (type, FunctionType)) else type(owner)
 
 
 def _callee_of_pickled(obj: Any) -> Callee:

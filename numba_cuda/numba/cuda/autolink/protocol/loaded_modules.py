@@ -178,6 +178,7 @@ def _after_fork() -> None:
     for name in tuple(sys.modules):
         _inherited.setdefault(name, began)
     _process_began.cache_clear()
+    _process_began()  # before the program sets another clock
 
 
 _process_began()

@@ -45,11 +45,12 @@ def stored(
     """Return the items that any process stored for the same *link_key* and *package*, and True; else what *ask* returns
     now, and False."""
     asked: list[tuple[Item, ...]] = []
+    folder = callee.folder  # whose files the answer may name
 
     def build() -> bytes:
         with noting_device_functions() as noted:
             asked.append(ask())
-        return _NOT_STORABLE if noted else _packed(asked[0])
+        return _NOT_STORABLE if noted else _packed(asked[0], folder)
 
     try:
         if package is None:
@@ -61,12 +62,12 @@ def stored(
     data = current_store().fetch(key, build, is_portable=_is_portable).data
     if asked or data == _NOT_STORABLE:
         return asked[0] if asked else ask(), False
-    items = _unpacked(data)
+    items = _unpacked(data, folder)
     if items is not None:
         return items, True
     with noting_device_functions() as noted:
-        items = ask()  # it had generated a file, which is gone or edited
-    data = _NOT_STORABLE if noted else _packed(items)
+        items = ask()  # it had generated a file, which is gone or edited, or names files of another checkout
+    data = _NOT_STORABLE if noted else _packed(items, folder)
     current_store().put(key, data, is_portable=_is_portable(data))
     return items, False
 
@@ -78,7 +79,7 @@ def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> Cac
         "answer",
         callee.name,
         (
-            ("format", "7"),
+            ("format", "8"),
             ("object", ".".join(package[:2])),
             ("package", value_digest(package)),
             ("link key", f"{digest.hex()[:16]} {_ADDRESS.sub('', safe_repr(link_key))}"),
@@ -91,11 +92,12 @@ def _key(callee: Callee, package: Any, link_key: Any, question: Question) -> Cac
     )
 
 
-def _packed(items: tuple[Item, ...]) -> bytes:
+def _packed(items: tuple[Item, ...], folder: str) -> bytes:
     if any(isinstance(item, _CODE) and (item.setup_callback or item.teardown_callback) for item in items):
         return _NOT_STORABLE
     try:
-        return json.dumps([_described(item) for item in items]).encode()
+        described = [_described(item) for item in items]
+        return json.dumps([each if _is_anywhere(each) else {**each, "folder": folder} for each in described]).encode()
     except TypeError:  # of options that JSON cannot express
         return _NOT_STORABLE
 
@@ -114,17 +116,20 @@ def _described(item: Item) -> dict[str, Any]:
 
 def _is_portable(data: bytes) -> bool:
     """Whether the answer in *data* is the same on a machine with other folders: it names no file and no folder."""
-    return all(
-        "path" not in item and not CompileOptions(*_tuples(item["options"])).include_paths
-        for item in json.loads(data) or ()
-    )
+    return all(map(_is_anywhere, json.loads(data) or ()))
 
 
-def _unpacked(data: bytes) -> tuple[Item, ...] | None:
+def _is_anywhere(item: dict[str, Any]) -> bool:
+    return "path" not in item and not CompileOptions(*_tuples(item["options"])).include_paths
+
+
+def _unpacked(data: bytes, folder: str) -> tuple[Item, ...] | None:
     """Return the items in *data*; None if one is a file that is not as it was, or was found in another working
-    directory."""
+    directory, or by an object whose module was not in *folder*."""
     items: list[Item] = []
     for item in json.loads(data):
+        if item.get("folder", folder) != folder:
+            return None
         options = CompileOptions(*_tuples(item.get("options", ())))
         if options.working_directory and not _is_working_directory(options.working_directory):
             return None

@@ -106,7 +106,7 @@ class ValuePickler(pickle.Pickler):
     """
 
     has_lines = False  # whether line numbers and paths of code count
-    at = ""  # what is pickled now, for messages
+    at: str = ""  # what is pickled now, for messages
 
     def __init__(self, names: Collection[str] = ()):
         self._file = io.BytesIO()

@@ -31,6 +31,7 @@ INTERNAL = {
     "ChildStartError",
     "CommandError",
     "DamagedEntryError",
+    "LinkFailedError",
     "DeferredCallError",
     "EntryFileError",
     "FailedError",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from numba.cuda.datamodel import models
 from numba.cuda.lowering import CUDALower
 from numba.cuda.typing.templates import Signature
 
-from ...compilation.context import compilation
+from ...compilation.context import compilation, lowered_call, lowering_call
 from ...compilation.source_locations import shown_file
 from ...function_code.called_symbols import check_state
 from ...protocol.ask import asked_at
@@ -78,16 +77,13 @@ class LinkingLower(CUDALower):
             return super().lower_call(resty, expr)
         known = len(self.module.globals)
         asked = []
-        outer, _lowering.call = _lowering.call, (self.typeof(expr.func.name), expr.loc)
-        try:
+        with lowering_call(self.typeof(expr.func.name), expr.loc):
             for site in CallSites(self.func_ir, self.fndesc.typemap).of(expr, signature):
                 asked.append(asked_at(site, expr.loc))
                 self.library.add_call(asked[-1])
             with in_progress.noting_prototypes() as prototypes:
                 result = super().lower_call(resty, expr)
             check_state(asked, prototypes, expr.loc)
-        finally:
-            _lowering.call = outer
         added = len(self.module.globals) - known
         if added or prototypes:
             arguments = ", ".join(map(str, signature.args))
@@ -120,13 +116,6 @@ class LinkingLower(CUDALower):
                 yield symbol, str(self.module.globals[symbol].function_type), c_prototype
 
 
-class _Lowering(threading.local):
-    call: tuple[types.Type, ir.Loc] | None = None  # the callee's Numba type and the place of the call being lowered
-
-
-_lowering = _Lowering()
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LinkingNativeLowering(CUDANativeLowering):
     """numba-cuda's lowering pass, with `LinkingLower`."""
@@ -138,11 +127,12 @@ class LinkingNativeLowering(CUDANativeLowering):
 def attach_requested(context: Any, func_type: types.Type, signature: Signature) -> None:
     """Attach the code of an object whose implementation an intrinsic requests from the target context: a call that is
     not in the IR. Its place is that of the call for which the intrinsic is lowered."""
-    if _lowering.call is None or _lowering.call[0] is func_type:
+    call = lowered_call()
+    if call is None or call[0] is func_type:
         return
     if not isinstance(library := context.active_code_library, LinkingCodeLibrary):
         return
-    loc = _lowering.call[1]
+    loc = call[1]
     for callee in callees_of_type(func_type):
         site = CallSite(callee, argument_types(signature), loc.filename, loc.line, library.name)
         library.add_call(asked_at(site, loc))
@@ -159,7 +149,7 @@ def element_without_data(context: Any, signature: Signature) -> Callable[[Any, A
 
 def note_implementation(context: Any, implementation: Any) -> None:
     """Note for the function that is being lowered the Python function that makes the code of a call in it."""
-    library = context.active_code_library if _lowering.call is not None else None
+    library = context.active_code_library if lowered_call() is not None else None
     if isinstance(library, LinkingCodeLibrary):
         wrapped = getattr(implementation, "_callable", None)
         library.function_code.calls.note_implementation(getattr(wrapped, "func", implementation))

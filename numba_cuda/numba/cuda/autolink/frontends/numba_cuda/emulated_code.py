@@ -34,7 +34,7 @@ def emulated_texts(library: Any, cc: Any) -> list[str]:
         request = library.function_code.request(plan.target, library.own_inputs(cc), "ptx")
         request = dataclasses.replace(request, plan=dataclasses.replace(plan, inputs=in_link))
         with recording(library.function_code.timeline):
-            own = [bytes(run_link(request).code).decode()]
+            own = [bytes(run_link(request).code.code).decode()]
     else:
         own = library.get_asm_strs(cc=cc)
     return [text.rstrip("\0") for text in (*own, *others.values())]
@@ -50,7 +50,7 @@ def emulated_code(library: Any) -> ObjectCode:
             list(plan.teardown_callbacks),
         )
     code = ObjectCode.from_ptx("\n".join(emulated_texts(library, cc)).encode(), name=library.name)
-    library._cubin_cache["emulated", cc] = code
+    library.emulated_code = code
     return code
 
 

@@ -596,7 +596,7 @@ class TestExtern:
             x[0] = wrong(x[1])
 
         line = kernel.__code__.co_firstlineno + 1
-        message = rf"returns: 'float33' is not the name of a Numba type(.|\n)*test_c_abi\.py\W+(line )?{line}\b"
+        message = rf"returns: 'float33' is not the name of a Numba type(.|\n)*test_c_types\.py\W+(line )?{line}\b"
         with pytest.raises(TypingError, match=message):
             autolink.build(kernel, "void(float32[::1])", cc=(9, 0))
 

@@ -243,7 +243,7 @@ NOT_NOTICED = {
     ),
     "a file": "def read(): return int(open(os.environ['PLACE']).read())",
     "the environment": f"def read(): return {_AMOUNT}",
-    "a clock": "import time\ndef read(): return int(time.time())",
+    "a clock": "import time\ndef read(): return time.time_ns() % 1000003",
 }
 READS = """
 import os
@@ -265,11 +265,15 @@ def test_what_is_not_noticed(program, read):
     for amount in 1, 2:
         place = program.folder / "amount"
         place.write_text(str(amount))
-        before = (
-            f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})\nimport time\ntime.time = lambda: {amount}"
-        )
+        before = f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})"
         runs.append(program.run(before=before))
     assert [run.status for run in runs] == ["built", "loaded"]
+
+
+def test_a_program_that_sets_the_clock_is_cached(program):
+    program.write("add = Add(3)")
+    runs = [program.run(before="import time\ntime.time = lambda: 1") for _ in range(2)]
+    assert [run.status for run in runs] == ["built", "loaded"], runs[1].log
 
 
 @pytest.mark.parametrize("read", NOT_NOTICED.values(), ids=NOT_NOTICED)
@@ -287,9 +291,7 @@ def test_a_hook_may_read_all_of_it(program, read):
     for amount in 1, 2:
         place = program.folder / "amount"
         place.write_text(str(amount))
-        before = (
-            f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})\nimport time\ntime.time = lambda: {amount}"
-        )
+        before = f"os.environ.update(AMOUNT='{amount}', PLACE={str(place)!r})"
         assert program.run(before=before).status == "built"
 
 
@@ -339,6 +341,37 @@ def test_a_stored_answer_with_a_relative_path_holds_in_its_working_directory(pro
     (program.folder / "where.txt").write_text("two")
     assert (one.cubin, again.status) == (again.cubin, "loaded")
     assert program.run().cubin != one.cubin
+
+
+@pytest.mark.parametrize("name", ["a folder of headers", "a file"])
+def test_a_stored_answer_holds_for_the_files_of_its_own_checkout(program, servers, name):
+    answers = {
+        "a folder of headers": """autolink.CUDASource('#include "own.h"', include_paths=[HERE])""",
+        "a file": "os.path.join(HERE, 'own.h')",
+    }
+    answers["a file"] = f"autolink.CUDASource.from_file({answers['a file']})"
+    program.write(
+        f"""
+        HERE = os.path.dirname(os.path.abspath(__file__))
+        class Located(Add):
+            def __numba_cuda_link_key__(self, x):
+                return 1
+            def __numba_cuda_link__(self, x):
+                return {answers[name]}
+        add = Located(0)
+        """
+    )
+    text = 'extern "C" __device__ int add(int x) {{ return x + {}; }}'
+    (program.folder / "own.h").write_text(text.format(1))
+    other = Program(program.folder.parent / "other", servers)
+    shutil.copytree(program.folder, other.folder)
+    first = program.run()
+    before = f"os.environ['NUMBA_CUDA_AUTOLINK_CACHE_DIR'] = {str(program.folder / 'cache')!r}"
+    same = other.run(before=before)
+    (other.folder / "own.h").write_text(text.format(2))
+    changed, back = other.run(before=before), program.run()
+    assert (same.status, same.cubin) == ("loaded", first.cubin), same.log
+    assert first.cubin == back.cubin != changed.cubin
 
 
 def test_an_object_with_methods_alone_is_cached(program):

@@ -377,7 +377,7 @@ VERSIONS = {
     "numba-cuda-autolink": "import importlib.metadata; importlib.metadata.version = lambda name: '99'",
     "NVRTC": "toolkit.nvrtc_build = lambda: '99.0'",
     "nvJitLink": "toolkit.nvjitlink_build = lambda: '99.0'",
-    "NVVM": "from cuda import pathfinder; pathfinder.locate_bitcode_lib = None",
+    "NVVM": "toolkit.nvvm_build = lambda: 'libdevice 99'",
     "toolkit": "magic = codegen.JITCUDACodegen.magic_tuple;"
     " codegen.JITCUDACodegen.magic_tuple = lambda self: ((99, 0), magic(self)[1])",
 }

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is in progress belongs to the thread or task that it runs in, and ends with its ``with`` block."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+
+import pytest
+from autolink_support import Linked, adder, build
+from numba.cuda import autolink
+from numba.cuda.autolink.compilation import context
+
+OUTER, INNER = autolink.Target((8, 0)), autolink.Target((9, 0))
+
+
+def in_progress():
+    """What is in progress here, as values that can be compared."""
+    compiled = context.compilation()
+    target = None if compiled is None else compiled.target
+    return target, context.cc_without_device(), context.questions(), context.calls_put_off(), context.lowered_call()
+
+
+NOTHING = (None, None, (), None, None)
+
+
+def everything(stack, target):
+    """Begin one of each."""
+    stack.enter_context(context.without_device(target.cc))
+    stack.enter_context(context.compiling(target))
+    stack.enter_context(context.answering(target.arch))
+    stack.enter_context(context.putting_off({}))
+    stack.enter_context(context.lowering_call("type", target.arch))
+    return in_progress()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_block_ends_with_what_was_there_before_it(fails):
+    with contextlib.ExitStack() as outer:
+        before = everything(outer, OUTER)
+        with contextlib.suppress(ZeroDivisionError), contextlib.ExitStack() as inner:
+            nested = everything(inner, INNER)
+            assert nested == (OUTER, INNER.cc, ("sm_80", "sm_90"), {}, ("type", "sm_90"))
+            if fails:
+                1 / 0  # noqa: B018
+        assert in_progress() == before
+    assert in_progress() == NOTHING
+
+
+def test_another_thread_has_nothing_in_progress():
+    found = []
+    with contextlib.ExitStack() as stack:
+        everything(stack, OUTER)
+        thread = threading.Thread(target=lambda: found.append(in_progress()))
+        thread.start()
+        thread.join()
+    assert found == [NOTHING]
+
+
+def test_tasks_that_take_turns_do_not_see_each_other():
+    async def compile_for(target):
+        with contextlib.ExitStack() as stack:
+            mine = everything(stack, target)
+            await asyncio.sleep(0)
+            assert in_progress() == mine
+        assert in_progress() == NOTHING
+
+    async def both():
+        await asyncio.gather(compile_for(OUTER), compile_for(INNER))
+
+    contextvars.Context().run(asyncio.run, both())
+
+
+def test_a_hook_that_builds_a_kernel_has_a_compilation_of_its_own():
+    inside = Linked("context_inside").function
+    seen = []
+
+    def kernel(x):
+        x[0] = inside(x[1])
+
+    def build_another():
+        before = context.questions()
+        seen.append((context.compilation(), len(before), len(build(kernel).call_sites)))
+        assert context.questions() == before
+        return autolink.CUDASource(adder("context_outside"))
+
+    outside = Linked("context_outside", build_another).function
+
+    def calling(x):
+        x[0] = outside(x[1]) + inside(x[2])
+
+    assert len(build(calling).call_sites) == 2
+    assert seen == [(None, 1, 1)]
+    assert in_progress() == NOTHING
