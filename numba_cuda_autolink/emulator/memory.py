@@ -124,9 +124,14 @@ def find(address: int) -> Allocation | None:
         near = find_nearest(address)
         for allocation, _ in reversed(_table.quarantine):
             if allocation.address <= address < max(allocation.end, allocation.address + 1):
-                used_again = near is not None and near.address < allocation.end and allocation.address < near.end
-                return None if used_again and near.address - _GUARD <= address < near.end + _GUARD else allocation
+                return None if near is not None and _is_within(near, allocation, address) else allocation
     return None
+
+
+def _is_within(near: Allocation, freed: Allocation, address: int) -> bool:
+    """Return whether *near* uses memory of *freed*, and *address* is in it or just before or after it."""
+    overlaps = near.address < freed.end and freed.address < near.end
+    return overlaps and near.address - _GUARD <= address < near.end + _GUARD
 
 
 def find_nearest(address: int) -> Allocation | None:
