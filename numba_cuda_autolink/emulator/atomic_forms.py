@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from . import floats  # noqa: F401
 from .forms import Modifiers, form
-from .memory_forms import SCOPE, plain_space
+from .memory_forms import SCOPE, is_shared, plain_space
 from .pointers import checked_pointer
 from .ptx_types import PTXType, ptx_type
 
@@ -86,8 +86,10 @@ def _update_in_loop(f: FunctionBuilder, operation: str, type: PTXType, pointer: 
     elif operation in ("inc", "dec"):
         new = f.call(f"{operation}_u32", old, value)
     elif operation == "add" and type.name in ("f32", "f64"):
-        total = f.temporary(f"fadd {type.llvm} {f.from_bits(old, type)}, {f.from_bits(value, type)}")
-        new = f.to_bits(total, type)
+        values = f.from_bits(old, type), f.from_bits(value, type)
+        in_shared, in_global = (f.call(f"add_in_{space}_{type.name}", *values) for space in ("shared", "global"))
+        choice = is_shared(f, f.temporary(f"ptrtoint ptr {pointer} to i64"))
+        new = f.to_bits(f.temporary(f"select i1 {choice}, {type.llvm} {in_shared}, {type.llvm} {in_global}"), type)
     else:
         new = f.call(f"{operation}_{type.name}", old, value)
     pair = f.temporary(

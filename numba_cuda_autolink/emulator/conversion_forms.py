@@ -72,8 +72,13 @@ def _as_float(f: FunctionBuilder, source: PTXType, value: str) -> tuple[str, str
 
 @form("cvt", rf"\.(?P<round>rni|rzi|rmi|rpi)(?P<ftz>\.ftz)?(?P<sat>\.sat)?\.(?P<to>{_INT})\.(?P<type>{_FLOAT})")
 def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
-    """Numbers out of range become the nearest limit; NaN becomes 0, or the most negative number in 64 bits."""
+    """Numbers out of range become the nearest limit.
+
+    NaN becomes 0; of double precision or in 64 bits, the number whose first bit alone is set.
+    """
     to, source = _types(m)
+    if to.bits == 8 and source.name == "bf16":
+        raise f.refuse()
     value, llvm = _as_float(f, source, f.value(i.operands[1], source))
     if m["ftz"]:
         if source.name != "f32":
@@ -84,9 +89,9 @@ def float_to_integer(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     name = f"@llvm.fpto{'s' if to.is_signed else 'u'}i.sat.{to.llvm}.{suffix}"
     f.declare(f"declare {to.llvm} {name}({llvm})")
     result = f.temporary(f"call {to.llvm} {name}({llvm} {value})")
-    if to.bits == 64:
+    if 64 in (to.bits, source.bits):
         is_nan = f.temporary(f"fcmp uno {llvm} {value}, {value}")
-        result = f.temporary(f"select i1 {is_nan}, i64 {-(1 << 63)}, i64 {result}")
+        result = f.temporary(f"select i1 {is_nan}, {to.llvm} {-(1 << to.bits - 1)}, {to.llvm} {result}")
     f.assign(i.operands[0], to, result)
 
 
@@ -139,16 +144,16 @@ def float_to_float(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 def _convert_float(f: FunctionBuilder, value: str, source: PTXType, to: PTXType, mode: str | None) -> str:
     value, llvm = _as_float(f, source, value)
     if to.bits == 16:
-        if llvm == "float":
-            value = f.temporary(f"fpext float {value} to double")
-        return f.call(f"narrow_{to.name}", value, str(_MODES[mode]))
+        if llvm == "double":
+            return f.call(f"narrow_f64_to_{to.name}", value, str(_MODES[mode]))
+        return f.call(f"narrow_{to.name}", f.temporary(f"fpext float {value} to double"), str(_MODES[mode]))
     if llvm == to.llvm:
         return f.call("canonical_f32", value)
     if to.bits == 64:
         return f.temporary(f"fpext float {value} to double")
     if mode in (None, "rn"):
-        return f.call("canonical_f32", f.temporary(f"fptrunc double {value} to float"))
-    return f.call("canonical_f32", convert_rounded(f, "fptrunc", mode or "", "double", "float", value))
+        return f.temporary(f"fptrunc double {value} to float")
+    return convert_rounded(f, "fptrunc", mode, "double", "float", value)
 
 
 @form("cvt", r"\.(?P<round>rn|rz)(?P<relu>\.relu)?(?P<finite>\.satfinite)?\.(?P<to>f16x2|bf16x2)\.f32")

@@ -106,9 +106,7 @@ def approximation(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
 @form("abs neg", r"\.(?P<type>f64)")
 def sign(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     type = _type(m)
-    (x,) = _operands(f, i, m, type)
-    result = f.intrinsic("fabs", type.llvm, x) if m["name"] == "abs" else f.temporary(f"fneg {type.llvm} {x}")
-    f.assign(i.operands[0], type, result)
+    f.assign(i.operands[0], type, f.call(f"{m['name']}_{type.name}", *_operands(f, i, m, type)))
 
 
 @form("copysign", r"\.(?P<type>f32|f64)")

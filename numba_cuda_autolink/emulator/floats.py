@@ -50,6 +50,46 @@ def canonical_f32(x: f32) -> f32:
     return x if x == x else bits_f32(u32(NAN_32))
 
 
+@native
+def canonical_f64(x: f64) -> f64:
+    """In double precision, NaN keeps its bits but becomes quiet."""
+    return x if x == x else bits_f64(bits_u64(x) | 0x8000000000000)
+
+
+@native_for("f32", "f64")
+def neg(x: T) -> T:
+    return -x if x == x else canonical_T(x)
+
+
+@native_for("f32", "f64")
+def abs(x: T) -> T:
+    return fabs(x) if x == x else canonical_T(x)
+
+
+@native
+def add_in_shared_f32(a: f32, b: f32) -> f32:
+    return canonical_f32(a + b)
+
+
+@native
+def add_in_shared_f64(a: f64, b: f64) -> f64:
+    return a + b
+
+
+@native
+def add_in_global_f32(a: f32, b: f32) -> f32:
+    """Where atomic operations of global memory add, subnormal numbers are zero."""
+    return canonical_f32(flush_f32(flush_f32(a) + flush_f32(b)))
+
+
+@native
+def add_in_global_f64(a: f64, b: f64) -> f64:
+    """Where atomic operations of global memory add, signalling NaN remains as it is."""
+    if a != a:
+        return a
+    return a + b if b == b else b
+
+
 # Half precision
 
 
@@ -137,6 +177,19 @@ def narrow_bf16(x: f64, mode: u32) -> u16:
 
 
 @native
+def narrow_f64_to_f16(x: f64, mode: u32) -> u16:
+    """NaN of double precision keeps its sign and the upper bits of its payload."""
+    bits = bits_u64(x)
+    return narrow_f16(x, mode) if x == x else u16(bits >> 48 & 0x8000 | 0x7E00 | bits >> 42 & 0x1FF)
+
+
+@native
+def narrow_f64_to_bf16(x: f64, mode: u32) -> u16:
+    bits = bits_u64(x)
+    return narrow_bf16(x, mode) if x == x else u16(bits >> 48 & 0x8000 | 0x7FC0 | bits >> 45 & 0x3F)
+
+
+@native
 def add_to_odd(a: f64, b: f64) -> f64:
     """Return the sum rounded to odd: if it is inexact, its last bit is 1, so that it can be rounded again."""
     total = a + b
@@ -171,12 +224,12 @@ def fma(a: T, b: T, c: T) -> T:
 
 @native_for(*_HALVES)
 def neg(a: T) -> T:
-    return a ^ 0x8000
+    return NAN_16 if a & 0x7FFF > infinity_T() else a ^ 0x8000
 
 
 @native_for(*_HALVES)
 def abs(a: T) -> T:
-    return a & 0x7FFF
+    return NAN_16 if a & 0x7FFF > infinity_T() else a & 0x7FFF
 
 
 @native
@@ -211,11 +264,6 @@ def relu(a: T) -> T:
 
 
 # Extremes: of 0.0 and -0.0, the latter is less; a number wins over NaN
-
-
-@native
-def canonical_f64(x: f64) -> f64:
-    return x
 
 
 @native_for("f32", "f64")

@@ -27,7 +27,8 @@ def div(a: T, b: T) -> T:
 
 @native_for(*_UNSIGNED, *_SIGNED)
 def rem(a: T, b: T) -> T:
-    return a - div_T(a, b) * b
+    """A remainder by zero is all ones."""
+    return ~T(0) if b == 0 else a - div_T(a, b) * b
 
 
 @native_for(*_SIGNED)
@@ -119,8 +120,6 @@ def bfe_s32(a: i32, position: u32, length: u32) -> i32:
 
 @native
 def bfi_u64(a: u64, b: u64, position: u32, length: u32) -> u64:
-    position &= 255
-    length &= 255
     if position > 63 or length == 0:
         return b
     mask = ~u64(0)
@@ -132,7 +131,8 @@ def bfi_u64(a: u64, b: u64, position: u32, length: u32) -> u64:
 
 @native
 def bfi_u32(a: u32, b: u32, position: u32, length: u32) -> u32:
-    return u32(bfi_u64(u64(a), u64(b), position, length))
+    """Only the lower 8 bits of *position* and *length* count; with 64 bits, all do."""
+    return u32(bfi_u64(u64(a), u64(b), position & 255, length & 255))
 
 
 @native

@@ -113,15 +113,25 @@ def unregister(address: int) -> None:
 
 
 def find(address: int) -> Allocation | None:
-    """Return the memory that holds *address*, or held it before it was freed, or None."""
+    """Return the memory that holds *address*, or held it before it was freed, or None.
+
+    Freed memory may have been given to another array: next to that, it is no longer the freed memory.
+    """
     with _table.lock:
         k = bisect.bisect_right(_table.starts, address) - 1
         if k >= 0 and address < _table.allocations[k].end:
             return _table.allocations[k]
+        near = find_nearest(address)
         for allocation, _ in reversed(_table.quarantine):
             if allocation.address <= address < max(allocation.end, allocation.address + 1):
-                return allocation
+                return None if near is not None and _is_within(near, allocation, address) else allocation
     return None
+
+
+def _is_within(near: Allocation, freed: Allocation, address: int) -> bool:
+    """Return whether *near* uses memory of *freed*, and *address* is in it or just before or after it."""
+    overlaps = near.address < freed.end and freed.address < near.end
+    return overlaps and near.address - _GUARD <= address < near.end + _GUARD
 
 
 def find_nearest(address: int) -> Allocation | None:

@@ -82,13 +82,18 @@ def convert_address(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     f.assign(i.operands[0], type, f.resize(address, 64, type.bits, signed=False))
 
 
+def is_shared(f: FunctionBuilder, address: str) -> str:
+    """Return whether the generic *address* is one of shared memory."""
+    offset = f.temporary(f"sub i64 {address}, %shared")
+    offset = f.temporary(f"sub i64 {offset}, {FIRST_SHARED_ADDRESS}")
+    return f.temporary(f"icmp ult i64 {offset}, %shared.bytes")
+
+
 @form("isspacep", r"\.(?P<space>global|const|local|param(?:::entry)?|shared(?:::cta|::cluster)?)")
 def is_in_space(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     address = f.value(i.operands[1], "u64")
     space = plain_space(m)
-    offset = f.temporary(f"sub i64 {address}, %shared")
-    offset = f.temporary(f"sub i64 {offset}, {FIRST_SHARED_ADDRESS}")
-    shared = f.temporary(f"icmp ult i64 {offset}, %shared.bytes")
+    shared = is_shared(f, address)
     stack = f.temporary(f"sub i64 {address}, {f.thread_field(Thread.STACK)}")
     pointer = f.temporary(f"getelementptr i8, ptr %block, i64 {Block.STACK_BYTES}")
     size = f.temporary(f"load i32, ptr {pointer}")

@@ -92,6 +92,20 @@ class TestBounds:
         assert raised.value.address == address + 8
         assert "scratch" in str(raised.value)
 
+    @pytest.mark.parametrize(("offset", "diagnosis"), [(64, "out of bounds"), (2048, "after the memory was freed")])
+    def test_freed_memory_that_another_array_uses(self, offset, diagnosis):
+        x = np.zeros(4096, np.uint8)
+        memory.register(x.ctypes.data, x.nbytes, "all of it")
+        memory.unregister(x.ctypes.data)
+        kernel = kernel_of(kernel_text(f"ld.param.u64 %rd0, [p0]; st.global.u32 [%rd0+{offset}], 1;", "u64"))
+        memory.register(x.ctypes.data, 64, "a part")
+        try:
+            with pytest.raises(EmulationError, match=diagnosis) as raised:
+                kernel.launch((1, 1, 1), (1, 1, 1), x.ctypes.data.to_bytes(8, "little"))
+        finally:
+            memory.unregister(x.ctypes.data)
+        assert ("0 bytes after the end of a part" if offset == 64 else "byte 2048 of all of it") in str(raised.value)
+
     def test_memory_that_was_freed_between_launches_is_not_remembered(self):
         kernel = kernel_of(kernel_text("ld.param.u64 %rd0, [p0]; st.global.u32 [%rd0], 1;", "u64"))
         address = memory.allocate(64)

@@ -123,7 +123,7 @@ def _of_warp(form: str, name: str, modifiers: list[str]) -> Case:
         return _plain(form, modifiers[-1], "pred", extra=", -1")
     if name == "match":
         target = "{d0}|%q" if modifiers[0] == "all" else "{d0}"
-        return _plain(form, "b32", "few", target=target, extra=", -1")
+        return _plain(form, "b32", "few" if modifiers[-1] == "b32" else "b64", target=target, extra=", -1")
     return _plain(form, modifiers[-1], modifiers[-1], extra=", -1")
 
 

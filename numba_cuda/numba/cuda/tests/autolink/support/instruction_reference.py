@@ -181,12 +181,12 @@ def float_result(case: Case, operands: list[int]) -> int | None:
         return None
     if name == "neg" or name == "abs" or name == "copysign":
         top = 1 << width_of(type) - 1
-        if ftz:
-            if NAN in values:
-                return None
-            operands = [encode(v, type) for v in values]
         if name == "copysign":
             return operands[1] & ~top | operands[0] & top
+        if values[0] == NAN and type in CANONICAL:
+            return CANONICAL[type]
+        if ftz:
+            operands = [encode(v, type) for v in values]
         return operands[0] ^ top if name == "neg" else operands[0] & ~top
     functions = {
         "add": lambda: _add(*values, mode), "sub": lambda: _add(values[0], _negate(values[1]), mode),
@@ -253,7 +253,7 @@ def _convert(modifiers: list[str], bits: int, mode: str) -> int | None:
         width = width_of(to)
         low, high = _range(to)
         if value == NAN:
-            number = 1 << 63 if width == 64 else 0
+            number = -(1 << width - 1) if width == 64 or source == "f64" else 0
         elif isinstance(value, float) and math.isinf(value):
             number = high if value > 0 else low
         else:
@@ -265,6 +265,11 @@ def _convert(modifiers: list[str], bits: int, mode: str) -> int | None:
         value = _saturate(value)
     if value == NAN and to == "f64":
         return None
+    if value == NAN and source == "f64":
+        mantissa_bits, exponent_bits = FORMATS[to]
+        top = ((1 << exponent_bits) - 1 << 1 | 1) << mantissa_bits - 1
+        payload = (bits & (1 << 52) - 1) >> 52 - mantissa_bits
+        return bits >> 63 << mantissa_bits + exponent_bits | top | payload
     return encode(value, to, mode)
 
 
@@ -300,7 +305,7 @@ def integer_result(case: Case, operands: list[int]) -> int | None:
         return low + (a[2] if name == "mad" else 0) & mask
     if name in ("div", "rem"):
         if a[1] == 0:
-            return mask if name == "div" else a[0] & mask
+            return mask
         quotient = abs(a[0]) // abs(a[1]) * (1 if (a[0] < 0) == (a[1] < 0) else -1)
         return (quotient if name == "div" else a[0] - quotient * a[1]) & mask
     if name == "setp":
@@ -317,7 +322,7 @@ def integer_result(case: Case, operands: list[int]) -> int | None:
     if name in simple:
         return simple[name]() & ((1 << width_of(case.results[0])) - 1)
     if name == "bfi":
-        position, length = operands[2] & 255, operands[3] & 255
+        position, length = (v & 255 if width == 32 else min(v, 64) for v in operands[2:])
         field = ((1 << length) - 1 << position) & mask
         return operands[1] & ~field | operands[0] << position & field
     if name == "prmt" and modifiers == ["b32"]:
