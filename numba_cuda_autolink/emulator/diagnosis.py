@@ -55,7 +55,7 @@ class Failure:
 
 def list_frames(frame: int) -> tuple[Region, ...]:
     """Return the records of a thread's frames, from that at the address *frame* on: calls have no size."""
-    frames = []
+    frames: list[Region] = []
     while frame and len(frames) < 1000:
         address, nbytes, below = (
             ctypes.c_uint64.from_address(frame + offset).value for offset in (FRAME_ADDRESS, FRAME_SIZE, FRAME_BELOW)
