@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The import hook: `install` is all that Python's start runs of this project.
 
-- `Finder` finds this project's packages (``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``) where they are
-  in another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
+- `Finder` finds ``numba.cuda.autolink`` and ``numba.cuda.cudadrv.external_code``, this project's packages, where they
+  are in another ``sys.path`` entry than numba-cuda: in an editable install, or a layered virtual environment.
 - It starts the emulated driver before ``numba.cuda`` looks for one, if ``NUMBA_CUDA_AUTOLINK_EMULATE`` asks for it.
 - It imports ``numba.cuda.autolink`` after ``numba.cuda``, which activates the project, unless
   ``NUMBA_CUDA_AUTOLINK=0``. If that fails, it warns once, and numba-cuda works without this project.
-- In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or at
-  once if the program imports ``numba.cuda.autolink``. Numba and numba-cuda, which the rest of the project needs, are not
-  imported before.
+- In numba-cuda-mlir it activates the project when a kernel uses the first object or type with a hook (`Watch`), or when
+  ``numba.cuda.autolink`` is imported. Until then, Numba and numba-cuda, which the rest of the project needs, are not.
 """
 
 import os
@@ -188,7 +187,7 @@ class Watch:
 
 
 def _has_hook(value):
-    """Whether calls of *value*, an object or a Numba type, may need code linked. Activating without need does no harm."""
+    """Whether calls of *value*, an object or a Numba type, may link code: also one that raises when it is asked."""
     if isinstance(value, tuple):
         return any(map(_has_hook, value))
     try:
