@@ -76,8 +76,8 @@ def _random_arguments(args: Sequence[Argument]) -> list[Any]:
         is_array = isinstance(arg.type, types.Array)
         dtype = _dtype_of(arg.type.dtype if is_array else arg.type)
         shape = (_LENGTH,) * arg.type.ndim if is_array else (_THREADS,)
-        order = "F" if is_array and arg.type.layout == "F" else "C"
-        values.append(np.asarray(_random_array(random, dtype, shape), order=order))
+        array = _random_array(random, dtype, shape)
+        values.append(np.asfortranarray(array) if is_array and arg.type.layout == "F" else array)
     return values
 
 
