@@ -139,7 +139,7 @@ class Watch:
         compile_mlir, lock = compiler.compile_mlir, compiler.global_compiler_lock
         resolve_value, resolve_function = context.resolve_value_type, context.resolve_function_type
         is_own = "resolve_function_type" in vars(context)
-        watched = []  # the outermost compilation in progress: its function, while the lock is held
+        watched: list = []  # the outermost compilation in progress: its function, while the lock is held
 
         def compile_watched(pyfunc, return_type, args, targetoptions):
             with lock:
