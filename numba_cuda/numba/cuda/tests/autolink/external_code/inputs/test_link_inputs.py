@@ -186,8 +186,9 @@ def test_a_symbol_defined_twice_is_named_with_both_calls(first, second, lto):
 
 def test_code_for_another_architecture_names_the_input():
     spy = Linked("add_one", cuda.Cubin(compiled(adder("add_one"), "cubin", "sm_80")))
-    with pytest.raises(TypingError, match=r"cubin '.*' does not fit\n  reason: it is machine code for sm_80"):
+    with pytest.raises(TypingError, match=r"cubin '.*' does not fit\n") as caught:
         build(kernel_calling(spy.function), cc=CC)
+    assert "\n  reason: it is machine code for sm_80" in str(caught.value)
 
 
 def test_one_symbol_called_with_two_prototypes_names_both_calls():
