@@ -193,7 +193,7 @@ class TestTheConfiguration:
             with pytest.raises(LaunchError, match=r"bytes of dynamic shared memory\n.*\n  expected: at most 231424"):
                 kernel[1, 32, 0, 227 << 10](DeviceArray(), 2.0)
 
-    def test_options_are_launch_attributes(self, library, fake):
+    def test_options_and_what_the_kernel_says_are_launch_attributes(self, library, fake):
         kernel = library().scale
         launch = kernel.configure(8, 32, stream=5, shared=64, cooperative=True, cluster=(2, 1), programmatic=True)
         launch(DeviceArray(), 2.0)
@@ -208,17 +208,15 @@ class TestTheConfiguration:
         assert [name for _, name, _ in fake.attributes] == ["NON_PORTABLE_CLUSTER_SIZE_ALLOWED"]
         with pytest.raises(LaunchError, match=r"a grid of \(3, 1, 1\) in clusters of \(2, 1, 1\)"):
             kernel.configure(3, 32, cluster=2)
+        library(scale=[signature(cooperative=True, carveout=30)]).scale[1, 32](DeviceArray(), 2.0)
+        assert fake.launches[-1].config.attrs[0].id == "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"
+        assert fake.attributes[-1][1:] == ("PREFERRED_SHARED_MEMORY_CARVEOUT", 30)
 
     def test_clusters_need_a_device_that_has_them(self, library):
         with driver_of(capability=(8, 0)):
             kernel = library(scale=[signature(runs_on=(8, 0, "", "cubin"))]).scale
             with pytest.raises(LaunchError, match=r"expected: compute capability 9\.0 or later"):
                 kernel.configure(2, 32, cluster=2)(DeviceArray(), 2.0)
-
-    def test_what_the_kernel_itself_says(self, library, fake):
-        library(scale=[signature(cooperative=True, carveout=30)]).scale[1, 32](DeviceArray(), 2.0)
-        assert fake.launches[-1].config.attrs[0].id == "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"
-        assert [each[1:] for each in fake.attributes] == [("PREFERRED_SHARED_MEMORY_CARVEOUT", 30)]
 
 
 OF_ITSELF = SimpleNamespace()
@@ -338,11 +336,9 @@ class TestArguments:
                 launch(array, 2.0)
             malformed = f"got: an array whose __cuda_array_interface__ is malformed: {field!r} is {value!r:.40}"
             assert malformed in str(caught.value)
-
-    def test_an_array_interface_that_lacks_all_or_is_none(self, library, fake):
         for interface, got in [({}, "malformed: 'shape' is missing"), ([1], "of type list, not a dict")]:
             with pytest.raises(ArgumentError, match=f"argument 1, 'x', does not fit\n.*\n.*\n  got: .* is {got}"):
-                library().scale[1, 32](SimpleNamespace(__cuda_array_interface__=interface), 2.0)
+                launch(SimpleNamespace(__cuda_array_interface__=interface), 2.0)
 
     def test_an_argument_that_raises(self, library, fake):
         class Raises:
