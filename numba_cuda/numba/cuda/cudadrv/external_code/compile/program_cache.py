@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import threading
 import time
@@ -151,7 +150,7 @@ class CachedUnit:
     def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
         """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
         program is cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
-        from .nvrtc_processes import compile_in_child
+        from .nvrtc_processes import compile_traced
 
         found: Lowered | None = None
 
@@ -164,7 +163,7 @@ class CachedUnit:
             return noted(compile_(unit, names))
 
         def in_child(unit: TranslationUnit) -> Compiled:
-            return noted(compile_in_child(unit, names, traces=True))
+            return noted(compile_traced(unit, names))
 
         def built() -> Lowered:
             assert found is not None
@@ -223,7 +222,7 @@ class CachedUnit:
                 key = self._current().key
             store.put(key, data, built_since=start)
             _put_checked(checked_keys(key, called))
-            self._note_source()
+            self._compiled_with(result[1])
             self._found = key.digest
             return result[1].packed
 
@@ -242,17 +241,21 @@ class CachedUnit:
             and store.get(self._keys.source) is None
         )
 
-    def _note_source(self) -> None:
-        """Note that there is a program of this source, if it is not compiled in less time than that takes."""
-        if (manifest := self._headers.manifest) is not None and _is_slow(manifest):
+    def _compiled_with(self, manifest: HeaderManifest) -> None:
+        """Note that there is a program of this source, if it is not compiled in less time than that takes, and begin to
+        precompile its headers for others."""
+        if _is_slow(manifest):
+            from .nvrtc_processes import precompile
+
             current_store().put(self._keys.source, b"")
+            precompile(self.unit, manifest)
 
     def _compiled(self, compile_: Compile, called: Called, manifest: HeaderManifest) -> bytes:
         """Compile the program, whose headers are those of *manifest*, or raise `_HeaderEditedError`."""
         data = _packed(self._checked(compile_, called))
         if manifest.refreshed() is None:
             raise _HeaderEditedError(data)
-        self._note_source()
+        self._compiled_with(manifest)
         return data
 
     def _checked(self, compile_: Compile, called: Called) -> Compiled:
@@ -286,9 +289,9 @@ class CachedUnit:
         if not self._is_cacheable or self._headers.are_unclear or not nvrtc_reports_headers():
             return _packed(self._checked(compile_, called))
         began = time.time_ns()
-        from .nvrtc_processes import compile_in_child
+        from .nvrtc_processes import compile_traced
 
-        compiled = self._checked(traced or functools.partial(compile_in_child, traces=True), called)
+        compiled = self._checked(traced or compile_traced, called)
         data = _packed(compiled)
         with self._lock:
             if not compiled.headers or not self._headers.find(compiled.headers):

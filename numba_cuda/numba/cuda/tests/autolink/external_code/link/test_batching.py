@@ -8,7 +8,8 @@ from autolink_support import build, symbols
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
-from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.compile.programs import compile_unit
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit
 from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import LinkPlan
