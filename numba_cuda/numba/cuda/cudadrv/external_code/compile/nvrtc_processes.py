@@ -137,7 +137,9 @@ def precompile(unit: TranslationUnit, manifest: HeaderManifest) -> None:
 def nvrtc_options(unit: TranslationUnit) -> list[str]:
     """Return the options of *unit* as NVRTC takes them. Raises `CompileError` if there is no such option."""
     try:
-        made = ProgramOptions(name=unit.name, **dict(unit.options)).as_bytes("nvrtc", unit.output)
+        # A tuple would be taken for a macro and its value.
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in unit.options}
+        made = ProgramOptions(name=unit.name, **given).as_bytes("nvrtc", unit.output)
         return [os.fsdecode(option) for option in made]
     except Exception as error:
         raise CompileError(unit.name, f"{error}") from error

@@ -119,7 +119,7 @@ class CachedUnit:
         """
         start = time.perf_counter()
         self._found = None
-        known, data = self._recorded_or_compiled(compile_, called)
+        known, data = self._recorded_or_compiled(compile_, called, lambda _: None)
         if data is not None:
             return FetchedProgram(data, "built", time.perf_counter() - start, self._found)
         if known is None:
@@ -169,20 +169,25 @@ class CachedUnit:
             assert found is not None
             return found
 
-        known, data = self._recorded_or_compiled(here, ())
+        def key_of(program: CacheKey) -> CacheKey:
+            parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
+            return CacheKey("names", self.unit.name, parts)
+
+        def put_names(program: CacheKey) -> None:
+            current_store().put(key_of(program), json.dumps(built()[:2]).encode())
+
+        known, _ = self._recorded_or_compiled(here, (), put_names)
         if known is None:
             self._compiled_and_recorded(here, (), in_child)
             return built()
         program, manifest = known
 
         def build() -> bytes:
-            if data is None:
-                current_store().put(program, self._compiled(here, (), manifest))
+            current_store().put(program, self._compiled(here, (), manifest))
             return json.dumps(built()[:2]).encode()
 
-        parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
         try:
-            lowered = current_store().fetch(CacheKey("names", self.unit.name, parts), build).data
+            lowered = current_store().fetch(key_of(program), build).data
         except _HeaderEditedError:
             return built()
         if found is not None:
@@ -190,17 +195,20 @@ class CachedUnit:
         known_names, log = json.loads(lowered)
         return Lowered(known_names, log, True)
 
-    def _recorded_or_compiled(self, compile_: Compile, called: Called) -> tuple[KnownHeaders | None, bytes | None]:
+    def _recorded_or_compiled(
+        self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]
+    ) -> tuple[KnownHeaders | None, bytes | None]:
         """Return the headers and the key, or None if only a compile can find them; and the program, if it is new and
-        was compiled now. Raise `CompileError` for a header that cannot be read."""
+        was compiled now: then *put_more* has been called with its key, before other processes find it. Raise
+        `CompileError` for a header that cannot be read."""
         try:
             known = self.recorded()
-            data = self._compiled_first(compile_, called) if known is None else None
+            data = self._compiled_first(compile_, called, put_more) if known is None else None
             return known or self.known(), data
         except OSError as error:
             raise CompileError(self.unit.name, f"{error.filename}: {error.strerror}") from error
 
-    def _compiled_first(self, compile_: Compile, called: Called) -> bytes | None:
+    def _compiled_first(self, compile_: Compile, called: Called, put_more: Callable[[CacheKey], None]) -> bytes | None:
         """Compile the program and meanwhile find its headers, if no cache can have it; record both. Return ``None`` if
         that is not so or cannot be done, or another process has done it."""
         store = current_store()
@@ -222,6 +230,7 @@ class CachedUnit:
                 key = self._current().key
             store.put(key, data, built_since=start)
             _put_checked(checked_keys(key, called))
+            put_more(key)
             self._compiled_with(result[1])
             self._found = key.digest
             return result[1].packed

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import cuda.core
 import pytest
+from cache_support import fork, wait
 from numba.cuda import autolink, config
 from numba.cuda.autolink import Target
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
@@ -587,28 +587,30 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
     assert all(str(each) == f"{each.error.args[0]}" for each in failed)
 
 
-PROCESS = """
-import json, sys
-from numba.cuda import autolink
-from numba.cuda.autolink import Target
-from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
-from numba.cuda.cudadrv.external_code.compile.programs import compiled
+@pytest.mark.counted
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+@pytest.mark.parametrize("what", ["programs", "names"])
+def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monkeypatch, what):
+    runs, everyone = tree.folder / "runs", multiprocessing.get_context("fork").Barrier(8)
+    request = nvrtc_processes._request
 
-sources = [
-    from_item(autolink.CUDASource(f'extern "C" __device__ int f{n}() {{ return {n}; }}', name=f"f{n}.cu"))
-    for n in range(20)
-]
-programs = [compiled(source, Target((9, 0), lto=True)) for source in sources]
-print(json.dumps([[program.origin for program in programs], [program.code.hex() for program in programs]]))
-"""
+    def noted(*given):
+        with open(runs, "a") as file:
+            file.write("NVRTC\n")
+        return request(*given)
 
+    monkeypatch.setattr(nvrtc_processes, "_request", noted)
 
-def test_many_processes_build_twenty_programs_once_each(tree, thorough):
-    processes = [
-        subprocess.Popen([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True)
-        for _ in range(16 if thorough else 2)
-    ]
-    answers = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
-    assert all(codes == answers[0][1] for _, codes in answers)
-    built = [sum(origins[n] == "built" for origins, _ in answers) for n in range(20)]
-    assert built == [1] * 20
+    tree.code += "\n__device__ int value;"
+
+    def work():
+        reset_store()
+        everyone.wait(60)
+        if what == "programs":
+            programs.compiled(tree.source, TARGET)
+        else:
+            assert programs.lowered_names(tree.source, TARGET, ["&value"]).names["&value"] == "value"
+        nvrtc_processes.processes.close()
+
+    assert [wait(child) for child in [fork(work) for _ in range(8)]] == [0] * 8
+    assert runs.read_text() == "NVRTC\n"
