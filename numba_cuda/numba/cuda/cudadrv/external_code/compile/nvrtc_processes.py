@@ -98,9 +98,9 @@ def compile_unit(
     try:
         with processes.child() as child, _noted(child, running):
             code, given = child.headers.use(unit, options)
-            compiled = _request(child, unit, code, given, names)
+            compiled = run_in_child(child, unit, code, given, names)
             if len(given) > len(options) and current_store().settings.verify:
-                _compare(unit, compiled, _request(child, unit, unit.code, options, names))
+                _compare(unit, compiled, run_in_child(child, unit, unit.code, options, names))
     except ChildStartError as error:
         logger.warning("NVRTC runs in this process: %s", error)
         return _compile_here(unit, options, names)
@@ -115,7 +115,7 @@ def compile_traced(unit: TranslationUnit, names: Sequence[str] = ()) -> Compiled
     options = nvrtc_options(unit)
     try:
         with NvrtcProcess() as child:
-            return _request(child, unit, unit.code, options, names, traces=child.folder)
+            return run_in_child(child, unit, unit.code, options, names, traces=child.folder)
     except ChildStartError as error:
         raise CompileError(unit.name, f"NVRTC cannot be run: {error}") from error
 
@@ -164,7 +164,7 @@ def _noted(child: ChildProcess, running: set[ChildProcess] | None) -> Any:
         running.discard(child)
 
 
-def _request(
+def run_in_child(
     child: ChildProcess,
     unit: TranslationUnit,
     code: str,
@@ -172,6 +172,8 @@ def _request(
     names: Sequence[str],
     traces: str = "",
 ) -> Compiled:
+    """Have a child run NVRTC: whatever is compiled in this process is compiled by this function. Raises `CompileError` as
+    `compile_unit`."""
     timeline.in_process(child.pid)
     try:
         reply = child.request(_arguments(unit, options, names, traces), [code.encode()], timeout=time_limit())

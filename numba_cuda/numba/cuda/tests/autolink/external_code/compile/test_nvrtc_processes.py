@@ -241,13 +241,13 @@ def wait_until_made(child, count=1):
 def uses(monkeypatch):
     """List, for each compile in a child, whether it uses precompiled headers."""
     found = []
-    request = nvrtc_processes._request
+    request = nvrtc_processes.run_in_child
 
     def noted(child, unit, code, options, *others, **how):
         found.append(any(option.startswith("--use-pch") for option in options))
         return request(child, unit, code, options, *others, **how)
 
-    monkeypatch.setattr(nvrtc_processes, "_request", noted)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
     return found
 
 

@@ -592,14 +592,14 @@ def test_the_first_failure_stops_what_is_queued_and_all_failures_so_far_are_told
 @pytest.mark.parametrize("what", ["programs", "names"])
 def test_a_program_that_eight_processes_want_at_once_is_compiled_once(tree, monkeypatch, what):
     runs, everyone = tree.folder / "runs", multiprocessing.get_context("fork").Barrier(8)
-    request = nvrtc_processes._request
+    request = nvrtc_processes.run_in_child
 
     def noted(*given):
         with open(runs, "a") as file:
             file.write("NVRTC\n")
         return request(*given)
 
-    monkeypatch.setattr(nvrtc_processes, "_request", noted)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", noted)
 
     tree.code += "\n__device__ int value;"
 
