@@ -172,8 +172,7 @@ def run_in_child(
     names: Sequence[str],
     traces: str = "",
 ) -> Compiled:
-    """Have a child run NVRTC: whatever is compiled in this process is compiled by this function. Raises `CompileError` as
-    `compile_unit`."""
+    """Have a child run NVRTC, as all compiles of this process do. Raises `CompileError` as `compile_unit`."""
     timeline.in_process(child.pid)
     try:
         reply = child.request(_arguments(unit, options, names, traces), [code.encode()], timeout=time_limit())
