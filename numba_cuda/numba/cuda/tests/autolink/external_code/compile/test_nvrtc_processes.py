@@ -170,18 +170,18 @@ def test_an_interrupt_ends_all_of_a_concurrent_compile(fresh, monkeypatch):
 
 def test_builds_succeed_after_interrupts_at_random_moments(fresh, thorough):
     """300 with --thorough."""
-    draw = random.Random(5)
+    draw, before = random.Random(5), len(children())
     for number in range(300 if thorough else 15):
         source = from_item(autolink.CUDASource(f'extern "C" __device__ int f() {{ return {number}; }}', name="f.cu"))
         if draw.random() < 0.3:
             processes.close()  # so that the start of a child is interrupted too
         interrupt_after(draw.random() * 0.2, lambda source=source: programs.compiled(source, TARGET))
         assert programs.compiled(source, TARGET).code
-    assert len(children()) <= 1
+    assert len(children()) <= before + 1
 
 
 def children():
-    """Return the processes that compile for this process."""
+    """Return the child processes of this process, of any kind."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
