@@ -19,6 +19,7 @@ from typing import Any
 from cuda import pathfinder
 from cuda.core import ProgramOptions
 
+from ..cache.key import CacheKey
 from ..cache.settings import parse_size
 from ..cache.store import current_store
 from ..diagnostics import timeline
@@ -36,10 +37,6 @@ TIME = "NUMBA_CUDA_AUTOLINK_COMPILE_TIME"
 
 _MOST_MEMORY = 16 << 30  # bytes, or half of the machine's if that is less
 _MOST_SECONDS = 900.0
-
-
-class PrecompiledHeadersError(RuntimeError):
-    """In the cache's verify mode: a source compiles to other code with precompiled headers than without."""
 
 
 class NvrtcProcess(ChildProcess):
@@ -100,7 +97,7 @@ def compile_unit(
             code, given = child.headers.use(unit, options)
             compiled = run_in_child(child, unit, code, given, names)
             if len(given) > len(options) and current_store().settings.verify:
-                _compare(unit, compiled, run_in_child(child, unit, unit.code, options, names))
+                _verify(unit, compiled, run_in_child(child, unit, unit.code, options, names))
     except ChildStartError as error:
         logger.warning("NVRTC runs in this process: %s", error)
         return _compile_here(unit, options, names)
@@ -220,9 +217,7 @@ def _ended(error: ChildEndedError) -> str:
     )
 
 
-def _compare(unit: TranslationUnit, compiled: Compiled, plain: Compiled) -> None:
-    if (compiled.code, compiled.names) != (plain.code, plain.names):
-        raise PrecompiledHeadersError(
-            f"{unit.name!r} compiles to other code with precompiled headers than without\n"
-            f"  what to do: set {precompiled_headers.VARIABLE}=0"
-        )
+def _verify(unit: TranslationUnit, compiled: Compiled, plain: Compiled) -> None:
+    """Raise `CacheMismatchError` if *unit* compiles to other code with precompiled headers than without."""
+    key = CacheKey("program", unit.name, (("variable", precompiled_headers.VARIABLE),))
+    current_store().verify(key, compiled.code, "precompiled headers", lambda: plain.code)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from cache_support import wait_for
 from numba.cuda import autolink
-from numba.cuda.cudadrv.external_code.cache.store import reset_store
+from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, reset_store
 from numba.cuda.cudadrv.external_code.compile import nvrtc, nvrtc_processes, precompiled_headers, programs
 from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
 from numba.cuda.cudadrv.external_code.compile.nvrtc_processes import compile_unit, processes
@@ -334,8 +334,8 @@ def test_verify_mode_compiles_without_them_too(fresh, headers, uses, monkeypatch
     assert uses == [False, True, False]
     unit = unit_of(SMALL)
     one = compile_unit(unit)
-    with pytest.raises(nvrtc_processes.PrecompiledHeadersError, match="other code with precompiled headers"):
-        nvrtc_processes._compare(unit, one, dataclasses.replace(one, code=b""))
+    with pytest.raises(CacheMismatchError, match="from precompiled headers differs from what is built now"):
+        nvrtc_processes._verify(unit, one, dataclasses.replace(one, code=b""))
 
 
 @pytest.mark.parametrize(
