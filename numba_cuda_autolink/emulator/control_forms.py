@@ -33,6 +33,8 @@ def branch(f: FunctionBuilder, i: Instruction, m: Modifiers) -> None:
     target = f.function.labels.get(i.operands[0])
     if target is None:
         raise f.refuse(f"the label {i.operands[0]} is not defined")
+    if target <= f.index and f.program.checks.most_back_edges:
+        f.call("count_back_edge", f.thread, str(f.program.checks.most_back_edges), f.site)
     if target <= f.index and any(_may_wait(one.opcode) for one in f.function.code[target : f.index]):
         f.mark_waiting()
         f.program.spins = True

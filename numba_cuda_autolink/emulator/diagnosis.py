@@ -160,6 +160,7 @@ def _diagnosis(failure: Failure, instruction: Instruction, linked: LinkedTexts, 
         Error.STACK_OVERFLOW: "The stack is full: the recursion is too deep",
         Error.EXITED_BARRIER: "Threads wait at a barrier that others left out: they have returned",
         Error.BAD_BARRIER: f"There is no barrier {failure.address}: the numbers are 0 to 15",
+        Error.ENDLESS: f"A thread goes back in loops more than {failure.address} times",
         Error.READ_FROM_ABSENT_LANE: "A shuffle reads from a lane that does not take part",
     }[code]
 

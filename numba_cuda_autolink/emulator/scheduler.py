@@ -84,6 +84,15 @@ def burn_fuel(thread: u64):
     store_u32(thread, Thread.FUEL, fuel)
 
 
+@native
+def count_back_edge(thread: u64, most: u64, site: u32):
+    """Fail where a thread went back in its loops more than *most* times."""
+    count = load_u64(thread, Thread.BACK_EDGES) + 1
+    store_u64(thread, Thread.BACK_EDGES, count)
+    if count > most:
+        fail(thread, Error.ENDLESS, site, most, 0)
+
+
 @native(inline=False)
 def host_call(thread: u64, operation: u32, a: u64, b: u64, site: u32) -> u64:
     """Ask the host (printing, allocation), on the scheduler's stack."""
@@ -125,6 +134,7 @@ def prepare_thread(block: u64, thread: u64, index: u32):
     store_u64(thread, Thread.CACHES, load_u64(block, Block.CACHES))
     store_u64(thread, Thread.SHARED, load_u64(block, Block.SHARED))
     store_u64(thread, Thread.LOCALS, 0)
+    store_u64(thread, Thread.BACK_EDGES, 0)
     store_u32(thread, Thread.FUEL, FUEL)
     store_u32(thread, Thread.WARP_EPOCH, 0)
 
@@ -443,6 +453,7 @@ def run_direct_blocks(block: u64):
                 for x in range(nx):
                     store_u32(thread, Thread.TID, x)
                     store_u32(thread, Thread.INDEX, number)
+                    store_u64(thread, Thread.BACK_EDGES, 0)
                     number += 1
                     call_address(kernel, thread)
         report_unwritten(block)

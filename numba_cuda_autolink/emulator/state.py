@@ -28,7 +28,8 @@ class Thread:
     STACK = 112  # the lower end of its stack
     BARRIER = 120  # u32
     WARP_EPOCH = 124  # u32
-    BYTES = 128
+    BACK_EDGES = 128
+    BYTES = 136
 
 
 class Block:
@@ -114,6 +115,7 @@ class Error:
     HOST = 12
     BAD_BARRIER = 13
     READ_FROM_ABSENT_LANE = 14
+    ENDLESS = 15
 
 
 class Operation:
