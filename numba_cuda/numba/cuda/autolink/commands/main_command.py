@@ -9,6 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numba_cuda_autolink
 
@@ -39,10 +40,14 @@ _COMPILING = (explain_command.run, build_command.run, capture_command.run, prebu
 # What terminals without Unicode show.
 _PLAIN = "numba_cuda_autolink.plain"
 _PLAIN_LETTERS = {"µ": "u", "→": "->", "…": "..."}
-codecs.register_error(
-    _PLAIN,
-    lambda error: ("".join(_PLAIN_LETTERS.get(c, "?") for c in error.object[error.start : error.end]), error.end),
-)
+
+
+def _in_plain_letters(error: Any) -> tuple[str, int]:
+    unknown = error.object[error.start : error.end]
+    return "".join(_PLAIN_LETTERS.get(letter, "?") for letter in unknown), error.end
+
+
+codecs.register_error(_PLAIN, _in_plain_letters)
 
 
 def parser() -> argparse.ArgumentParser:
