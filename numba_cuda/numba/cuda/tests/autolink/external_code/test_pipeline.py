@@ -17,6 +17,7 @@ from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link import checked_link
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
 from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 
 
 def calls(function, plus=0):
@@ -118,8 +119,8 @@ def key(*, source=SOURCE, origin="an object", target=TARGET, output="cubin", dro
             **own,
         }
     )
-    request = pipeline._Link(LinkPlan.of("kernel 'k'", target, [(origin, source)]), kernel_code, output, drop, runtime)
-    return request._key([b"unit"]).digest
+    request = LinkRequest(LinkPlan.of("kernel 'k'", target, [(origin, source)]), kernel_code, output, drop)
+    return pipeline._Link(request, runtime)._key([b"unit"]).digest
 
 
 OTHER_INPUTS = (LLVMModules(("define void @k() { unreachable }",), (("opt", 3),), "k"),)

@@ -875,12 +875,12 @@ def test_a_header_that_is_edited_before_it_is_compiled_is_cached_as_it_was_compi
     file = str(program.folder / "add.cu")
     program.write(f"FILE = {file!r}\nadd = cuda.declare_device('add', 'int32(int32)', abi='c', link=FILE)")
     edit = f"""
-original = link_run.link
+original = link_run.run_link
 def link(*args, **kwargs):
     with open({str(header)!r}, "w") as file:
         file.write("#define AMOUNT 2")
     return original(*args, **kwargs)
-link_run.link = link
+link_run.run_link = link
 """
     edited = program.run(before=edit)
     assert program.run().status == "loaded"
