@@ -189,7 +189,9 @@ class _Checked:
 
 def _fetched(number: int, unit: _Checked, compile_: Compile, remaining: int = 0) -> FetchedProgram:
     try:
-        with progress.step(f"compiling {os.path.basename(unit.source.name)}", remaining):
+        with progress.step(
+            f"compiling {os.path.basename(unit.source.name)} for {dict(unit.source.options)['arch']}", remaining
+        ):
             return _timed(unit, compile_)
     except CompileError as error:
         raise SourceError(number, error) from error
