@@ -10,7 +10,7 @@ from numba.cuda import autolink
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code import pipeline
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import nvrtc
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
@@ -56,7 +56,7 @@ def test_a_kernel_that_was_linked_is_one_look_up(answer, monkeypatch):
     first = build(calls(function))
     reset_store()
     with monkeypatch.context() as patch:
-        for owner, name in ((nvrtc, "Program"), (nvvm, "compile_ir"), (checked_link, "link_here")):
+        for owner, name in ((nvrtc_processes, "run_in_child"), (nvvm, "compile_ir"), (checked_link, "link_here")):
             patch.setattr(owner, name, None)
         looks = Looks(patch)
         again = build(calls(function))
