@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A finished kernel as an operator of PyTorch: GELU, whose error function is libcu++'s, with its gradient.
 
-The kernels are built once, and loaded without Numba where they are launched. PyTorch differentiates the operator, compiles
-programs that call it (``torch.compile``), and records them in CUDA graphs.
+The kernels are built once, and loaded without Numba where they are launched. PyTorch differentiates the operator,
+compiles programs that call it (``torch.compile``), and records them in CUDA graphs.
 
     pip install torch
     python examples/torch_operator.py
@@ -135,8 +135,7 @@ def launch_in_torch(kernels, x, values, slopes):
 
 
 def link():
-    for name, linked in zip(SIGNATURES, build(cc=(9, 0)), strict=True):
-        yield name, linked
+    yield from zip(SIGNATURES, build(cc=(9, 0)), strict=True)
 
 
 if __name__ == "__main__":
