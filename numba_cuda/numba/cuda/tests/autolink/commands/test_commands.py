@@ -356,7 +356,7 @@ def test_explain_reports_code_that_crashes_the_linker(tmp_path, capsys, monkeypa
     (tmp_path / "damaging.py").write_text(DAMAGED.replace("CUBIN", str(cubin)))
     monkeypatch.setattr(sys, "path", [*sys.path])
     command = ("explain", f"{tmp_path / 'damaging.py'}:kernel", "--sig", SIGNATURE, "--cc", "9.0")
-    nvjitlink._helper.close()  # the next one runs the changed script
+    nvjitlink.helpers.close()  # the next one runs the changed script
     with monkeypatch.context() as patched:
         patched.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
         code, printed = failing(capsys, *command)

@@ -1037,12 +1037,12 @@ LAUNCH = """
     sys.path.insert(0, sys.argv[1])
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.cudadrv.external_code.link import checked_link
-    from numba.cuda.cudadrv.external_code.compile import nvrtc as nvrtc_call
+    from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
     ran = []
     def spy(module, name):
         original = getattr(module, name)
         setattr(module, name, lambda *args, **kwargs: (ran.append(name), original(*args, **kwargs))[1])
-    spy(nvrtc_call, "Program")
+    spy(nvrtc_processes, "run_in_child")
     spy(nvvm, "compile_ir")
     spy(checked_link, "link_here")
     import kernels, parts
