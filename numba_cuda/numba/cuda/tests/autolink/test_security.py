@@ -55,7 +55,7 @@ SENTENCES = {
         f"{HERE}::test_a_source_reads_any_file_that_it_includes",
     ),
     "Cubins, objects, fatbins, archives, LTO-IR and bitcode are parsed by NVIDIA's libraries.": (
-        "external_code/inputs/test_link_inputs.py::test_each_kind_links",
+        "external_code/inputs/test_link_inputs.py::test_each_kind_links_from_memory_and_from_a_file",
     ),
     "Their headers and tables are checked first, and what shows a fault is refused; that makes damage harmless in most"
     " cases, not malice.": ("external_code/formats/test_validation.py::test_the_error_names_the_fault",),
@@ -65,7 +65,7 @@ SENTENCES = {
     ),
     "Link only code that you would also run.": ADVICE,
     "Opening a file of finished kernels executes nothing: it is bytes and JSON, checksummed and checked.": (
-        "finished_kernels/test_kernel_file.py::test_random_bytes_are_an_error_or_change_nothing",
+        "finished_kernels/test_kernel_file.py::test_random_bytes_and_bits_are_an_error_or_change_nothing",
         "finished_kernels/test_kernel_file.py::test_a_damaged_file_is_an_error",
     ),
     "Launching one of its kernels runs it on your GPU, and imports and calls the callbacks that the file names.": (

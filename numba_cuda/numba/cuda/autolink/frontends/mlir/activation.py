@@ -48,7 +48,8 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
     if not targetoptions.get("device"):
         _check_arguments(name, args)
     front_end = timeline.span("front end", name)
-    with compiling(_target(targetoptions)), progress.step(f"compiling {name}"), front_end:
+    target = _target(targetoptions)
+    with compiling(target), progress.step(f"compiling {name} for {target.arch}"), front_end:
         try:
             return original(pyfunc, return_type, args, targetoptions)
         except NumbaError as error:
