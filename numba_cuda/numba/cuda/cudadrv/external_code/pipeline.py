@@ -48,12 +48,10 @@ _FORMAT = "7"
 
 @dataclass(frozen=True)
 class Linked:
-    """The result of a link: a cubin or PTX, the record of the link, and the keys that stand for the plan's units, as
-    `current_keys` returns them."""
+    """The result of a link: a cubin or PTX, and the record of the link."""
 
     code: ObjectCode
     record: LinkRecord
-    keys: tuple[bytes, ...] = ()
 
 
 @interrupts_unchanged()
@@ -68,14 +66,14 @@ def link(
     target or a call, nvJitLink refuses one, or NVRTC or nvJitLink is not installed."""
     _check(plan)
     request = _Link(plan, kernel_code, output, drop_unused_variables)
-    record, code, keys = request.fetch()
+    record, code = request.fetch()
     if not code and (library := device_runtime()) is not None:
         request = _Link(plan, kernel_code, output, drop_unused_variables, library)
-        record, code, keys = request.fetch()
+        record, code = request.fetch()
     if not code:
         raise request.error(record.log) from RuntimeError(record.log)
     make = ObjectCode.from_cubin if output == "cubin" else ObjectCode.from_ptx
-    return Linked(make(code, name=plan.kernel), record, tuple(keys))
+    return Linked(make(code, name=plan.kernel), record)
 
 
 def run_link(request: LinkRequest) -> Linked:
@@ -125,9 +123,9 @@ class _Link:
         runtime = () if self.runtime is None else (PlannedInput(self.runtime, (DEVICE_RUNTIME,)),)
         return (*self.plan.units, *runtime)
 
-    def fetch(self) -> tuple[LinkRecord, bytes, list[bytes]]:
-        """Return the record of the link, its code, none if it needs the device runtime, and the keys of the plan's
-        units: from the cache, or made now."""
+    def fetch(self) -> tuple[LinkRecord, bytes]:
+        """Return the record of the link and its code, none if it needs the device runtime: from the cache, or made
+        now."""
         store = current_store()
         compiled: _Compiled | None = None
         seconds = 0.0
@@ -156,11 +154,11 @@ class _Link:
             fetched = store.fetch(self._key(keys), build)
         if fetched.origin == "built":
             assert compiled is not None
-            return *self._read(Fetched(fetched.data, "built", seconds), compiled.programs), keys
+            return self._read(Fetched(fetched.data, "built", seconds), compiled.programs)
         with timeline.span("link", self.plan.kernel) as span:
             span.origin = fetched.origin
         write_debug_sources(self.plan)
-        return *self._read(fetched), keys
+        return self._read(fetched)
 
     def error(self, log: str) -> Exception:
         """Return the error of a link that failed with *log*."""

@@ -11,10 +11,9 @@ import time
 import pytest
 from cache_support import cache_warnings, file_of, fork, fresh, make_key, not_built, posix_only, wait
 from numba.cuda.autolink import cache
-from numba.cuda.cudadrv.external_code.cache import build_locks, disk
+from numba.cuda.cudadrv.external_code.cache import build_locks
 from numba.cuda.cudadrv.external_code.cache import settings as cache_settings
 from numba.cuda.cudadrv.external_code.cache.build_locks import BuildGuard, FileLock
-from numba.cuda.cudadrv.external_code.cache.entry import describe
 from numba.cuda.cudadrv.external_code.cache.key import CacheKey
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings, CacheWarning
 from numba.cuda.cudadrv.external_code.cache.store import CacheMismatchError, CacheStore, current_store, reset_store
@@ -541,48 +540,6 @@ def test_the_log_works_without_the_disk(tmp_path, capsys):
     store.fetch(make_key(arch="sm_80"), lambda: b"1")
     store.fetch(make_key(arch="sm_90"), lambda: b"2")
     assert capsys.readouterr().err.endswith("differs from the nearest earlier one in arch (sm_80 -> sm_90)\n")
-
-
-@pytest.mark.usefixtures("printed_log")
-def test_a_miss_looks_at_the_latest_entries_of_its_name_alone(tmp_path, capsys, monkeypatch):
-    store = fresh(tmp_path)
-    for number in range(100):
-        store.put(make_key(f"f{number}.cu", arch="sm_80"), b"code")
-        store.put(make_key(number=str(number)), b"code")
-    described = []
-    monkeypatch.setattr(disk, "describe", lambda path: described.append(path) or describe(path))
-    monkeypatch.setattr(disk.DiskEntries, "entries", None)
-    later = fresh(tmp_path)
-    assert later.get(make_key("f5.cu", arch="sm_90")) is None
-    assert later.get(make_key(number="100")) is None
-    assert capsys.readouterr().err.count("differs from the nearest earlier one in") == 2
-    assert len(described) == 1 + 8
-
-
-@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'["x"]', b"[" * 100_000, b"\xff"])
-@pytest.mark.usefixtures("printed_log")
-def test_a_miss_is_explained_as_new_where_that_list_is_damaged(tmp_path, capsys, damage):
-    store = fresh(tmp_path)
-    store.put(make_key(arch="sm_80"), b"code")
-    (names,) = (tmp_path / "names").iterdir()
-    names.write_bytes(damage)
-    assert fresh(tmp_path).get(make_key(arch="sm_90")) is None
-    assert capsys.readouterr().err.endswith("there is no earlier entry of this name\n")
-    fresh(tmp_path).put(make_key(arch="sm_90"), b"code")
-    assert store.get(make_key(arch="sm_90")) == b"code"
-
-
-def test_the_list_of_a_name_goes_with_its_entries(tmp_path):
-    store = fresh(tmp_path)
-    for number in range(3):
-        store.put(make_key(f"f{number}.cu"), b"code" * (number + 1))
-    for file in (tmp_path / "names").iterdir():
-        os.utime(file, (1, 1))
-    store.put(make_key("new.cu"), b"code")
-    store.disk.prune(max(entry.size for entry in store.disk.entries()))
-    assert len(list((tmp_path / "names").iterdir())) == 1
-    store.clear()
-    assert not (tmp_path / "names").exists()
 
 
 def test_without_the_log_nothing_is_printed_and_no_miss_is_explained(tmp_path, capsys, monkeypatch):
