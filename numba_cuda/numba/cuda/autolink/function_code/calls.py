@@ -23,8 +23,9 @@ class Calls:
         self.called_by_cxx: dict[Any, int | None] = {}  # the same for functions that C++ calls, which an object brings
         # By `id`: the Python function that was compiled, and those that lower calls in it.
         self.functions: dict[int, pytypes.FunctionType] = {}
-        # By the `id` of the function, the bodies in Python that called objects returned.
-        self.bodies: dict[int, Any] = {}
+        # What device callables returned for calls: by their types and those of the arguments, the objects, the
+        # arguments, and what they returned.
+        self.meanings: dict[Any, tuple[Any, Any, Any]] = {}
         self._lowering: Any = None
 
     @contextlib.contextmanager
@@ -39,7 +40,7 @@ class Calls:
             self._lowering = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "functions": {}, "bodies": {}, "called_by_cxx": {}, "_lowering": None}
+        return {**vars(self), "functions": {}, "meanings": {}, "called_by_cxx": {}, "_lowering": None}
 
     def note_implementation(self, function: Any) -> None:
         """Note a Python *function* that lowers a call, and the functions in its closure."""

@@ -9,7 +9,6 @@ process has its own.
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import io
 import os
 import pickle
@@ -29,7 +28,7 @@ from ..protocol.ask import with_answer
 from ..protocol.call_sites import CallSite
 from ..protocol.calling_code import CallingCode
 from ..protocol.loaded_modules import file_digest, origin_of, record_of
-from ..protocol.value_digest import walk
+from ..protocol.value_digest import value_digest, walk
 from .kernel_values import KernelValues
 
 _ATOMS = (str, bytes, int, float, tuple, list, dict, pytypes.NoneType, types.Type)
@@ -49,13 +48,13 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     library: LinkingCodeLibrary = kernel._codelibrary
     target = library.own_target()
     calls = [each.calls for each in callees_first(library.function_code, lambda each: each.calls.lines)][::-1]
-    bodies = [body for each in calls for body in each.bodies.values()]
-    walks = [values, *(walk(body.function, KernelValues) for body in bodies)]
-    for body, found in zip(bodies, walks[1:], strict=True):
-        if _walk_body(body.obj, body.arguments, target).digest != found.digest:
-            raise NotCacheableError(f"a Python function that {body.obj} returned has changed since")
+    meanings = [meaning for each in calls for meaning in each.meanings.values()]
+    walks = [values, *(_walk(returned) for _, _, returned in meanings)]
+    for (obj, arguments, _), found in zip(meanings, walks[1:], strict=True):
+        if _walk(_ask_meaning(obj, arguments, target)).digest != found.digest:
+            raise NotCacheableError(f"what {obj} returns for a call has changed since that was compiled")
     sites = library.function_code.call_sites
-    _check_reached(walks, [*((body.obj, f"{body.obj}") for body in bodies), *_called_in(sites)])
+    _check_reached(walks, [*((obj, f"{obj}") for obj, *_ in meanings), *_called_in(sites)])
     known = {code for each in walks for code in each.codes}
     for function in (function for each in calls for function in each.functions.values()):
         if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None:
@@ -64,10 +63,9 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     file = io.BytesIO()
     pickler = _KernelPickler(file, walks)
     loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
-    pickler.dump((target, loaded, [(body.obj, body.arguments) for body in bodies], [each.digest for each in walks[1:]]))
-    meanings = [_meaning_digest(site, target) for site in sites]
+    pickler.dump((target, loaded, [each[:2] for each in meanings], [each.digest for each in walks[1:]]))
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
-    pickler.dump((own, library.state(), meanings))
+    pickler.dump((own, library.state(), _digests_of_callers(sites, target)))
     return file.getvalue()
 
 
@@ -77,21 +75,19 @@ def load_kernel(data: bytes, values: KernelValues) -> dict[str, Any]:
     is unpickled: it must come from a store that nobody else can write to."""
     walks = [values]
     unpickler = _KernelUnpickler(io.BytesIO(data), walks)
-    target, imported, bodies, digests = unpickler.load()
+    target, imported, calls, digests = unpickler.load()
     for module, content in imported.items():
         if _content_of(module) != content:
             raise KernelChangedError(f"module {module} changed")
-    for (obj, arguments), digest in zip(bodies, digests, strict=True):
-        walks.append(found := _walk_body(obj, arguments, target))
+    _ask_together(calls, target)
+    for (obj, arguments), digest in zip(calls, digests, strict=True):
+        walks.append(found := _walk(_ask_meaning(obj, arguments, target)))
         if found.digest != digest:
-            raise KernelChangedError(f"a Python function of {obj}, which is compiled into it, changed")
-    kernel, state, meanings = unpickler.load()
+            raise KernelChangedError(f"what {obj} returns for a call changed")
+    kernel, state, callers = unpickler.load()
     library = LinkingCodeLibrary.restore(**state)
-    sites = library.function_code.call_sites
-    _ask_together(sites, target)
-    for site, meaning in zip(sites, meanings, strict=True):
-        if _meaning_digest(site, target) != meaning:
-            raise KernelChangedError(f"{site} means another function")
+    if _digests_of_callers(library.function_code.call_sites, target) != callers:
+        raise KernelChangedError("a Python function that C++ calls changed")
     library.plan(target.cc)  # a file may be missing
     return {**kernel, "codelibrary": library}
 
@@ -165,52 +161,32 @@ def _check_reached(walks: list[KernelValues], objects: Iterable[tuple[Any, str]]
             )
 
 
-def _ask_together(sites: Iterable[CallSite], target: Target) -> None:
-    """Let objects find out what they answer in all calls at once, if their class can."""
+def _ask_together(calls: Iterable[tuple[Any, Any]], target: Target) -> None:
+    """Let objects find out what they answer in all *calls* at once, if their class can."""
     asked: dict[Any, list[tuple[Any, Any]]] = {}
-    for site in sites:
-        if (ask := getattr(type(site.callee.obj), "ask_together", None)) is not None:
-            asked.setdefault(ask, []).append((site.callee.obj, site.argtypes))
+    for obj, arguments in calls:
+        if (ask := getattr(type(obj), "ask_together", None)) is not None:
+            asked.setdefault(ask, []).append((obj, arguments.types))
     with asking(target):
-        for ask, calls in asked.items():
-            ask(calls)
+        for ask, each in asked.items():
+            ask(each)
 
 
-def _meaning_digest(site: CallSite, target: Target) -> bytes:
-    """Return the digest of what the compiled call depends on: which function is called, and how, and Python functions
-    that C++ calls."""
-    calling = with_answer(site, target).answer.calling
-    digest: bytes = walk((_meaning(site, target), calling), KernelValues).digest
-    return digest
-
-
-def _meaning(site: CallSite, target: Target) -> Any:
-    """Return which C function a device callable says that the call means."""
-    says = getattr(site.callee.obj, "__numba_cuda_call__", None)
-    if says is None:
-        return None
-    signature = inspect.signature(says)
-    # A call to one of the object's methods has other parameters. What such a method says is met by the walk.
-    by_name = [name for name, parameter in signature.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
-    split = len(site.argtypes) - len(by_name)
-    try:
-        named = dict(zip(by_name, site.argtypes[max(split, 0) :], strict=False))
-        call = signature.bind(*site.argtypes[:split], **named)
-    except TypeError:
-        return None
-    try:
-        with asking(target):
-            return says(*call.args, **call.kwargs)
-    except Exception as error:  # an object without one, or one that refuses the types of a method's call
-        return "raises", type(error)
-
-
-def _walk_body(obj: Any, arguments: Any, target: Target) -> KernelValues:
-    """Walk over the Python function that *obj* returns now for a call."""
+def _ask_meaning(obj: Any, arguments: Any, target: Target) -> Any:
+    """Return which C function, or which function in Python, a device callable says now that a call means."""
     with asking(target):
-        returned = arguments.apply(obj.__numba_cuda_call__)
-    found: KernelValues = walk(getattr(returned, "py_func", returned), KernelValues)
+        return arguments.apply(obj.__numba_cuda_call__)
+
+
+def _walk(meaning: Any) -> KernelValues:
+    found: KernelValues = walk(getattr(meaning, "py_func", meaning), KernelValues)
     return found
+
+
+def _digests_of_callers(sites: Iterable[CallSite], target: Target) -> list[bytes]:
+    """Return the digests of the Python functions that C++ calls, on which the kernel's own code depends."""
+    answers = (with_answer(site, target).answer for site in sites)
+    return [value_digest(*answer.calling) for answer in answers if answer.calling]
 
 
 def _counted(module: str) -> str:

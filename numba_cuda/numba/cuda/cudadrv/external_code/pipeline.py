@@ -95,14 +95,6 @@ def device_runtime() -> LinkInput | None:
         return None
 
 
-@dataclass(frozen=True)
-class _Compiled:
-    """What is compiled for a link: the kernel's own code, and the programs of the plan's units, if they have one."""
-
-    own: tuple[LinkInput, ...]
-    programs: list[Program | None]
-
-
 class _OtherHeadersError(Exception):
     """A header was edited after the key of a link was made, and before a program was compiled."""
 
@@ -127,34 +119,35 @@ class _Link:
         """Return the record of the link and its code, none if it needs the device runtime: from the cache, or made
         now."""
         store = current_store()
-        compiled: _Compiled | None = None
+        programs: list[Program | None] | None = None
         seconds = 0.0
 
         def build() -> bytes:
-            nonlocal compiled, seconds
-            if compiled is None:
-                compiled = self._compile()
-                if keys_of(self.plan, compiled.programs) != keys:
+            nonlocal programs, seconds
+            if programs is None:
+                programs = self._compile()
+                if keys_of(self.plan, programs) != keys:
                     raise _OtherHeadersError
+            job = self._job(programs)
             start = time.perf_counter()
-            data = self._link(compiled)
+            data = self._link(job)
             seconds = time.perf_counter() - start
             return data
 
         recorded = current_keys(self.plan, on_record=True)
         keys = [key for key in recorded if key is not None]
         if len(keys) < len(recorded):
-            compiled = self._compile()
-            keys = keys_of(self.plan, compiled.programs)
+            programs = self._compile()
+            keys = keys_of(self.plan, programs)
         try:
             fetched = store.fetch(self._key(keys), build)
         except _OtherHeadersError:
-            assert compiled is not None
-            keys = keys_of(self.plan, compiled.programs)
+            assert programs is not None
+            keys = keys_of(self.plan, programs)
             fetched = store.fetch(self._key(keys), build)
         if fetched.origin == "built":
-            assert compiled is not None
-            return self._read(Fetched(fetched.data, "built", seconds), compiled.programs)
+            assert programs is not None
+            return self._read(Fetched(fetched.data, "built", seconds), programs)
         with timeline.span("link", self.plan.kernel) as span:
             span.origin = fetched.origin
         write_debug_sources(self.plan)
@@ -193,38 +186,38 @@ class _Link:
             ),
         )
 
-    def _compile(self) -> _Compiled:
-        """Compile what the link takes. Raises `LinkError` if something does not compile."""
-        from .compile.nvvm import compile_own_code
+    def _compile(self) -> list[Program | None]:
+        """Return the programs of the plan's units, which have one. Raises `LinkError` if something does not compile."""
         from .compile.plan_programs import compile_plan
         from .compile.programs import SourceError
 
-        own = compile_own_code(self.kernel_code)
         ignored: set[Any] = set()
         while True:
             try:
-                return _Compiled(own, compile_plan(self.plan, self.kernel_code, ignored))
+                return compile_plan(self.plan, self.kernel_code, ignored)
             except SourceError as error:
                 from .explain.source_errors import declared_only
 
                 ignored |= declared_only(self.plan, self.kernel_code, error)
 
-    def _job(self, compiled: _Compiled) -> LinkJob:
+    def _job(self, programs: Sequence[Program | None]) -> LinkJob:
+        """Return what is linked: *programs*, and the kernel's own code, which is compiled now."""
+        from .compile.nvvm import compile_own_code
         from .link.linker_input import LinkJob, Part
 
-        own = [Part(item.kind, item.code, item.name) for item in compiled.own]
-        programs = (*compiled.programs, None) if self.runtime is not None else compiled.programs
+        own = [Part(item.kind, item.code, item.name) for item in compile_own_code(self.kernel_code)]
+        programs = programs if self.runtime is None else (*programs, None)
         units = [_part(*each) for each in zip(range(1, len(self.units) + 1), self.units, programs, strict=True)]
         from_sources = {(part.kind, part.code) for part in units if part.compiled is not None}
         # What cuda.compile_all returns of a function contains the code that the kernel's calls bring as sources.
         once = [part for part in units if part.compiled is not None or (part.kind, part.code) not in from_sources]
         return LinkJob(self.plan, self.kernel_code, (*own, *once))
 
-    def _link(self, compiled: _Compiled) -> bytes:
+    def _link(self, job: LinkJob) -> bytes:
         """Link what was compiled: return the entry of the cache."""
         from .link.checked_link import LinkFailedError, linked
 
-        job, plan = self._job(compiled), self.plan
+        plan = self.plan
         options = self._options(job)
         with progress.step(f"linking {plan.kernel} for {plan.target.arch}"), timeline.span("link", plan.kernel):
             try:
