@@ -11,6 +11,7 @@ from typing import Any
 
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
 from numba.cuda.cudadrv.external_code.diagnostics.log import logger
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
@@ -51,7 +52,7 @@ def _compile(original: Any, pyfunc: Any, return_type: Any, args: Any, targetopti
         try:
             return original(pyfunc, return_type, args, targetoptions)
         except NumbaError as error:
-            has_own_diagnosis(error)
+            has_own_diagnosis(error, pyfunc)
             raise
 
 
@@ -108,7 +109,8 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
     before = set(dispatcher.overloads)
-    compiled = original(dispatcher, *args, **kwargs)
+    with short_traceback():
+        compiled = original(dispatcher, *args, **kwargs)
     if cc_without_device() is None and not dispatcher.targetoptions.get("device"):
         for signature in dispatcher.overloads:
             if signature not in before:

@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
@@ -166,7 +167,7 @@ def _diagnosing(function: Any) -> Iterator[None]:
 
         if (better := diagnosed(error, function)) is None:
             raise
-        raise better from error
+        raise better from None
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
@@ -209,7 +210,8 @@ def _bind(original: Any, kernel: Any) -> None:
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
-    with compiling_callees_again() if getattr(dispatcher._cache, "compiles_apart", False) else contextlib.nullcontext():
+    is_stored = getattr(dispatcher._cache, "compiles_apart", False)
+    with short_traceback(), compiling_callees_again() if is_stored else contextlib.nullcontext():
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
