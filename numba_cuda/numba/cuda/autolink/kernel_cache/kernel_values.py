@@ -16,6 +16,7 @@ from typing import Any
 
 from numba.cuda.compiler import ExternFunction
 
+from ..c_abi.extern import Extern
 from ..device_callable.base_class import BoundDeviceMethod, DeviceMethod
 from ..frontends.numba_cuda.declared_functions import declarations
 from ..protocol.callee import HOOK, find_callee
@@ -101,7 +102,7 @@ class KernelValues(ValuePickler):
             return cls, getattr(obj, "__name__", ""), obj._defn
         is_called = hasattr(obj, _CALL) or find_callee(obj) is not None
         asked = self._asked(obj) if is_called else ()
-        if cls.__module__.startswith(_OURS) and not cls.__module__.startswith(_VALUES):
+        if cls.__module__.startswith(_OURS) and not cls.__module__.startswith(_VALUES) and not isinstance(obj, Extern):
             return cls, getattr(obj, "__name__", ""), asked  # its answers say the rest
         label = self._labels.get(id(obj))
         self.at = label or self.at

@@ -292,7 +292,7 @@ def _own_parts(number: int, own: LinkInput | LLVMModules) -> Iterator[tuple[str,
     if isinstance(own, LinkInput):
         yield f"own code {number}", f"{own.kind} ".encode() + own.code
         return
-    tools = f"{cuda_libraries.loaded_nvvm_build()}, numba-cuda {_numba_cuda_version()}"
+    tools = f"{cuda_libraries.nvvm_build()}, numba-cuda {_numba_cuda_version()}"
     yield f"NVVM {number}", tools
     yield f"NVVM's options {number}", repr(own.options)
     for index, text in enumerate(own.texts):

@@ -165,7 +165,7 @@ def test_the_key_is_the_same(other):
     assert key(**other) == key()
 
 
-@pytest.mark.parametrize("library", ["nvjitlink_build", "loaded_nvvm_build"])
+@pytest.mark.parametrize("library", ["nvjitlink_build", "nvvm_build"])
 def test_the_builds_of_the_tools_are_in_the_key(library, monkeypatch):
     before = key()
     monkeypatch.setattr(pipeline.cuda_libraries, library, lambda: "another build")
