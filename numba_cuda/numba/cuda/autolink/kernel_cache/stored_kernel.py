@@ -49,21 +49,25 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
     target = library.own_target()
     calls = [each.calls for each in callees_first(library.function_code, lambda each: each.calls.lines)][::-1]
     meanings = [meaning for each in calls for meaning in each.meanings.values()]
-    walks = [values, *(_walk(returned) for _, _, returned in meanings)]
-    for (obj, arguments, _), found in zip(meanings, walks[1:], strict=True):
-        if _walk(_ask_meaning(obj, arguments, target)).digest != found.digest:
-            raise NotCacheableError(f"what {obj} returns for a call has changed since that was compiled")
+    bodies = [meaning for meaning in meanings if _is_python(meaning[2])]
+    c_functions = [meaning for meaning in meanings if not _is_python(meaning[2])]
+    file, walks = io.BytesIO(), [values]
+    pickler = _KernelPickler(file, walks)
+    loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
+    pickler.dump((target, loaded, len(bodies)))
+    for obj, arguments, returned in bodies:
+        _check_reached(walks, [(obj, f"{obj}")])
+        pickler.dump((obj, arguments, _checked_digest(obj, arguments, returned, target)))
+        walks.append(_walk(returned))
     sites = library.function_code.call_sites
-    _check_reached(walks, [*((obj, f"{obj}") for obj, *_ in meanings), *_called_in(sites)])
+    _check_reached(walks, [*((obj, f"{obj}") for obj, *_ in c_functions), *_called_in(sites)])
+    pickler.dump([(obj, arguments) for obj, arguments, _ in c_functions])
+    pickler.dump([_checked_digest(*each, target) for each in c_functions])
     known = {code for each in walks for code in each.codes}
     for function in (function for each in calls for function in each.functions.values()):
         if function.__code__ not in known and origin_of(function.__globals__.get("__name__")) is None:
             name = f"{function.__module__}.{function.__qualname__}"
             raise NotCacheableError(f"{name}, which is compiled into the kernel, is not reached by name")
-    file = io.BytesIO()
-    pickler = _KernelPickler(file, walks)
-    loaded = {name: _content_of(name) for name in sorted({*map(_counted, set(sys.modules) - imported)} - {""})}
-    pickler.dump((target, loaded, [each[:2] for each in meanings], [each.digest for each in walks[1:]]))
     own = {name: value for name, value in kernel._reduce_states().items() if name != "codelibrary"}
     pickler.dump((own, library.state(), _digests_of_callers(sites, target)))
     return file.getvalue()
@@ -75,15 +79,17 @@ def load_kernel(data: bytes, values: KernelValues) -> dict[str, Any]:
     is unpickled: it must come from a store that nobody else can write to."""
     walks = [values]
     unpickler = _KernelUnpickler(io.BytesIO(data), walks)
-    target, imported, calls, digests = unpickler.load()
+    target, imported, count = unpickler.load()
     for module, content in imported.items():
         if _content_of(module) != content:
             raise KernelChangedError(f"module {module} changed")
+    for _ in range(count):
+        obj, arguments, digest = unpickler.load()
+        walks.append(_walk_unchanged(obj, arguments, target, digest))
+    calls, digests = unpickler.load(), unpickler.load()
     _ask_together(calls, target)
     for (obj, arguments), digest in zip(calls, digests, strict=True):
-        walks.append(found := _walk(_ask_meaning(obj, arguments, target)))
-        if found.digest != digest:
-            raise KernelChangedError(f"what {obj} returns for a call changed")
+        _walk_unchanged(obj, arguments, target, digest)
     kernel, state, callers = unpickler.load()
     library = LinkingCodeLibrary.restore(**state)
     if _digests_of_callers(library.function_code.call_sites, target) != callers:
@@ -98,8 +104,6 @@ class _KernelPickler(NumbaPickler):
     def __init__(self, file: io.BytesIO, walks: list[KernelValues]):
         super().__init__(file, protocol=5)
         self._walks = walks
-        places = [(path, (place, number)) for place, each in enumerate(walks) for number, path in enumerate(each.paths)]
-        self._linked = {path: ("linked", *place) for path, place in reversed(places)}
 
     def reducer_override(self, obj: Any) -> Any:
         """Pickle the type of a function that is written in a kernel so that it holds the function: nothing else does
@@ -111,7 +115,8 @@ class _KernelPickler(NumbaPickler):
     def persistent_id(self, obj: Any) -> Any:
         """Return the reference that stands for *obj*; ``None`` if *obj* itself is pickled."""
         if isinstance(obj, (str, os.PathLike)):
-            return self._linked.get(os.fspath(obj))
+            found = ((place, each.paths) for place, each in enumerate(self._walks) if os.fspath(obj) in each.paths)
+            return next((("linked", place, paths.index(os.fspath(obj))) for place, paths in found), None)
         place = None if isinstance(obj, _ATOMS) else _place(obj, self._walks)
         return None if place is None else ("met", *place)
 
@@ -178,8 +183,29 @@ def _ask_meaning(obj: Any, arguments: Any, target: Target) -> Any:
         return arguments.apply(obj.__numba_cuda_call__)
 
 
+def _is_python(meaning: Any) -> bool:
+    return isinstance(getattr(meaning, "py_func", meaning), pytypes.FunctionType)
+
+
 def _walk(meaning: Any) -> KernelValues:
     found: KernelValues = walk(getattr(meaning, "py_func", meaning), KernelValues)
+    return found
+
+
+def _checked_digest(obj: Any, arguments: Any, returned: Any, target: Target) -> bytes:
+    """Return the digest of what *obj* *returned* for a call. Raise `NotCacheableError` if it returns something else
+    now."""
+    digest = _walk(returned).digest
+    if _walk(_ask_meaning(obj, arguments, target)).digest != digest:
+        raise NotCacheableError(f"what {obj} returns for a call has changed since that was compiled")
+    return digest
+
+
+def _walk_unchanged(obj: Any, arguments: Any, target: Target, digest: bytes) -> KernelValues:
+    """Walk over what *obj* returns now for a call. Raise `KernelChangedError` if that has another *digest*."""
+    found = _walk(_ask_meaning(obj, arguments, target))
+    if found.digest != digest:
+        raise KernelChangedError(f"what {obj} returns for a call changed")
     return found
 
 
