@@ -60,7 +60,7 @@ def dump_kernel(kernel: Any, values: KernelValues, imported: set[str]) -> bytes:
         pickler.dump((obj, arguments, _checked_digest(obj, arguments, returned, target)))
         walks.append(_walk(returned))
     sites = library.function_code.call_sites
-    _check_reached(walks, [*((obj, f"{obj}") for obj, *_ in c_functions), *_called_in(sites)])
+    _check_reached(walks, [*_called_in(sites), *((obj, f"{obj}") for obj, *_ in c_functions)])
     pickler.dump([(obj, arguments) for obj, arguments, _ in c_functions])
     pickler.dump([_checked_digest(*each, target) for each in c_functions])
     known = {code for each in walks for code in each.codes}

@@ -51,26 +51,11 @@ class TestTheLibrary:
             with pytest.raises(AttributeError, match=r"has no kernel 'scael'; did you mean scale\?"):
                 getattr(made, name)
 
-    @pytest.mark.parametrize("name", ["close", "describe", "_file", "__len__", "_private", "no name"])
-    def test_any_name_is_found_in_brackets(self, library, fake, name):
-        made = library(**{name: [signature()]})
-        made[name][1, 32](DeviceArray(), 2.0)
-        assert len(fake.launches) == 1 and made.describe(name) and list(made) == [name]
-        if name == "_private":
-            with pytest.raises(AttributeError, match=r"a kernel of this name is library\['_private'\]"):
-                getattr(made, name)
-        made.close()
-
     def test_libraries_and_kernels_are_not_pickled_or_copied(self, library):
         for value in (library(), library().scale):
             for make in (pickle.dumps, copy.copy, copy.deepcopy):
                 with pytest.raises(TypeError, match=r"cannot be pickled or copied; load .* in each process"):
                     make(value)
-
-    @pytest.mark.parametrize("report", [b"\xff\xfe\xfa", b"{", b"[" * 100_000])
-    def test_a_report_that_is_none_is_damaged(self, library, report):
-        with pytest.raises(KernelFileError, match=r"is damaged: it is not JSON where it must be"):
-            library(scale=[signature(report=report)]).describe("scale")
 
     def test_what_a_kernel_is_made_of(self, library):
         made = library(scale=[signature(registers=12, report=b'{"format": "x"}')])
@@ -245,27 +230,6 @@ class TestStreams:
         library().scale[1, 32, stream](DeviceArray(), 2.0)
         assert fake.launches[-1].config.hStream == handle
 
-    @pytest.mark.parametrize(
-        "stream",
-        [
-            -1,
-            2**64,
-            SimpleNamespace(__cuda_stream__=lambda: 5),
-            SimpleNamespace(__cuda_stream__=lambda: (1, 5)),
-            SimpleNamespace(__cuda_stream__=lambda: 1 / 0),
-            SimpleNamespace(__cuda_stream__=lambda: (0, -3)),
-            SimpleNamespace(ptr="x"),
-            type("Stream", (), {"ptr": 3}),
-            *(DeviceArray(), "0", 1.0, True, object(), OF_ITSELF),
-        ],
-    )
-    def test_what_is_none(self, library, fake, stream):
-        why = r"(.|\n)*it raised: RecursionError" if stream is OF_ITSELF else ""
-        with pytest.raises(
-            LaunchError, match=f"^a stream is needed, got {type(stream).__name__} .*\n  called at: {why}"
-        ):
-            library().scale[1, 32, stream]
-
     def test_objects_are_not_kept(self, library, fake):
         class Stream:
             ptr = 3
@@ -338,11 +302,6 @@ class TestArguments:
                 launch(array, 2.0)
             malformed = f"got: an array whose __cuda_array_interface__ is malformed: {field!r} is {value!r:.40}"
             assert malformed in str(caught.value)
-
-    def test_an_array_interface_that_lacks_all_or_is_none(self, library, fake):
-        for interface, got in [({}, "malformed: 'shape' is missing"), ([1], "of type list, not a dict")]:
-            with pytest.raises(ArgumentError, match=f"argument 1, 'x', does not fit\n.*\n.*\n  got: .* is {got}"):
-                library().scale[1, 32](SimpleNamespace(__cuda_array_interface__=interface), 2.0)
 
     def test_an_argument_that_raises(self, library, fake):
         class Raises:

@@ -22,7 +22,6 @@ from numba.cuda.autolink.many_kernels.jobs import Job
 from numba.cuda.autolink.many_kernels.stages import run_all
 from numba.cuda.cudadrv.external_code.cache.settings import CacheSettings
 from numba.cuda.cudadrv.external_code.cache.store import CacheStore, reset_store
-from numba.cuda.cudadrv.external_code.diagnostics import progress
 
 KERNELS, PROGRAMS = 9, 3
 
@@ -252,12 +251,6 @@ class TestFailures:
         assert all(isinstance(each, BrokenExecutor) for each in results)
         assert "pass a function that makes it" in str(autolink.BuildManyError(["f"] * 4, results))
 
-    def test_an_executor_that_is_shut_down_fails_all_jobs(self):
-        executor = ThreadPoolExecutor(1)
-        executor.shutdown()
-        with pytest.raises(autolink.BuildManyError, match=r"^3 of 3 kernels could not be built(.|\n)*after shutdown"):
-            autolink.build_many([(scaling, SIGNATURE, (9, 0))] * 3, executor=executor)
-
     def test_a_job_that_cannot_be_pickled_is_named(self, tmp_path, thread):
         scale = Scale(2, tmp_path)
         scale.lock = threading.Lock()
@@ -282,10 +275,6 @@ class TestFailures:
     def test_a_job_for_an_unknown_architecture_is_named(self, thread):
         with pytest.raises(ValueError, match=r"^job 1, scaling with .*: compute capability 1.2 is not known"):
             autolink.build_many([(scaling, SIGNATURE, cc) for cc in ((9, 0), (1, 2))], executor=thread)
-
-    def test_an_unknown_way_of_handling_errors_is_refused(self):
-        with pytest.raises(ValueError, match="on_error"):
-            autolink.build_many([], on_error="ignore")
 
     def test_the_error_can_be_pickled(self):
         error = autolink.BuildManyError(["f"], [ValueError("no")])
@@ -356,24 +345,6 @@ def test_progress_may_be_a_function(thread):
     shown = []
     autolink.build_many([(kernel, SIGNATURE, (9, 0))] * 2, executor=thread, progress=lambda *step: shown.append(step))
     assert shown == [("compiling kernels", 1, 2), ("compiling kernels", 2, 2)]
-
-
-def test_workers_show_no_steps_of_their_own(thread, tmp_path, monkeypatch):
-    """One bar shows the whole."""
-    shown = tmp_path / "shown"
-
-    class Showing(Scale):
-        def __numba_cuda_call__(self, x):
-            with open(shown, "a") as file:
-                print(progress.enabled(), file=file)
-            return super().__numba_cuda_call__(x)
-
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv(progress.VARIABLE, raising=False)
-    kernel = scaling(Showing(2, tmp_path / "log"), 1)
-    autolink.build_many([(kernel, SIGNATURE, (9, 0))], executor=thread, progress=False)
-    assert set(lines_of(shown)) == {"False"} and progress.enabled()
 
 
 def test_entries_that_workers_could_not_share_are_counted(tmp_path, thread):

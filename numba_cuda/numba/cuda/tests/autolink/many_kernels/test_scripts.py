@@ -155,21 +155,6 @@ def workers(group):
     return found
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.thorough
-@pytest.mark.parametrize("delay", [0, 0.3, 0.6])
-def test_workers_that_are_interrupted_while_they_start_print_nothing(start, delay):
-    process = start(_ENGINES["processes"], kernels=400)
-    while len(workers(process.pid)) < 2:
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(delay)  # they import
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode != 0 and err.count("KeyboardInterrupt") == 1, err
-    wait_for_the_end_of_all(process)
-
-
 @posix_only
 @pytest.mark.thorough
 def test_workers_end_when_their_parent_is_killed(start, tmp_path):

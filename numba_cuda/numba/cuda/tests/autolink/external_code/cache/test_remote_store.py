@@ -20,7 +20,6 @@ from numba.cuda.cudadrv.external_code.cache.entry import pack
 from numba.cuda.cudadrv.external_code.cache.remote_store import UntrustedEntryError, authenticate, sign
 from numba.cuda.cudadrv.external_code.cache.settings import (
     CacheSettings,
-    CacheWarning,
     RemoteSettings,
     RemoteSettingsError,
     redact,
@@ -55,12 +54,6 @@ class TestSharing:
         assert second.fetch(key, not_built).origin == "remote"
         files.clear()
         assert (second.fetch(key, not_built).data, second.disk.read(key.digest)) == (b"code", b"code")
-
-    def test_so_does_a_question_without_a_build(self, machine):
-        key, first, second = make_key(kind="prototype"), machine(), machine()
-        first.put(key, b"checked")
-        first.remote.flush(30)
-        assert second.get(key) == b"checked"
 
     @pytest.mark.parametrize("kind", ["kernel", "survival", "not cached", "mark", "future kind"])
     def test_what_is_a_pickle_or_true_on_one_machine_alone_is_neither_written_nor_read(self, machine, files, kind):
@@ -115,12 +108,6 @@ class TestTrust:
             refused += 1
             assert authenticate(KEYS, key.digest, blob) == entry
         assert refused == 10_000
-
-    def test_an_own_entry_under_another_key_is_not_used(self):
-        """Even whoever has the key could not make a store answer one question with the answer to another."""
-        key, other = make_key("f.cu"), make_key("g.cu")
-        with pytest.raises(UntrustedEntryError, match="belongs to another key"):
-            authenticate(KEYS, key.digest, sign(KEYS, key.digest, pack(other, b"code")))
 
     def test_an_entry_that_is_not_used_is_built_with_one_warning_and_replaced(self, machine, files):
         keys, store = [make_key(f"f{number}.cu") for number in range(3)], machine()
@@ -202,18 +189,6 @@ class TestFaults:
         store.put(make_key("f0.cu"), b"right")
         assert store.remote.flush(30) == 2, "what is written later is stored"
         assert store.get(key) is None
-
-    def test_where_warnings_are_errors_the_writer_goes_on(self, machine, files):
-        store, failing = machine(), [OSError(28, "No space left on device")]
-        files.fault_of_writes = lambda: (_ for _ in ()).throw(failing.pop()) if failing else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            store.remote.write(make_key().digest, pack(make_key(), b"code"))
-            with pytest.raises(CacheWarning, match="No space left"):
-                store.remote.flush(30)
-            store.remote.write(make_key("g.cu").digest, pack(make_key("g.cu"), b"code"))
-            assert store.remote.flush(30) == 1
-        assert list(files) == [name_of(make_key("g.cu"))]
 
     def test_what_is_dropped_or_not_written_in_time_is_counted(self, machine, files, monkeypatch):
         monkeypatch.setattr(remote_store, "_MOST_PENDING", 3)
