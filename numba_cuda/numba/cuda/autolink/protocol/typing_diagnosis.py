@@ -12,6 +12,7 @@ import functools
 import inspect
 import os
 import re
+import traceback
 import types as pytypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -73,6 +74,17 @@ def placed(text: str, function: str = "") -> str:
     if _IS_PLACED.match(message):
         return message.rstrip() if f" {place}\n" in message else f"{message.rstrip()}\n  called from: {place}"
     return with_place(message.rstrip(), f"at: {place}", filename, line)
+
+
+def placed_error(error: Exception) -> str:
+    """Return the message of a front end's *error* as `placed` does. Where it names no place, it is that of the
+    statement whose types were inferred."""
+    text = placed(str(error))
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        loc = getattr(frame.f_locals.get("self"), "loc", None)
+        if isinstance(loc, ir.Loc) and not _IS_PLACED.match(text):
+            text = with_place(text, f"at: {shown_file(loc.filename)}:{loc.line}", loc.filename, loc.line)
+    return text
 
 
 def diagnosed(error: NumbaError, function: Any) -> NumbaError | None:

@@ -150,7 +150,8 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
-    with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
+    shown = progress.step(f"compiling {function} for {target.arch}")
+    with compiling(target), shown, front_end, _diagnosing(args[0]):
         compiled = original(*args, **options)
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True

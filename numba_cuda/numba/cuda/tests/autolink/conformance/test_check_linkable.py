@@ -431,7 +431,7 @@ class TestRejects:
         text = Path(nvjitlink.nvjitlink_child.__file__).read_text()
         call = "            nvjitlink.add_data("
         child.write_text(text.replace(call, f"            __import__('os').abort()\n{call}"))
-        nvjitlink._helper.close()  # the next one runs the changed script
+        nvjitlink.helpers.close()  # the next one runs the changed script
         monkeypatch.setattr(nvjitlink.nvjitlink_child, "__file__", str(child))
 
         class Damaged(Add):
