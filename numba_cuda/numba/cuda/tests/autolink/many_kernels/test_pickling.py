@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Jobs are pickled with the modules that no worker could import."""
 
+import json
 import pickle
 import sys
 import threading
@@ -42,6 +43,12 @@ def test_a_module_may_stand_under_other_names(made, monkeypatch, keeps_its_name)
     monkeypatch.delitem(sys.modules, "alias")
     monkeypatch.delitem(sys.modules, made.__name__, raising=False)
     assert pickle.loads(data).kernel(1) == 2
+
+
+def test_a_module_that_took_the_name_of_another_leaves_that_one_as_it_is(monkeypatch):
+    monkeypatch.setitem(sys.modules, "taken_name", types.ModuleType("json"))
+    (data,) = pickled_jobs([Job(json.JSONEncoder, "void()", (9, 0))])
+    assert pickle.loads(data).kernel is json.JSONEncoder
 
 
 def test_jobs_are_built_in_a_jupyter_kernel(tmp_path):
