@@ -128,7 +128,7 @@ class Own(autolink.DeviceCallable):
 """
 
 
-def test_what_it_depends_on_counts(program):
+def test_a_change_is_seen(program):
     names = [f"kernel{number}" for number in range(len(SUBJECTS))]
     objects = "".join(f"add{number} = {text}\n" for number, text in enumerate(SUBJECTS.values()))
     kernels = (f"@cuda.jit(cache=True)\ndef {name}(x): x[0] = add{number}(x[1])" for number, name in enumerate(names))
