@@ -93,11 +93,11 @@ class Resolver:
         """Resolve the *calls* of a kernel, and *others* that led to their types. Only those that are *certain* need be
         possible."""
         target = current_target()
-        linked = dict.fromkeys(itertools.chain.from_iterable(self._linked_with(call, target) for call in calls))
         # What reads further headers is part of the program, which knows its headers.
-        linked |= dict.fromkeys(call for call in others if any(each.headers or each.as_array for each in call.parameters))
-        unit = Unit(tuple(linked), tuple(call for call in others if call not in linked))
-        self._resolve_unit(unit, target, self._notes(), certain)
+        reading = (call for call in others if any(each.headers or each.as_array for each in call.parameters))
+        linked = {each.symbol: each for call in (*calls, *reading) for each in self._linked_with(call, target)}
+        only_asked = {call.symbol: call for call in others if call.symbol not in linked}
+        self._resolve_unit(Unit(tuple(linked.values()), tuple(only_asked.values())), target, self._notes(), certain)
 
     def resolve_linked(self, calls: Sequence[Call]) -> None:
         """Resolve the calls of a kernel in the translation unit that its link compiles: with those that were declared
@@ -173,13 +173,14 @@ class Resolver:
     ) -> Unit:
         """Return *unit* without the calls that were only guessed and that C++ refuses with this *error*, which are not
         guessed again."""
-        guessed = [each for each in itertools.chain(*unit) if each not in certain and each.symbol not in notes.calls]
+        known = {*notes.calls, *(call.symbol for call in certain)}
+        guessed = [call for call in itertools.chain(*unit) if call.symbol not in known]
         at_fault = [call for call in itertools.chain(*unit) if is_named_in(error.log, call.label)]
-        refused = {call for call in guessed if call in at_fault or not at_fault}
-        for call in refused:
-            notes.unlikely.add(call.symbol)
+        refused = {call.symbol: call for call in guessed if call in at_fault or not at_fault}
+        notes.unlikely.update(refused)
+        for call in refused.values():
             current_store().put(_unlikely(call, target), b"")
-        return Unit(*(tuple(call for call in calls if call not in refused) for calls in unit))
+        return Unit(*(tuple(call for call in calls if call.symbol not in refused) for calls in unit))
 
     def _is_unlikely(self, call: Call, target: Target) -> bool:
         if (call.symbol, target) in self._resolved:
@@ -213,7 +214,7 @@ class Resolver:
         """Return a unit with the lowered names of what it is asked, which is looked up once for each compilation."""
         if unit not in notes.compiled:
             calls = unit.calls or unit.others  # something must be compiled
-            asked = "".join(write_call(each, is_asked_only=True) for each in unit.others if each not in calls)
+            asked = "".join(write_call(each, is_asked_only=True) for each in unit.others if unit.calls)
             questions = [each.question for each in itertools.chain(*unit)]
             with asking(target):
                 found = compiled_with([self._source_of(each) for each in calls], questions, asked)

@@ -174,12 +174,20 @@ def _guess(propagate: Callable[..., Any], inferer: Any) -> Any:
     guesses: _Guesses = guesses_in_progress()
     with _any_error():
         propagate(inferer, raise_errors=False)
-        # In one more round all calls have their final types.
-        with guessing(last := guesses.apart()):
-            inferer.constraints.propagate(inferer)
-        guesses.final.clear()
-        guesses.final.update(last.final)
+    with guessing(last := guesses.apart()):
+        for call, constraint in inferer.calls:
+            if getattr(call, "op", None) == "call":
+                _note_final(inferer, inferer.typevars[call.func.name].type, constraint.get_call_signature())
+    guesses.final.clear()
+    guesses.final.update(last.final)
     return []
+
+
+def _note_final(inferer: Any, called_type: Any, signature: Any) -> None:
+    """Note a call with the types that it has in the end."""
+    if signature is not None and (hasattr(called_type, "numba_cuda_link_object") or hasattr(called_type, "dispatcher")):
+        with _any_error():
+            inferer.context.resolve_function_type(called_type, signature.args, {})
 
 
 @contextlib.contextmanager
@@ -253,28 +261,3 @@ def _note_compiled(called: Any, argtypes: Any) -> None:
     if (guess := getattr(type(called), "guess_result", None)) is not None:
         with contextlib.suppress(DeferredCallError):
             guess(called, argtypes, Use())
-
-
-class _GuessedOverload(Exception):  # noqa: N818
-    def __init__(self, signature: Any):
-        self.signature = signature
-        super().__init__("an overload has been typed under guesses")
-
-
-def overload_of(original: Callable[..., Any], numba_type: Any, signature: Any) -> Any:
-    """Return what the type of a function does for ``get_overload``; while types are guessed, let `type_overload` know
-    the signature of what is not compiled."""
-    if is_guessing() and tuple(signature.args) not in numba_type.dispatcher.overloads:
-        raise _GuessedOverload(signature)
-    return original(numba_type, signature)
-
-
-def type_overload(original: Callable[..., Any], template: Any, args: Any, kws: Any) -> Any:
-    """Return the signature that a *template* of an ``overload`` has for a call; while types are guessed, nothing of it
-    is kept."""
-    if is_guessing() and not template._inline.is_never_inline:
-        raise DeferredCallError
-    try:
-        return original(template, args, kws)
-    except _GuessedOverload as guessed:
-        return guessed.signature

@@ -23,7 +23,7 @@ from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.seams import Seams
 from ...frontend_api.type_inference import inferred
-from ...frontend_api.typing_rounds import overload_of, propagated, template_of, type_overload
+from ...frontend_api.typing_rounds import propagated, template_of
 from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import asked_at
@@ -108,18 +108,6 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
 def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
     """Type a device function under guesses, without compiling it."""
     return template_of(original, dispatcher, args, kws, typing, _calls_of)
-
-
-@_seams.in_place_of("numba_cuda_mlir.numba_cuda.types:Dispatcher.get_overload")
-def _get_overload(original: Any, numba_type: Any, signature: Any) -> Any:
-    """Under guesses, let `_type_overload` know the signature of an overload that is not compiled."""
-    return overload_of(original, numba_type, signature)
-
-
-@_seams.in_place_of("numba_cuda_mlir.numba_cuda.typing.templates:_OverloadFunctionTemplate.generic")
-def _type_overload(original: Any, template: Any, args: Any, kws: Any) -> Any:
-    """Type an ``overload`` under guesses, without compiling it."""
-    return type_overload(original, template, args, kws)
 
 
 def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:

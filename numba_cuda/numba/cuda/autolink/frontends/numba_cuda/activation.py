@@ -232,22 +232,6 @@ def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> A
     return template_of(original, dispatcher, args, kws, typing, _calls_of)
 
 
-@_in_place_of("numba.cuda.types:Dispatcher.get_overload")
-def _get_overload(original: Any, numba_type: Any, signature: Any) -> Any:
-    """Under guesses, let `_type_overload` know the signature of an overload that is not compiled."""
-    from ...frontend_api.typing_rounds import overload_of
-
-    return overload_of(original, numba_type, signature)
-
-
-@_in_place_of("numba.cuda.typing.templates:_OverloadFunctionTemplate.generic")
-def _type_overload(original: Any, template: Any, args: Any, kws: Any) -> Any:
-    """Type an ``overload`` under guesses, without compiling it."""
-    from ...frontend_api.typing_rounds import type_overload
-
-    return type_overload(original, template, args, kws)
-
-
 def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
     code = getattr(compiled.library, "function_code", None)
     return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
