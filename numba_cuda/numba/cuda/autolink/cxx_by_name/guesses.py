@@ -15,7 +15,7 @@ from ..frontend_api.typing_rounds import Use
 from .calls import Call, CallPattern, Records
 from .results import NUMBA_TYPES
 
-_PART_OF_NAME = re.compile(r"\w+\Z")
+_UNQUALIFIED = re.compile(r"(\w+)(?:<.*>)?\Z")
 
 
 class KnownResults:
@@ -44,10 +44,10 @@ class KnownResults:
 def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, ...], Any]) -> Iterator[Any]:
     """Yield what a call may return, the most likely first."""
     number = _common_number(call.argtypes)
-    for argtypes, returns in known.items():
-        yield number if returns == _common_number(argtypes) else returns
     declared = list(_read_declared(call))
     yield number if number in declared else next(iter(declared), None)
+    for argtypes, returns in known.items():
+        yield number if returns == _common_number(argtypes) else returns
     if use.attributes:
         yield next((record for record in records if use.attributes <= {*getattr(record, "fields", ())}), None)
     if use.count and number is not None:
@@ -58,9 +58,9 @@ def _guesses(call: Call, use: Use, records: Records, known: Mapping[tuple[Any, .
 def _read_declared(call: Call) -> Iterator[Any]:
     """Yield the types before the name of the function in the library's own text, of those that are plain, or tuples of
     plain ones."""
-    if (name := _PART_OF_NAME.search(call.pattern.name)) is None:
+    if (name := _UNQUALIFIED.search(call.pattern.name)) is None:
         return
-    for plain, elements in re.findall(rf"(\w+|\b(?:tuple|pair)\s*<([\w ,]+)>)\s+{name[0]}\s*\(", call.head.source):
+    for plain, elements in re.findall(rf"(\w+|\b(?:tuple|pair)\s*<([\w ,]+)>)\s+{name[1]}\s*\(", call.head.source):
         found = [NUMBA_TYPES.get(each.strip()) for each in (elements or plain).split(",")]
         if None not in found:
             yield types.BaseTuple.from_types(found) if elements else found[0]

@@ -29,6 +29,7 @@ from .guesses import KnownResults
 from .refusals import CxxError, explain_refusal, find_called_kernel, is_named_in
 from .results import WrittenArgumentError, make_extern
 
+
 class Unit(NamedTuple):
     """Calls that are resolved together: those whose code a translation unit has, and *others*, whose types alone are
     asked. What these add makes no code: the unit compiles to the same bytes with and without it."""

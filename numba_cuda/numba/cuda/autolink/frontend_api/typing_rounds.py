@@ -42,7 +42,7 @@ class DeferredCallError(TypingError):
         super().__init__("a call is put off until the other calls of the kernel are known")
 
 
-class GuessedFunction(Exception):  # noqa: N818 - which is no error, and passes through the compiler of a front end
+class GuessedFunction(Exception):
     """A function has been typed under guesses, and is compiled no further: it *returns* this type."""
 
     def __init__(self, returns: Any):
@@ -204,7 +204,7 @@ def _find_uses(inferer: Any) -> Iterator[tuple[Any, Use]]:
     """Yield called objects and how their results are used, as far as the IR shows it."""
     for block in inferer.func_ir.blocks.values():
         for statement in block.body:
-            value = getattr(statement, "value", None)
+            value: Any = getattr(statement, "value", None)
             use = _read_use(value)
             if use is None or (call := _definition_of(inferer, value.value)) is None:
                 continue
