@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import memory
-from .diagnosis import Failure, describe_failure
+from .access import ACCESS_BYTES
+from .diagnosis import Failure, Region, describe_failure, list_frames, readable_name
 from .errors import EmulationError
 from .host_services import HostServices
 from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .checks import Checks
     from .compiler import NativeCode
     from .linked_texts import LinkedTexts
@@ -33,15 +32,6 @@ _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _DIRECT_STACK_BYTES = 1 << 20
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
-
-
-@dataclass(frozen=True)
-class ArgumentName:
-    """The *label* of the memory that begins at *address*, with the size and name of its elements if they are known."""
-
-    address: int
-    label: str
-    itemsize: int = 1
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ class _Worker:
         stack_bytes = facts.stack_bytes if facts.suspends else max(_DIRECT_STACK_BYTES, facts.stack_bytes)
         stacks = threads if facts.suspends else 1
         shadow_written = shared if facts.checks.initialised else 0
-        shadow_races = shared * 16 if facts.checks.races else 0
+        shadow_races = shared * ACCESS_BYTES if facts.checks.races else 0
         per_block = (
             ("threads", threads * Thread.BYTES),
             ("status", threads + 32),
@@ -126,6 +116,7 @@ class _Worker:
             _put32(record, Block.STACK_BYTES, stack_bytes)
             _put64(record, Block.SHARED_WRITTEN, at["written"] if shadow_written else 0)
             _put64(record, Block.SHARED_ACCESSES, at["races"] if shadow_races else 0)
+            ctypes.memset(at["races"], 0, shadow_races)
             free = np.ctypeslib.as_array((ctypes.c_uint64 * stacks).from_address(at["free"]))
             free[:] = np.arange(stacks - 1, -1, -1, dtype=np.uint64) * np.uint64(stack_bytes) + np.uint64(at["stacks"])
 
@@ -148,6 +139,10 @@ def _get32(record: np.ndarray, offset: int) -> int:
 
 def _get64(record: np.ndarray, offset: int) -> int:
     return int(record[offset : offset + 8].view(np.uint64)[0])
+
+
+def _get_at(address: int) -> int:
+    return ctypes.c_uint64.from_address(address).value
 
 
 def _core_count() -> int:
@@ -182,7 +177,6 @@ def launch(
     arguments: bytes,
     shared: int,
     cooperative: bool,
-    names: Sequence[ArgumentName],
 ) -> None:
     """Run a kernel; raise `EmulationError` for the first error of any of its threads."""
     _check_sizes(facts, grid, block, arguments)
@@ -229,7 +223,7 @@ def launch(
     sys.stdout.flush() if services.has_printed else None
     if services.error is not None:
         raise services.error
-    _raise_first_error(facts, workers, grid, block, names, services)
+    _raise_first_error(facts, workers, grid, block, arguments)
 
 
 def _job(code: NativeCode, facts: KernelFacts, worker: _Worker, resident: int, cooperative: bool):
@@ -259,30 +253,21 @@ def _run(jobs: list, record: np.ndarray, *, interruptible: bool) -> None:
 def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: bytes) -> None:
     threads = block[0] * block[1] * block[2]
     limits = facts.function.directives
-    where = f"; the block is {block}"
+    name, where = readable_name(facts.name), f"; the block is {block}"
+    cluster, most, exact = (limits.get(word) for word in ("reqnctapercluster", "maxntid", "reqntid"))
+    why = ""
     if min(block) < 1 or min(grid) < 0 or threads > 1024 or block[2] > 64:
-        raise EmulationError(f"A block of {threads} threads cannot be launched: at most 1024{where}", kernel=facts.name)
-    cluster = limits.get("reqnctapercluster", (1, 1, 1))
-    if cluster != (1, 1, 1):
-        raise EmulationError(
-            f"{facts.name} runs in clusters of {cluster} blocks; the emulator has no clusters",
-            kernel=facts.name,
-        )
-    if "maxntid" in limits and threads > limits["maxntid"][0] * limits["maxntid"][1] * limits["maxntid"][2]:
-        raise EmulationError(
-            f"{facts.name} is compiled for blocks of at most {limits['maxntid']} threads (.maxntid){where}",
-            kernel=facts.name,
-        )
-    if "reqntid" in limits and tuple(block) != limits["reqntid"]:
-        raise EmulationError(
-            f"{facts.name} is compiled for blocks of exactly {limits['reqntid']} threads (.reqntid){where}",
-            kernel=facts.name,
-        )
-    if len(arguments) != facts.parameter_bytes:
-        raise EmulationError(
-            f"{facts.name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed",
-            kernel=facts.name,
-        )
+        why = f"A block of {threads} threads cannot be launched: at most 1024{where}"
+    elif cluster not in (None, (1, 1, 1)):
+        why = f"{name} runs in clusters of {cluster} blocks; the emulator has no clusters"
+    elif most is not None and threads > most[0] * most[1] * most[2]:
+        why = f"{name} is compiled for blocks of at most {most} threads (.maxntid){where}"
+    elif exact is not None and tuple(block) != exact:
+        why = f"{name} is compiled for blocks of exactly {exact} threads (.reqntid){where}"
+    elif len(arguments) != facts.parameter_bytes:
+        why = f"{name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed"
+    if why:
+        raise EmulationError(why, kernel=facts.name)
 
 
 def _raise_first_error(
@@ -290,23 +275,25 @@ def _raise_first_error(
     workers: list[_Worker],
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
-    names: Sequence[ArgumentName],
-    services: HostServices,
+    arguments: bytes,
 ) -> None:
     for worker in workers:
         for start in range(0, len(worker.blocks), Block.BYTES):
             one = worker.blocks[start : start + Block.BYTES]
             code = _get32(one, Block.ERROR)
             if code:
+                number = _get32(one, Block.ERROR_THREAD)
+                thread = _get64(one, Block.THREADS) + Thread.BYTES * number * facts.suspends
                 failure = Failure(
                     code,
                     _get32(one, Block.INDEX),
-                    _get32(one, Block.ERROR_THREAD),
+                    number,
                     _get32(one, Block.ERROR_SITE),
                     _get64(one, Block.ERROR_ADDRESS),
                     _get32(one, Block.ERROR_BYTES),
                     _get64(one, Block.ERROR_DETAIL),
-                    _get64(one, Block.SHARED),
-                    _get64(one, Block.SHARED_BYTES),
+                    Region(_get64(one, Block.SHARED) + FIRST_SHARED_ADDRESS, _get64(one, Block.SHARED_BYTES)),
+                    Region(_get_at(thread + Thread.STACK), _get32(one, Block.STACK_BYTES)),
+                    list_frames(_get_at(thread + Thread.LOCALS)),
                 )
-                raise describe_failure(failure, facts.name, facts.linked, grid, block, names)
+                raise describe_failure(failure, facts.name, facts.linked, grid, block, arguments)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import LaunchError, called_at
@@ -96,13 +97,12 @@ def set_attribute(function: Any, name: str, value: int) -> None:
     called(api.cuFuncSetAttribute, function, attribute, value)
 
 
-class relaxed_capture:
+@contextlib.contextmanager
+def relaxed_capture() -> Iterator[None]:
     """While it lasts, this thread may load code although a stream is captured into a graph."""
-
-    def __enter__(self) -> None:
-        api = bindings()
-        relaxed = api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-        self._mode = called(api.cuThreadExchangeStreamCaptureMode, relaxed)
-
-    def __exit__(self, *_: Any) -> None:
-        called(bindings().cuThreadExchangeStreamCaptureMode, self._mode)
+    api = bindings()
+    mode = called(api.cuThreadExchangeStreamCaptureMode, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+    try:
+        yield
+    finally:
+        called(api.cuThreadExchangeStreamCaptureMode, mode)

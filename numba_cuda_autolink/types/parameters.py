@@ -188,10 +188,6 @@ def element_type(dtype: Any) -> ElementType:
 
 def item_size(dtype: ElementType) -> int:
     """Return the size of an element in bytes."""
-    return dtype.itemsize if isinstance(dtype, RecordType) else _size_of(dtype)
-
-
-def _size_of(dtype: ElementType) -> int:
     if isinstance(dtype, RecordType):
         return dtype.itemsize
     digits = dtype[2:].partition("[")[0]

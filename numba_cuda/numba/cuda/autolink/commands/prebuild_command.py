@@ -50,10 +50,11 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--executor", default="processes", help=f"where to build: {_EXECUTORS} (default: processes)")
     parser.add_argument("--save", metavar="OUT.kernels", type=pathlib.Path, help="also write the kernels to a file")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=run)
 
 
-def _run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Run the command with the parsed *options*, and return the exit code."""
     from numba.cuda import autolink
     from numba.cuda.cudadrv.external_code.cache.settings import lacks_writable_store
 
@@ -70,6 +71,8 @@ def _run(options: argparse.Namespace) -> int:
         loaded = (listed.for_any_architecture() if options.cc else listed).loaded()
     except JobListError as error:
         raise CommandError(str(error)) from error
+    if not loaded:
+        raise CommandError(f"{options.jobs} lists no kernels")
     unloadable = [each for each in loaded if isinstance(each, JobListError)]
     for unloaded in unloadable:
         print(f"numba-cuda-autolink: {unloaded}", file=sys.stderr)

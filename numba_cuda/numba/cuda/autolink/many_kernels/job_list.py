@@ -21,7 +21,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
 from numba.cuda import types
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability
 
@@ -30,6 +29,7 @@ from numba_cuda_autolink.files import written_whole
 from ..frontend_api.front_end import Vocabulary, vocabulary_of_kernel
 from ..protocol.kernel_signatures import normalized
 from .jobs import Job, kernel_name
+from .pickling import pickled
 
 FORMAT = 1
 _OTHERS = ("output", "entry_name", "options", "for_launch")
@@ -103,8 +103,7 @@ def described(job: Job) -> dict[str, Any]:
     }
     changed = {each: getattr(job, each) for each in _OTHERS if getattr(job, each) != getattr(_DEFAULTS, each)}
     if kernel is None or signature is None or not _is_plain(changed):
-        pickled = cloudpickle.dumps(dataclasses.replace(job, cc=None))
-        return {**data, "pickle": base64.b64encode(pickled).decode()}
+        return {**data, "pickle": base64.b64encode(pickled(dataclasses.replace(job, cc=None))).decode()}
     return {**data, **changed}
 
 

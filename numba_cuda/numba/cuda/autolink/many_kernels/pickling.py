@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import pickle
 import sys
 import threading
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
-from types import ModuleType
-from typing import Any
+from types import CodeType, ModuleType
+from typing import Any, ClassVar
 
 import cloudpickle
 
 from ..compilation.capability import compute_capability
 from .jobs import Job
+
+_NO_FILE = "<dynamic-code>"  # in place of the name
 
 # cloudpickle has one table of such modules for all threads. What is pickled may begin to pickle jobs of its own.
 _registering = threading.RLock()
@@ -65,9 +69,22 @@ def _run_time_modules() -> list[ModuleType]:
     ]
 
 
-def pickled(given: Any) -> bytes:
+def _reduce_code(code: CodeType) -> tuple[Any, ...]:
+    function, arguments = cloudpickle.Pickler.dispatch_table[CodeType](code)
+    return function, tuple(code.co_filename if each == _NO_FILE else each for each in arguments)
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Keeps the names of source files, which errors and line information show. cloudpickle 3.1.3 drops them."""
+
+    dispatch_table: ClassVar[Any] = ChainMap({CodeType: _reduce_code}, cloudpickle.Pickler.dispatch_table)
+
+
+def pickled(given: object) -> bytes:
     """Return *given* pickled, functions and classes of scripts too. Raises what pickling it raises."""
-    return bytes(cloudpickle.dumps(given))
+    file = io.BytesIO()
+    _Pickler(file).dump(given)
+    return file.getvalue()
 
 
 def pickled_error(error: BaseException) -> bytes:

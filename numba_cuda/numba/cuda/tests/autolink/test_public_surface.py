@@ -37,6 +37,7 @@ INTERNAL = {
     "FailedError",
     "FormatError",
     "JobListError",
+    "KernelChangedError",
     "NotCacheableError",
     "PrototypeError",
     "RemoteSettingsError",

@@ -14,6 +14,7 @@ from typing import Any
 
 from numba.core.errors import NumbaError
 from numba.cuda.cudadrv.external_code.diagnostics import progress, timeline
+from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_traceback
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
@@ -149,7 +150,8 @@ def _compile_for_device(original: Any, *args: Any, **options: Any) -> Any:
 
     function = getattr(args[0], "__name__", "a function")
     target, front_end = _target(options, for_device=True), timeline.span("front end", function)
-    with compiling(target), progress.step(f"compiling {function}"), front_end, _diagnosing(args[0]):
+    shown = progress.step(f"compiling {function} for {target.arch}")
+    with compiling(target), shown, front_end, _diagnosing(args[0]):
         compiled = original(*args, **options)
     if isinstance(compiled.library, LinkingCodeLibrary):
         compiled.library.is_searched = True
@@ -167,7 +169,7 @@ def _diagnosing(function: Any) -> Iterator[None]:
 
         if is_put_off(error) or (better := diagnosed(error, function)) is None:
             raise
-        raise better from error
+        raise better from None
 
 
 def _target(options: dict[str, Any], for_device: bool) -> Target:
@@ -210,7 +212,8 @@ def _bind(original: Any, kernel: Any) -> None:
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
-    kernel = original(dispatcher, signature)
+    with short_traceback():
+        kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
 

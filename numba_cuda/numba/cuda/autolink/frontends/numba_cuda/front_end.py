@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import cuda
 from numba.cuda.core.compiler_lock import global_compiler_lock
-from numba.cuda.cudadrv.external_code.diagnostics.messages import safe_repr
+from numba.cuda.cudadrv.external_code.diagnostics.messages import did_you_mean, safe_repr
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from numba.cuda.cudadrv.external_code.plan.errors import LinkError
 from numba.cuda.cudadrv.external_code.plan.link_plan import NRT, LinkPlan
@@ -81,9 +81,12 @@ def _function_and_options(kernel: Any, jit_options: Mapping[str, Any]) -> tuple[
     options = {name: value for name, value in options.items() if name not in ("device", "cache")}
     targetoptions = dict(cuda.jit(kernel, **options).targetoptions)
     targetoptions["link"] = list(targetoptions.get("link") or ())
-    if unknown := targetoptions.keys() - inspect.signature(_Kernel).parameters.keys():
+    known = inspect.signature(_Kernel).parameters.keys()
+    if unknown := targetoptions.keys() - known:
+        near = did_you_mean(min(unknown), [*known, "cc", "output", "entry_name"])
         raise TypeError(
-            f"build() and cuda.jit have no option {min(unknown)!r}\n  what to do: correct its name, or leave it out"
+            f"build() and cuda.jit have no option {min(unknown)!r}{near}\n"
+            "  what to do: correct its name, or leave it out"
         )
     return kernel, targetoptions
 

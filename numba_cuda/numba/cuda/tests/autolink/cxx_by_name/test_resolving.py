@@ -14,7 +14,7 @@ from autolink_support import CC, build
 from numba import cuda
 from numba.cuda import autolink, types
 from numba.cuda.core.errors import TypingError
-from numba.cuda.cudadrv.external_code.compile import translation_unit
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 
 f32, i32 = types.float32, types.int32
 SOURCE = """
@@ -27,15 +27,15 @@ __device__ float of_double(double x) { return x; }
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The units that NVRTC compiles in this process, by name."""
+    """The units that NVRTC compiles, by name."""
     names = []
-    run = translation_unit.run_nvrtc
+    run = nvrtc_processes.run_in_child
 
-    def counted(code, name, *args, **options):
-        names.append(name)
-        return run(code, name, *args, **options)
+    def counted(child, unit, *others):
+        names.append(unit.name)
+        return run(child, unit, *others)
 
-    monkeypatch.setattr(translation_unit, "run_nvrtc", counted)
+    monkeypatch.setattr(nvrtc_processes, "run_in_child", counted)
     return names
 
 
@@ -316,12 +316,12 @@ def test_a_fresh_process_with_a_warm_cache_runs_no_nvrtc(tmp_path):
     script = textwrap.dedent("""
         from numba import cuda
         from numba.cuda import autolink, types
-        from numba.cuda.cudadrv.external_code.compile import translation_unit
-        runs, run = [], translation_unit.run_nvrtc
+        from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
+        runs, run = [], nvrtc_processes.run_in_child
         def counted(*args, **options):
             runs.append(args)
             return run(*args, **options)
-        translation_unit.run_nvrtc = counted
+        nvrtc_processes.run_in_child = counted
         lib = autolink.cxx("template <class T> __device__ T f(T x) { return x; } struct P { int a; };")
         f, g = lib.f, lib.expr("[](auto x) { return x + 1; }")
         size, kind = lib.eval("sizeof(P)"), lib.type("P")

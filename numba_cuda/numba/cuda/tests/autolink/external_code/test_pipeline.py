@@ -10,13 +10,14 @@ from numba.cuda import autolink
 from numba.cuda.cudadrv import nvvm
 from numba.cuda.cudadrv.external_code import pipeline
 from numba.cuda.cudadrv.external_code.cache.store import current_store, reset_store
-from numba.cuda.cudadrv.external_code.compile import nvrtc
+from numba.cuda.cudadrv.external_code.compile import nvrtc_processes
 from numba.cuda.cudadrv.external_code.inputs import kinds
 from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CPrototype, CType
 from numba.cuda.cudadrv.external_code.inputs.link_input import LinkInput
 from numba.cuda.cudadrv.external_code.link import checked_link
 from numba.cuda.cudadrv.external_code.plan.kernel_code import KernelCode, LLVMModules, SymbolSite
 from numba.cuda.cudadrv.external_code.plan.link_plan import NAMED_EXPLICITLY, LinkPlan
+from numba.cuda.cudadrv.external_code.plan.link_request import LinkRequest
 
 
 def calls(function, plus=0):
@@ -55,7 +56,7 @@ def test_a_kernel_that_was_linked_is_one_look_up(answer, monkeypatch):
     first = build(calls(function))
     reset_store()
     with monkeypatch.context() as patch:
-        for owner, name in ((nvrtc, "Program"), (nvvm, "compile_ir"), (checked_link, "link_here")):
+        for owner, name in ((nvrtc_processes, "run_in_child"), (nvvm, "compile_ir"), (checked_link, "link_here")):
             patch.setattr(owner, name, None)
         looks = Looks(patch)
         again = build(calls(function))
@@ -118,8 +119,8 @@ def key(*, source=SOURCE, origin="an object", target=TARGET, output="cubin", dro
             **own,
         }
     )
-    request = pipeline._Link(LinkPlan.of("kernel 'k'", target, [(origin, source)]), kernel_code, output, drop, runtime)
-    return request._key([b"unit"]).digest
+    request = LinkRequest(LinkPlan.of("kernel 'k'", target, [(origin, source)]), kernel_code, output, drop)
+    return pipeline._Link(request, runtime)._key([b"unit"]).digest
 
 
 OTHER_INPUTS = (LLVMModules(("define void @k() { unreachable }",), (("opt", 3),), "k"),)

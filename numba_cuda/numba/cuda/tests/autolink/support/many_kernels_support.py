@@ -7,6 +7,7 @@ import os
 
 import cloudpickle
 from numba.cuda import autolink
+from numba.cuda.autolink.many_kernels import pickling
 from numba.cuda.autolink.many_kernels.jobs import Job
 
 SIGNATURE = "void(float32[::1])"
@@ -54,6 +55,6 @@ def pickled(jobs):
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        return [cloudpickle.dumps(job) for job in jobs]
+        return [pickling.pickled(job) for job in jobs]
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
