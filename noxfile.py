@@ -7,6 +7,7 @@ nox -s corners                                    what .ci/run runs: parts of th
 nox -s page                                       the page alone, from the results in build/compatibility
 nox -s mlir                                       the tests of numba-cuda-mlir, with CUDA 12 and 13
 nox -s engines                                    build_many on Dask, Ray and MPI, and the shared cache on S3
+nox -s emulated_numba_cuda                        numba-cuda's own tests in the emulator, and a table by file
 
 ``tests`` runs the long trials too. Pythons that are not installed are skipped. Arguments after ``--`` go to pytest; the
 page does not count such a run.
@@ -58,6 +59,22 @@ def engines(session: nox.Session) -> None:
     folder = "numba_cuda/numba/cuda/tests/autolink"
     parts = [f"{folder}/{part}" for part in ("many_kernels", "external_code/cache/test_remote.py")]
     session.run("python", "-m", "pytest", "-q", "--thorough", *(session.posargs or parts))
+
+
+@nox.session
+def emulated_numba_cuda(session: nox.Session) -> None:
+    """Run the tests in numba-cuda's wheel without a GPU, in the emulator. It passes if pytest does not break off."""
+    session.install(".[cu13,test]", "cffi", "filecheck", "ml_dtypes", "pytest-benchmark", "pytest-timeout")
+    support = Path("numba_cuda/numba/cuda/tests/autolink/support").resolve()
+    session.chdir(session.create_tmp())  # where numba.cuda is the installed one
+    command = ["python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "--timeout=300", "--tb=short"]
+    command += ["-p", "numba_cuda_tests", "--benchmark-disable", "-o", "consider_namespace_packages=true"]
+    session.run(
+        *command,
+        *(session.posargs or ["--pyargs", "numba.cuda.tests"]),
+        env={"NUMBA_CUDA_AUTOLINK_EMULATE": "1", "PYTHONPATH": str(support)},
+        success_codes=[0, 1],
+    )
 
 
 @nox.session

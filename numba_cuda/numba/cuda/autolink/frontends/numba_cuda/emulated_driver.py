@@ -2,13 +2,15 @@
 """numba-cuda with the emulated driver: every seam between the two.
 
 numba-cuda, cuda.core and cuda.bindings find the driver by its name, and call it as any other. What is left: kernels are
-linked to PTX, what a kernel raises in the emulator reaches its caller, and numba-cuda looks for the driver again.
+linked to PTX, what a kernel raises in the emulator reaches its caller, numba-cuda looks for the driver again, and does
+not warn of grids that leave parts of a GPU idle.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from numba.cuda.core import config
 from numba.cuda.cudadrv import devices, driver
 
 from numba_cuda_autolink.emulated_driver import activation
@@ -18,6 +20,8 @@ from ...frontend_api.seams import Seams
 _seams = Seams("numba-cuda")
 _in_place_of = _seams.in_place_of
 _before: dict[str, Any] = {}  # what numba-cuda knew of a driver
+_OCCUPANCY_WARNINGS = "CUDA_LOW_OCCUPANCY_WARNINGS"
+_settings_before: dict[str, Any] = {}
 # What arrays, streams, events and modules call when they are destroyed, which may be later.
 _DESTROY = ("cuMemFree", "cuMemFreeHost", "cuMemHostUnregister", "cuStreamDestroy", "cuEventDestroy", "cuLibraryUnload")
 
@@ -88,6 +92,8 @@ def activate() -> None:
     _seams.replace(_ALSO_NEEDED)
     state = vars(driver.driver)
     _before.update(state)
+    _settings_before[_OCCUPANCY_WARNINGS] = getattr(config, _OCCUPANCY_WARNINGS)
+    setattr(config, _OCCUPANCY_WARNINGS, 0)
     state.update(is_initialized=False, initialization_error=None, devices=type(state["devices"])())
     type(devices.gpus).lst.fget.cache_clear()
 
@@ -103,6 +109,7 @@ def deactivate() -> None:
     state.update(kept)
     state.update(_before)
     _before.clear()
+    setattr(config, _OCCUPANCY_WARNINGS, _settings_before.pop(_OCCUPANCY_WARNINGS))
     type(devices.gpus).lst.fget.cache_clear()
 
 

@@ -10,6 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 from autolink_support import Linked, adder, compiled
+from emulated_tests import why_not_emulated
 from numba import cuda
 from numba.cuda import autolink
 from numba.cuda.autolink.frontends.numba_cuda import emulated_driver
@@ -31,6 +32,17 @@ def device():
         pytest.skip("this process has loaded NVIDIA's driver")
     with autolink.emulated():
         yield
+
+
+@pytest.mark.gpu
+def test_nine_of_ten_tests_that_launch_kernels_run_in_the_emulator(request):
+    """Without the table of instructions, whose cases would be most of them."""
+    launching = [item for item in request.session.items if item.get_closest_marker("gpu")]
+    counted = [item.nodeid for item in launching if "test_instructions_on_gpu" not in item.nodeid]
+    if len(counted) < 400:
+        pytest.skip("only a part of the tests was chosen")
+    excluded = [test for test in counted if why_not_emulated(test)]
+    assert len(excluded) <= len(counted) / 10
 
 
 def plus_one(x):

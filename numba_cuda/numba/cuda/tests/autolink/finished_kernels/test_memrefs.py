@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from autolink_support import build
 from fake_driver import DeviceArray
-from finished_kernels_support import CupyArray, driver_of
+from finished_kernels_support import driver_of
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from repository import SUPPORT
@@ -187,15 +187,6 @@ def test_its_own_arrays_of_records_have_their_fields(fake, loaded):
     assert passed(fake) == [0x5000, 0x5000, 0, 3, 16]
     with pytest.raises(ArgumentError, match="'records', does not fit"):
         kernel[1, 1](DeviceNDArray((3,), (16,), np.dtype([("a", "i8"), ("b", "f8")]), gpu_data=memory))
-
-
-def test_the_second_launch_with_an_array_of_another_size_passes_its_own(mlir, fake, loaded):
-    launch = loaded(lambda x, y: None, mlir.types.float32[::1], mlir.types.float32[:, ::1])[1, 1]
-    first, second, matrix = CupyArray(0x5000, (8,)), CupyArray(0x6000, (9,)), CupyArray(0x7000, (2, 3))
-    for x in (first, first, second, first):
-        launch(x, matrix)
-        pointer, size = x.data._pointer, x.size
-        assert passed(fake) == [pointer, pointer, 0, size, 1, 0x7000, 0x7000, 0, 2, 3, 3, 1]
 
 
 def test_strides_that_are_not_multiples_of_an_item_are_refused(mlir, fake, loaded):

@@ -45,12 +45,6 @@ def test_a_module_may_stand_under_other_names(made, monkeypatch, keeps_its_name)
     assert pickle.loads(data).kernel(1) == 2
 
 
-@pytest.mark.parametrize("name", ["setuptools", "plistlib", "xml.parsers.expat"])
-def test_jobs_are_pickled_after_an_import_that_gives_a_module_two_names(name):
-    pytest.importorskip(name)
-    pickled_jobs([])
-
-
 def test_a_module_that_took_the_name_of_another_leaves_that_one_as_it_is(monkeypatch):
     monkeypatch.setitem(sys.modules, "taken_name", types.ModuleType("json"))
     (data,) = pickled_jobs([Job(json.JSONEncoder, "void()", (9, 0))])
