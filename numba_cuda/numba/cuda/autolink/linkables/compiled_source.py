@@ -91,11 +91,11 @@ def compiled_with(sources: Sequence[CUDASource], names: Iterable[str], asked: st
 
 def unit_of_sources(sources: Sequence[Any]) -> LinkInput:
     """Return the translation unit that a link makes of *sources*. Raise `TypeError` or `ValueError` if none is made."""
-    from numba.cuda.cudadrv.external_code.plan.link_plan import joined
+    from numba.cuda.cudadrv.external_code.plan.link_plan import join_sources
 
     inputs = [from_item(source) for source in sources]
     if not inputs or any(each.kind is not kinds.CUDA for each in inputs):
         raise TypeError("compiled() takes CUDA C++: a CUDASource, or several")
     if len(inputs) > 1 and (not inputs[0].options.unit or len({each.options for each in inputs}) > 1):
         raise ValueError("compiled() takes several sources only of the same unit, with equal options")
-    return joined(inputs)
+    return join_sources(inputs)
