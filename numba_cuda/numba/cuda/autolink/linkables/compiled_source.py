@@ -74,13 +74,18 @@ def compiled(source: CUDASource | Iterable[CUDASource], names: Iterable[str] = (
     RuntimeError
         If no kernel is being compiled.
     """
-    from numba.cuda.cudadrv.external_code.compile import programs
-
     if isinstance(names, str):
         raise TypeError(f"compiled() takes several names, got the str {names!r}")
+    return compiled_with([source] if isinstance(source, CUDASource) else list(source), names)
+
+
+def compiled_with(sources: Sequence[CUDASource], names: Iterable[str], asked: str = "") -> CompiledSource:
+    """Compile *sources* as `compiled` does, with further text for the names that are *asked*, which makes no code."""
+    from numba.cuda.cudadrv.external_code.compile import programs
+
     target = current_target()
-    unit = unit_of_sources([source] if isinstance(source, CUDASource) else list(source))
-    lowered = programs.lowered_names(unit, target, tuple(names))
+    unit = unit_of_sources(sources)
+    lowered = programs.lowered_names(unit, target, tuple(names), asked)
     return CompiledSource(lowered.names, unit, target, lowered.was_cached, lowered.log)
 
 
