@@ -163,7 +163,7 @@ class _ThisThread(Executor):
 
 class Workers:
     """The executor *given*, what a function *given* makes, or processes of our own for so many *jobs*; the last two are
-    shut down by a ``with`` block, and replaced when they break. A call whose process died has so many *attempts*, alone.
+    shut down by a ``with`` block, and replaced when they break. A call whose process died has *attempts*, alone.
     One that ends its process after *time_limit* seconds has a `TimeoutError`."""
 
     def __init__(
