@@ -5,7 +5,7 @@ nox                                               all tests with all of them, th
 nox -s "tests(0.30.2, CUDA 12, Python 3.11)"      all tests with one of them; nox --list lists them
 nox -s corners                                    what .ci/run runs: parts of the tests in the corners of the matrix
 nox -s page                                       the page alone, from the results in build/compatibility
-nox -s mlir                                       the tests of numba-cuda-mlir, with CUDA 12 and 13
+nox -s mlir                                       the tests of numba-cuda-mlir, the oldest and the newest
 nox -s engines                                    build_many on Dask, Ray and MPI, and the shared cache on S3
 nox -s emulated_numba_cuda                        numba-cuda's own tests in the emulator, and a table by file
 
@@ -114,7 +114,7 @@ def _run_and_keep(session: nox.Session, combination: Combination) -> None:
 
 
 def _install(session: nox.Session, combination: Combination) -> None:
-    extra = "mlir-cu" if combination.second_front_end else "cu"
+    extra = "mlir-cu" if combination.mlir else "cu"
     session.install(f".[{extra}{combination.cuda_major},test]", *combination.requirements())
 
 
