@@ -6,7 +6,7 @@ A page is Markdown. A comment before a fenced block tells the test what to do wi
 ``<!-- test: gpu -->``
     Python that needs a GPU. All other Python blocks run without one.
 ``<!-- test: needs MODULE -->``
-    Python that runs where the module is installed.
+    Python that runs where the module is installed, or the library of CUDA whose header ``MODULE.h`` is named.
 ``<!-- test: raises NAME -->``
     Python that raises an exception of that class. The next output block shows its message.
 ``<!-- test: file NAME -->``
@@ -127,7 +127,12 @@ def main() -> None:
 def runs_here(block: dict[str, Any], job: dict[str, Any]) -> bool:
     """Return whether what the block needs is there."""
     if block["mark"] == "needs":
-        return importlib.util.find_spec(block["argument"]) is not None
+        name = block["argument"].removesuffix(".h")
+        if name != block["argument"]:
+            from cuda import pathfinder
+
+            return pathfinder.find_nvidia_header_directory(name) is not None
+        return importlib.util.find_spec(name) is not None
     return block["mark"] != "gpu" or bool(job["gpu"])
 
 
