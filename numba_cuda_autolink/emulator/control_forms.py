@@ -161,8 +161,8 @@ def _call_host(f: FunctionBuilder, name: str, arguments: list[str], results: lis
         values.append(value if type == "i64" else f.temporary(f"zext {type} {value} to i64"))
     values += ["0"] * (2 - len(values))
     if name == "__assertfail":
-        record = f.scratch(24)
-        for k in range(3):
+        record = f.scratch(8 * len(values))
+        for k in range(len(values)):
             slot = f.temporary(f"getelementptr i64, ptr {record}, i64 {k}")
             f.emit(f"store i64 {values[k]}, ptr {slot}")
         values = [f.temporary(f"ptrtoint ptr {record} to i64"), "0"]

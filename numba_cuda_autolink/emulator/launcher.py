@@ -17,7 +17,7 @@ import numpy as np
 from . import memory
 from .access import ACCESS_BYTES
 from .diagnosis import Failure, Region, describe_failure, list_frames, readable_name
-from .errors import EmulationError
+from .errors import LaunchSizeError
 from .host_services import HostServices
 from .state import FIRST_SHARED_ADDRESS, Block, Launch, Thread
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _FEW_THREADS = 2048
 _RESIDENT_BLOCKS, _RESIDENT_THREADS = 256, 32768
 _DIRECT_STACK_BYTES = 1 << 20
+_WORKSPACE_BYTES = 32  # behind the parameters
 _grid_ids = itertools.count(1)
 _HOST_CALL = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 
@@ -124,6 +125,19 @@ class _Worker:
     def address(self) -> int:
         return int(self.blocks.ctypes.data)
 
+    def prepare(
+        self, launch: np.ndarray, number: int, count: int, grid: tuple[int, int, int], block: tuple[int, int, int]
+    ) -> None:
+        """Fill the records of its blocks for a *launch*, as the worker *number* of *count*."""
+        for k, start in enumerate(range(0, len(self.blocks), Block.BYTES)):
+            one = self.blocks[start : start + Block.BYTES]
+            _put64(one, Block.LAUNCH, launch.ctypes.data)
+            _put32(one, Block.COUNT, block[0] * block[1] * block[2])
+            _put32(one, Block.INDEX, number + k * count)
+            for axis in range(3):
+                _put32(one, Block.NTID + 4 * axis, block[axis])
+                _put32(one, Block.NCTAID + 4 * axis, grid[axis])
+
 
 def _put64(record: np.ndarray, offset: int, value: int) -> None:
     record[offset : offset + 8].view(np.uint64)[0] = value
@@ -190,32 +204,33 @@ def launch(
     count = 1 if few else min(_core_count(), blocks)
     resident = [-(-(blocks - k) // count) for k in range(count)] if cooperative else [1] * count
     workers = [_Worker(threads, shared_bytes, facts, number) for number in resident]
-    record = np.zeros(Launch.BYTES, np.uint8)
-    parameters = np.frombuffer(arguments + bytes(16), np.uint8).copy()
+    parameters = np.zeros(-(-len(arguments) // 16) * 16 + _WORKSPACE_BYTES, np.uint8)
+    parameters[: len(arguments)] = np.frombuffer(arguments, np.uint8)
     table = memory.pack_table()
     services = HostServices()
     host_call = _HOST_CALL(services.serve)
-    _put64(record, Launch.PARAMETERS, parameters.ctypes.data)
-    _put64(record, Launch.PARAMETER_BYTES, parameters.nbytes)
-    _put64(record, Launch.ALLOCATIONS, table.ctypes.data)
-    _put64(record, Launch.ALLOCATION_COUNT, len(table))
-    _put32(record, Launch.BLOCKS, blocks)
-    _put64(record, Launch.VARIABLES, variables.ctypes.data)
-    _put64(record, Launch.HOST_CALL, ctypes.cast(host_call, ctypes.c_void_p).value or 0)
-    _put64(record, Launch.KERNEL, code.addresses["kernel"])
-    _put32(record, Launch.DYNAMIC_SHARED, shared)
-    _put32(record, Launch.GRID_ID, next(_grid_ids) & 0xFFFFFFFF)
-    _put32(record, Launch.CHECKS, facts.checks.flags)
+    record = np.zeros(Launch.BYTES, np.uint8)
+    for field, value in (
+        (Launch.PARAMETERS, parameters.ctypes.data),
+        (Launch.PARAMETER_BYTES, parameters.nbytes),
+        (Launch.ALLOCATIONS, table.ctypes.data),
+        (Launch.ALLOCATION_COUNT, len(table)),
+        (Launch.VARIABLES, variables.ctypes.data),
+        (Launch.HOST_CALL, ctypes.cast(host_call, ctypes.c_void_p).value or 0),
+        (Launch.KERNEL, code.addresses["kernel"]),
+        (Launch.WORKSPACE, parameters.ctypes.data + parameters.nbytes - _WORKSPACE_BYTES),
+    ):
+        _put64(record, field, value)
+    for field, value in (
+        (Launch.BLOCKS, blocks),
+        (Launch.DYNAMIC_SHARED, shared),
+        (Launch.GRID_ID, next(_grid_ids) & 0xFFFFFFFF),
+        (Launch.CHECKS, facts.checks.flags),
+    ):
+        _put32(record, field, value)
     services.attach(record, [worker.caches for worker in workers])
     for number, worker in enumerate(workers):
-        for k in range(resident[number]):
-            one = worker.blocks[k * Block.BYTES : (k + 1) * Block.BYTES]
-            _put64(one, Block.LAUNCH, record.ctypes.data)
-            _put32(one, Block.COUNT, threads)
-            _put32(one, Block.INDEX, number + k * count)
-            for axis in range(3):
-                _put32(one, Block.NTID + 4 * axis, block[axis])
-                _put32(one, Block.NCTAID + 4 * axis, grid[axis])
+        worker.prepare(record, number, count, grid, block)
     jobs = [_job(code, facts, worker, number, cooperative) for worker, number in zip(workers, resident, strict=True)]
     _run(jobs, record, interruptible=facts.spins)
     for worker in workers:
@@ -267,7 +282,7 @@ def _check_sizes(facts: KernelFacts, grid: tuple[int, int, int], block: tuple[in
     elif len(arguments) != facts.parameter_bytes:
         why = f"{name} takes {facts.parameter_bytes} bytes of parameters; {len(arguments)} were passed"
     if why:
-        raise EmulationError(why, kernel=facts.name)
+        raise LaunchSizeError(why, kernel=facts.name)
 
 
 def _raise_first_error(

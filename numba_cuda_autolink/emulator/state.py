@@ -86,7 +86,8 @@ class Launch:
     DYNAMIC_SHARED = 80  # u32
     GRID_ID = 84  # u32
     CHECKS = 88  # u32
-    BYTES = 96
+    WORKSPACE = 96  # where cooperative groups of C++ count the blocks that wait for each other
+    BYTES = 104
 
 
 class Status:

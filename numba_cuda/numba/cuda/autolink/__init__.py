@@ -130,7 +130,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__, "__version__"})
 
 
 def _start() -> None:

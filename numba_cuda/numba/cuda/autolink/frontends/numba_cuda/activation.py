@@ -124,9 +124,11 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     """Resolve together the calls that called objects put off."""
+    from numba.cuda.core.errors import TypingError
+
     from ...frontend_api.typing_rounds import propagated
 
-    return propagated(original, inferer, raise_errors)
+    return propagated(original, inferer, raise_errors, TypingError)
 
 
 @_in_place_of("numba.cuda.decorators:declare_device_function")
@@ -162,9 +164,10 @@ def _diagnosing(function: Any) -> Iterator[None]:
     try:
         yield
     except NumbaError as error:
+        from ...frontend_api.typing_rounds import is_put_off
         from ...protocol.typing_diagnosis import diagnosed
 
-        if (better := diagnosed(error, function)) is None:
+        if is_put_off(error) or (better := diagnosed(error, function)) is None:
             raise
         raise better from None
 
@@ -220,6 +223,21 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
     """Keep device functions that are compiled without a GPU apart."""
     isolate(dispatcher)
     return original(dispatcher, *args, **kwargs)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.get_call_template")
+def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Type a device function under guesses, without compiling it."""
+    from numba.cuda import typing
+
+    from ...frontend_api.typing_rounds import template_of
+
+    return template_of(original, dispatcher, args, kws, typing, _calls_of)
+
+
+def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
+    code = getattr(compiled.library, "function_code", None)
+    return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.enable_caching")

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -21,6 +21,7 @@ from numba.cuda.cudadrv.driver import LinkerError
 
 VARIABLE = "NUMBA_CUDA_AUTOLINK_TRACEBACK"
 _HIDE = "__tracebackhide__"
+_IS_SHORT = "_numba_cuda_autolink_short"  # the errors whose frames are hidden
 _COMPILERS = {"numba", "numba_cuda", "numba_cuda_mlir", "numba_cuda_autolink", "cuda", "llvmlite", "contextlib"}
 _TESTS = "numba.cuda.tests."
 
@@ -33,8 +34,9 @@ def short_traceback() -> Iterator[None]:
     except (NumbaError, LinkerError) as error:  # others are faults of a compiler
         if os.environ.get(VARIABLE) != "full":
             _hide_frames(error, sys._getframe())
-            if sys.excepthook is sys.__excepthook__:
-                sys.excepthook = _print_error
+            vars(error)[_IS_SHORT] = True
+            if getattr(sys.excepthook, "func", None) is not _print_error:
+                sys.excepthook = functools.partial(_print_error, sys.excepthook)
             if (shell := running_shell()) is not None:
                 vars(error)["_render_traceback_"] = functools.partial(_render, shell, error)
         raise
@@ -61,11 +63,14 @@ def _hide_frames(error: BaseException, outer: FrameType | None) -> None:
 
 def _hide(frame: FrameType) -> bool:
     """Hide *frame* if it is the compiler's, and return whether it is."""
+    if is_hidden := _is_of_compiler(frame):
+        frame.f_locals[_HIDE] = True
+    return is_hidden
+
+
+def _is_of_compiler(frame: FrameType) -> bool:
     name = str(frame.f_globals.get("__name__", ""))
-    if name.partition(".")[0] not in _COMPILERS or name.startswith(_TESTS):
-        return False
-    frame.f_locals[_HIDE] = True
-    return True
+    return name.partition(".")[0] in _COMPILERS and not name.startswith(_TESTS)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -83,10 +88,18 @@ def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, Traceb
         traceback = traceback.tb_next
 
 
-def _print_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Print an uncaught error as Python does, without hidden frames."""
+def _print_error(
+    print_error: Callable[..., None],
+    kind: type[BaseException],
+    error: BaseException,
+    traceback: TracebackType | None,
+) -> None:
+    """Print an uncaught error as the hook *print_error* does, without hidden frames."""
+    if not any(_IS_SHORT in vars(each) for each in _chain(error)):
+        print_error(kind, error, traceback)
+        return
     with _shortened(error) as hidden:
-        sys.__excepthook__(kind, error, error.__traceback__)
+        print_error(kind, error, error.__traceback__)
     if hidden and sys.stderr is not None:
         print(f"(the compiler's own frames are hidden: {VARIABLE}=full shows them)", file=sys.stderr)
 
@@ -102,11 +115,11 @@ def _shortened(error: BaseException) -> Iterator[bool]:
 def _shorten(error: BaseException, restored: contextlib.ExitStack) -> int:
     """Take the hidden frames from *error*, until *restored* closes, and return how many there are."""
     before = [each for _, each in _frames(error.__traceback__)]
-    shown = [each for each in before if _HIDE not in each.tb_frame.f_locals]
+    shown = [each for each in before if not _is_of_compiler(each.tb_frame)]
     restored.callback(error.with_traceback, error.__traceback__)
     error.__traceback__ = functools.reduce(_linked, reversed(shown), None)
     caused_by = error.__cause__
-    if caused_by is not None and all(_HIDE in frame.f_locals for frame, _ in _frames(caused_by.__traceback__)):
+    if caused_by is not None and all(_is_of_compiler(frame) for frame, _ in _frames(caused_by.__traceback__)):
         restored.callback(setattr, error, "__cause__", caused_by)
         error.__cause__ = None
     return len(before) - len(shown)

@@ -31,6 +31,8 @@ def kernel(x):
 def test_a_function_or_kernel_and_every_form_of_signature(what, signature):
     built = build(what, signature)
     assert elf(built.code)["e_machine"] == "EM_CUDA"
+    assert f".entry {built.entry_name}".encode() in build(what, signature, output="ptx").code
+    assert build(what, signature, output="ltoir").code.startswith(b"\xed\x43\x4e\x7f")
     assert built.entry_name in symbols(built.code)
     assert built.cc == CC
 
@@ -93,15 +95,6 @@ def test_line_information_of_both_sides_is_kept(lto):
     lines = elf(build(kernel, lineinfo=True, lto=lto, link=[named]).code).get_section_by_name(".debug_line").data()
     assert b"theirs.cu" in lines and b"named.cu" in lines
     assert os.path.basename(__file__).encode() in lines
-
-
-@pytest.mark.parametrize("output", ["ptx", "ltoir"])
-def test_other_outputs(output):
-    built = build(kernel, output=output)
-    if output == "ptx":
-        assert f".entry {built.entry_name}".encode() in built.code
-    else:
-        assert built.code.startswith(b"\xed\x43\x4e\x7f")
 
 
 @pytest.mark.parametrize(
@@ -204,7 +197,7 @@ def test_two_processes_build_the_same_bytes(lto, tmp_path):
 
 
 @pytest.mark.parametrize("lto", [True, False])
-def test_what_was_compiled_before_makes_no_difference(lto):
+def test_what_was_compiled_before_makes_no_difference_however_deep_it_calls(lto):
     @cuda.jit(device=True)
     def device_function(x):
         return function(x) + 1
@@ -212,27 +205,20 @@ def test_what_was_compiled_before_makes_no_difference(lto):
     def kernel(x):
         x[0] = device_function(x[1])
 
-    def other(x):
-        x[0] = device_function(x[1]) + 1
-
-    first = build(kernel, lto=lto)
-    build(other, lto=lto)
-    again = build(kernel, lto=lto)
-    assert (again.code, again.entry_name) == (first.code, first.entry_name)
-    assert first.entry_name in symbols(first.code)
-
-
-def test_shared_device_functions_are_compiled_once_however_deep():
-    """A call graph that shares callees has 2**n paths; each module is linked once."""
-    level = cuda.jit(device=True)(lambda x: function(x))
+    # A call graph that shares callees has 2**n paths; each module is linked once.
+    level = device_function
     for _ in range(12):
         level = (lambda below: cuda.jit(device=True)(lambda x: below(x) + below(x + 1)))(level)
     top = level
 
-    def deep(x):
+    def other(x):
         x[0] = top(x[1])
 
-    assert len(build(deep).inputs) == 1
+    first = build(kernel, lto=lto)
+    assert len(build(other, lto=lto).inputs) == 1
+    again = build(kernel, lto=lto)
+    assert (again.code, again.entry_name) == (first.code, first.entry_name)
+    assert first.entry_name in symbols(first.code)
 
 
 def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():

@@ -69,25 +69,17 @@ def test_a_kernel_that_was_linked_is_one_look_up(answer, monkeypatch):
     ]
 
 
-def test_a_header_that_is_edited_is_noticed(tmp_path):
-    header = tmp_path / "amount.h"
-    header.write_text("#define AMOUNT 1\n")
-    text = '#include "amount.h"\n' + adder("with_header").replace("x + 1", "x + AMOUNT")
-    function = Linked("with_header", autolink.CUDASource(text, include_paths=[tmp_path])).function
-    first = build(calls(function))
-    header.write_text("#define AMOUNT 1234567\n")
-    second = build(calls(function))
-    header.write_text("#define AMOUNT 1\n")
-    assert second.code != first.code == build(calls(function)).code
-
-
-def test_a_header_that_is_edited_while_it_is_linked_is_noticed(tmp_path, monkeypatch):
+def test_a_header_that_is_edited_also_while_it_is_linked_is_noticed(tmp_path, monkeypatch):
     """The key is made before the source is compiled."""
     header = tmp_path / "edited.h"
     header.write_text("#define AMOUNT 1\n")
     text = '#include "edited.h"\n' + adder("edited_meanwhile").replace("x + 1", "x + AMOUNT")
     function = Linked("edited_meanwhile", autolink.CUDASource(text, include_paths=[tmp_path])).function
-    build(calls(function))
+    first = build(calls(function))
+    header.write_text("#define AMOUNT 1234567\n")
+    second = build(calls(function))
+    header.write_text("#define AMOUNT 1\n")
+    assert second.code != first.code == build(calls(function)).code
     current = pipeline.current_keys
 
     def edit_after(plan, **how):
@@ -162,12 +154,9 @@ def test_the_key_differs(other):
     ],
     ids=str,
 )
-def test_the_key_is_the_same(other):
-    assert key(**other) == key()
-
-
-@pytest.mark.parametrize("library", ["nvjitlink_build", "loaded_nvvm_build"])
-def test_the_builds_of_the_tools_are_in_the_key(library, monkeypatch):
-    before = key()
-    monkeypatch.setattr(pipeline.cuda_libraries, library, lambda: "another build")
-    assert key() != before
+def test_the_key_is_the_same_with_the_same_tools(other, monkeypatch):
+    assert key(**other) == (before := key())
+    for library in ("nvjitlink_build", "loaded_nvvm_build"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline.cuda_libraries, library, lambda: "another build")
+            assert key() != before

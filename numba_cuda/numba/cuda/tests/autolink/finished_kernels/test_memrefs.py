@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from autolink_support import build
 from fake_driver import DeviceArray
-from finished_kernels_support import CupyArray, driver_of
+from finished_kernels_support import driver_of
 from numba.cuda import autolink
 from numba.cuda.cudadrv.external_code.formats.kernel_parameters import cubin_parameters
 from repository import SUPPORT
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
-from numba_cuda_autolink.types.parameters import Parameter, placed
+from numba_cuda_autolink.types.parameters import Parameter, place_leaves
 
 RECORD = [("a", "i4"), ("b", "f8")]
 # By name: the type, in terms of `types` and `record`; the argument, in terms of `array` and `numpy`.
@@ -189,15 +189,6 @@ def test_its_own_arrays_of_records_have_their_fields(fake, loaded):
         kernel[1, 1](DeviceNDArray((3,), (16,), np.dtype([("a", "i8"), ("b", "f8")]), gpu_data=memory))
 
 
-def test_the_second_launch_with_an_array_of_another_size_passes_its_own(mlir, fake, loaded):
-    launch = loaded(lambda x, y: None, mlir.types.float32[::1], mlir.types.float32[:, ::1])[1, 1]
-    first, second, matrix = CupyArray(0x5000, (8,)), CupyArray(0x6000, (9,)), CupyArray(0x7000, (2, 3))
-    for x in (first, first, second, first):
-        launch(x, matrix)
-        pointer, size = x.data._pointer, x.size
-        assert passed(fake) == [pointer, pointer, 0, size, 1, 0x7000, 0x7000, 0, 2, 3, 3, 1]
-
-
 def test_strides_that_are_not_multiples_of_an_item_are_refused(mlir, fake, loaded):
     kernel = loaded(lambda x: None, mlir.types.int32[:])
     with pytest.raises(ArgumentError, match=r"got: array\(int32, 1d, A\) with strides of 6 bytes"):
@@ -238,9 +229,14 @@ def test_what_is_not_known_to_be_passed_right_is_refused(loaded, numba_type, why
 
 def test_a_complex_number_is_two_values_or_one_and_two_floats_are_two():
     number, pair = Parameter("complex", "x", "<c8"), Parameter("number", "x", "<f4")
-    assert placed([number], [(8, 8)]) == placed([number], [(8, 4), (12, 4)])
-    assert placed([pair, pair], [(8, 8)]) is None
-    assert placed([number], [(8, 4)]) is placed([number], [(8, 8), (16, 8)]) is placed([number], []) is None
+    assert place_leaves([number], [(8, 8)]) == place_leaves([number], [(8, 4), (12, 4)])
+    assert place_leaves([pair, pair], [(8, 8)]) is None
+    assert (
+        place_leaves([number], [(8, 4)])
+        is place_leaves([number], [(8, 8), (16, 8)])
+        is place_leaves([number], [])
+        is None
+    )
 
 
 def test_what_is_pickled_is_saved_where_numba_cuda_mlir_is_not(mlir, tmp_path):

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -136,24 +134,3 @@ def test_a_thread_for_each_device_with_a_loaded_and_a_bound_kernel(kernel):
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-def test_a_process_without_numba_launches_on_both(path):
-    pytest.importorskip("cupy")
-    code = f"""
-import sys, cupy, numba_cuda_autolink
-launch = numba_cuda_autolink.load({str(path)!r}).one[2, 64]
-for device in (1, 0, 1):
-    with cupy.cuda.Device(device):
-        r, x, y = cupy.zeros(100, "f4"), cupy.arange(100, dtype="f4"), cupy.ones(100, "f4")
-        launch(r, 2.0, x, y)
-        assert (r == 2 * x + y).all()
-try:
-    with cupy.cuda.Device(0):
-        launch(r, 2.0, x, y)
-except numba_cuda_autolink.ArgumentError as error:
-    print(error.parameter, error.got)
-assert "numba" not in sys.modules
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "r array(float32, 1d, C) on device 1\n", done.stderr

@@ -70,3 +70,9 @@ def test_ipython_shows_the_cells_lines(script):
     assert len(text.splitlines()) <= 25
     assert "Error: Scale.__numba_cuda_link__ raised ValueError: float64 only" in text
     assert "dispatcher.py" not in text
+
+
+def test_another_hook_for_uncaught_errors_gets_the_short_traceback(script):
+    code = "import sys; before = sys.excepthook; sys.excepthook = lambda *error: before(*error)\n"
+    code += "exec(compile(open(sys.argv[1]).read(), sys.argv[1], 'exec'))"
+    assert len(run("-c", code, script).splitlines()) <= 22
