@@ -38,10 +38,6 @@ class CompileError(RuntimeError):
         super().__init__(f"{shown_log(name)} does not compile:\n{shown_log(self.log)}")
 
 
-class NvrtcError(RuntimeError):
-    """What NVRTC printed of a source that it rejected, in the process in which it runs."""
-
-
 @dataclass(frozen=True)
 class Compiled:
     """A compiled translation unit: its code, NVRTC's log, the headers read, if they were traced, and the lowered names
@@ -57,7 +53,7 @@ def run_nvrtc(
     code: bytes, *, name: str, options: Sequence[str], output: str, traces: str = "", names: Sequence[str] = ()
 ) -> Compiled:
     """Compile a source called *name* with NVRTC's *options*, and lower the name expressions *names*. Raises
-    `NvrtcError` if the code does not compile, or a name means nothing in it.
+    `RuntimeError` if the code does not compile, or a name means nothing in it.
 
     With *traces*, an empty folder, NVRTC, 13 or later, reports which headers it reads. Only in a process that does
     nothing else: NVRTC 13.4 has been seen to corrupt memory when it does.
@@ -73,7 +69,7 @@ def run_nvrtc(
         log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
         text = _REMARK.sub("", log.rstrip(b"\0").decode("utf-8", "backslashreplace")).replace("\0", "")
         if result:
-            raise NvrtcError(f"{int(result)}: {result.name}, compilation log:\n\n{text}")
+            raise RuntimeError(f"{int(result)}: {result.name}, compilation log:\n\n{text}")
         get = f"nvrtcGet{output.upper()}"
         made = _read(getattr(nvrtc, f"{get}Size"), getattr(nvrtc, get), program)
         lowered = [_values(nvrtc.nvrtcGetLoweredName(program, each.encode()))[0] for each in names]
