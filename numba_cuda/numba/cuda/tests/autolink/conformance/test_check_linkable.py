@@ -591,8 +591,8 @@ class TestEveryExample:
         named = {path.stem for path in EXAMPLES.glob("[!_]*.py")}
         # The objects of cub_unique, curand_monte_carlo and nufft_window are checked in tests of their own (test_cub.py,
         # test_curand.py, test_nufft_window.py); nufft calls only the FFT; finished_graph has one function of three
-        # lines; boost_math, cub_by_name, curand_by_name, glm_vectors and torch_operator have functions of C++ as own_cu_file
-        # has.
+        # lines; boost_math, cub_by_name, curand_by_name, glm_vectors and torch_operator have functions of C++ as
+        # own_cu_file has.
         checked = {"fft", "cub_block_sum", "own_cu_file", "nvmath_fft", "nvmath_gemm", "nvshmem_ring"}
         alike = {"cub_unique", "curand_monte_carlo", "nufft", "finished_graph"}
         alike |= {"boost_math", "cub_by_name", "curand_by_name", "glm_vectors", "torch_operator"}
