@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import KernelFileError
-from ..files import open_regular, written_whole
+from ..files import open_regular, replace_whole
 from ..launch.views import shown
-from ..types.parameters import Parameter, field, from_json, placed, to_json
+from ..types.parameters import Parameter, field, from_json, place_leaves, to_json
 from ..types.variable_types import VariableType, variable_from_json, variable_to_json
 from .architecture import CodeFor
 
@@ -115,7 +115,7 @@ def write(
     target = os.path.realpath(shown)
     if os.path.lexists(target) and not os.path.isfile(target):
         raise KernelFileError(f"{shown} is not a file\n  what to do: write the kernels to another path")
-    with written_whole(shown) as file:
+    with replace_whole(shown) as file:
         file.writelines([header, index, bytes(table), *blocks])
 
 
@@ -269,7 +269,7 @@ class KernelFile:
         layout = tuple((offset, size) for offset, size in pairs)
         in_order = all(a + size <= b for (a, size), (b, _) in itertools.pairwise([(0, 0), *layout]))
         largest = max((offset + size for offset, size in layout), default=0)
-        if placed(parameters, layout) is None or not in_order or largest > 1 << 16:
+        if place_leaves(parameters, layout) is None or not in_order or largest > 1 << 16:
             raise KernelFileError("the layout of the parameters does not fit them")
         runs_on = field(data, "runs_on", list)
         known = [type(part) for part in runs_on] == [int, int, str, str] and runs_on[3] in ("cubin", "ptx")

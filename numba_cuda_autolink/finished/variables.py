@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..errors import LaunchError
-from ..launch.driver import DriverError, bindings, called, current_context, device_of
+from ..launch.driver import DriverError, bindings, call_driver, current_context, device_of
 from ..types.parameters import type_name
 from ..types.variable_types import VariableType
 
@@ -206,15 +206,15 @@ class Variable:
             if not is_there or (address := self._address(copy)) is None:
                 return
             if stream is not None:
-                called(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), stream)
-                called(api.cuStreamSynchronize, stream)
+                call_driver(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), stream)
+                call_driver(api.cuStreamSynchronize, stream)
                 return
-            own = called(api.cuStreamCreate, api.CUstream_flags.CU_STREAM_NON_BLOCKING)
+            own = call_driver(api.cuStreamCreate, api.CUstream_flags.CU_STREAM_NON_BLOCKING)
             try:
-                called(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), own)
-                called(api.cuStreamSynchronize, own)
+                call_driver(api.cuMemcpyHtoDAsync, address, ctypes.addressof(host), len(data), own)
+                call_driver(api.cuStreamSynchronize, own)
             finally:
-                called(api.cuStreamDestroy, own)
+                call_driver(api.cuStreamDestroy, own)
 
     def _read(self, copy: _Copy) -> bytes | None:
         if copy.context == _EMULATED:
@@ -224,8 +224,8 @@ class Variable:
         with _current(copy.context) as is_there:
             if not is_there or (address := self._address(copy)) is None:
                 return None
-            called(bindings().cuMemcpyDtoHAsync, ctypes.addressof(host), address, self.type.nbytes, _LEGACY)
-            called(bindings().cuStreamSynchronize, _LEGACY)
+            call_driver(bindings().cuMemcpyDtoHAsync, ctypes.addressof(host), address, self.type.nbytes, _LEGACY)
+            call_driver(bindings().cuStreamSynchronize, _LEGACY)
         return host.raw
 
     def _address(self, copy: _Copy) -> Any:
@@ -233,7 +233,7 @@ class Variable:
         api = bindings()
         look_up = api.cuLibraryGetManaged if self.space == "managed" else api.cuLibraryGetGlobal
         try:
-            address, size = called(look_up, copy.library, self.name.encode())
+            address, size = call_driver(look_up, copy.library, self.name.encode())
         except DriverError as error:
             if error.code == _NOT_FOUND:
                 return None
@@ -310,7 +310,7 @@ def _current(context: int) -> Iterator[bool]:
         yield True
         return
     try:
-        called(bindings().cuCtxPushCurrent, bindings().CUcontext(context))
+        call_driver(bindings().cuCtxPushCurrent, bindings().CUcontext(context))
     except DriverError as error:
         if not error.is_of_context:
             raise
@@ -319,4 +319,4 @@ def _current(context: int) -> Iterator[bool]:
     try:
         yield True
     finally:
-        called(bindings().cuCtxPopCurrent)
+        call_driver(bindings().cuCtxPopCurrent)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import LaunchError
 from ..types.parameters import ElementType, RecordType, element_type, item_size
-from .driver import Device, bindings, called, ordinal_of
+from .driver import Device, bindings, call_driver, ordinal_of
 from .views import Misfit, View, shown
 
 _TORCH = {"uint8": "|u1", "int8": "|i1", "bool": "|b1", "float16": "<f2", "float32": "<f4", "float64": "<f8"}
@@ -117,12 +117,12 @@ def _wait(stream: int | None, producer: int | None) -> None:
     if stream is None or producer is None or producer == stream or (producer in _LEGACY and stream in _LEGACY):
         return
     api = bindings()
-    event = called(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
+    event = call_driver(api.cuEventCreate, api.CUevent_flags.CU_EVENT_DISABLE_TIMING)
     try:
-        called(api.cuEventRecord, event, producer)
-        called(api.cuStreamWaitEvent, stream, event, 0)
+        call_driver(api.cuEventRecord, event, producer)
+        call_driver(api.cuStreamWaitEvent, stream, event, 0)
     finally:
-        called(api.cuEventDestroy, event)
+        call_driver(api.cuEventDestroy, event)
 
 
 def _dlpack(value: Any, stream: int | None) -> View:

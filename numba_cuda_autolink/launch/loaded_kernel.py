@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..errors import LaunchError, called_at
 from ..types.parameters import Leaf, Parameter
-from .driver import SHARED_WITHOUT_ASKING, Device, bindings, called
+from .driver import SHARED_WITHOUT_ASKING, Device, bindings, call_driver
 from .launch_codegen import run_maker
 
 
@@ -87,22 +87,22 @@ class ReadyCode:
 def _attribute(function: Any, name: str) -> int:
     api = bindings()
     attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-    return int(called(api.cuFuncGetAttribute, attribute, function))
+    return int(call_driver(api.cuFuncGetAttribute, attribute, function))
 
 
 def set_attribute(function: Any, name: str, value: int) -> None:
     """Set the driver's attribute *name* of *function*."""
     api = bindings()
     attribute = getattr(api.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-    called(api.cuFuncSetAttribute, function, attribute, value)
+    call_driver(api.cuFuncSetAttribute, function, attribute, value)
 
 
 @contextlib.contextmanager
 def relaxed_capture() -> Iterator[None]:
     """While it lasts, this thread may load code although a stream is captured into a graph."""
     api = bindings()
-    mode = called(api.cuThreadExchangeStreamCaptureMode, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+    mode = call_driver(api.cuThreadExchangeStreamCaptureMode, api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
     try:
         yield
     finally:
-        called(api.cuThreadExchangeStreamCaptureMode, mode)
+        call_driver(api.cuThreadExchangeStreamCaptureMode, mode)

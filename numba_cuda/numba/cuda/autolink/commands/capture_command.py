@@ -38,14 +38,14 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command with the parsed *options*, and return the exit code."""
-    from ..many_kernels.capture import VARIABLE, captured
+    from ..many_kernels.capture import VARIABLE, read_captured
 
     if (program := shutil.which(options.command[0])) is None:
         raise CommandError(f"{options.command[0]}: there is no such program")
     check_folder(options.out)
     with tempfile.TemporaryDirectory(prefix="numba-cuda-autolink-capture-") as folder:
         code = subprocess.run([program, *options.command[1:]], env={**os.environ, VARIABLE: folder}).returncode
-        jobs = captured(folder)
+        jobs = read_captured(folder)
     code = code if code >= 0 else 128 - code
     if not jobs.jobs:
         raise CommandError(f"{options.command[0]} compiled no kernels: {options.out} is not written", code or 1)

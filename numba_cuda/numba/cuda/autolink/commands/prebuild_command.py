@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
     from ..many_kernels.job_list import JobList, JobListError
     from ..many_kernels.jobs import error_text
-    from ..many_kernels.pickling import pickled_jobs
+    from ..many_kernels.pickling import pickle_jobs
     from ..many_kernels.stages import run_all
 
     start = time.monotonic()
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     if options.cc:
         jobs = [dataclasses.replace(job, cc=cc) for job in jobs for cc in options.cc]
     with explained_errors(), _executor(options.executor) as executor:
-        results, built, unstored = run_all(pickled_jobs(jobs), executor)
+        results, built, unstored = run_all(pickle_jobs(jobs), executor)
     is_stored = not unstored and not lacks_writable_store()
     if not is_stored:
         what = f"{unstored} entries" if unstored else "what was built"

@@ -25,7 +25,7 @@ _NO_FILE = "<dynamic-code>"  # in place of the name
 _registering = threading.RLock()
 
 
-def pickled_jobs(jobs: Iterable[Job]) -> list[bytes]:
+def pickle_jobs(jobs: Iterable[Job]) -> list[bytes]:
     """Return *jobs* for `run_all`, with the compute capabilities that they are for. Raises as `build_many` does."""
     with _run_time_modules_by_value():
         return [_pickled_job(number, job) for number, job in enumerate(jobs)]
@@ -37,7 +37,7 @@ def _pickled_job(number: int, job: Job) -> bytes:
     except ValueError as error:
         raise ValueError(f"job {number}, {job}: {error}") from error
     try:
-        return pickled(dataclasses.replace(job, cc=capability))
+        return pickle_value(dataclasses.replace(job, cc=capability))
     except Exception as error:
         raise TypeError(
             f"job {number} cannot be pickled: {type(error).__name__}: {error}\n  job: {job}\n"
@@ -80,18 +80,18 @@ class _Pickler(cloudpickle.Pickler):
     dispatch_table: ClassVar[Any] = ChainMap({CodeType: _reduce_code}, cloudpickle.Pickler.dispatch_table)
 
 
-def pickled(given: object) -> bytes:
+def pickle_value(given: object) -> bytes:
     """Return *given* pickled, functions and classes of scripts too. Raises what pickling it raises."""
     file = io.BytesIO()
     _Pickler(file).dump(given)
     return file.getvalue()
 
 
-def pickled_error(error: BaseException) -> bytes:
+def pickle_error(error: BaseException) -> bytes:
     """Return *error* pickled; one that cannot be, as a `RuntimeError` with its text."""
     try:
-        data = pickled(error)
+        data = pickle_value(error)
         pickle.loads(data)
         return data
     except Exception:
-        return pickled(RuntimeError(f"{type(error).__name__}: {error}"))
+        return pickle_value(RuntimeError(f"{type(error).__name__}: {error}"))

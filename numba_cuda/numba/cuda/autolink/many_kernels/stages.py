@@ -27,7 +27,7 @@ from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
 
 from .executors import Workers
 from .jobs import BuildManyError, Job, note_lost
-from .pickling import pickled_jobs
+from .pickling import pickle_jobs
 from .worker_tasks import (
     Entries,
     Outcome,
@@ -115,7 +115,7 @@ def build_many(
     # Each job of an iterator is pickled as it is drawn: what it reaches may change before the next one.
     drawn = jobs if isinstance(jobs, Iterator) else messages.items("the jobs of build_many()", jobs, expected)
     names: list[str] = []
-    data = pickled_jobs(_named(drawn, names))
+    data = pickle_jobs(_named(drawn, names))
     built = run_all(data, executor, progress, time_limit=time_limit, attempts=attempts)
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(built.entries.items()))
     logger.info("%d kernels; built: %s", len(built.results), counts or "nothing")

@@ -16,6 +16,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.timeline import recording
 from numba.cuda.cudadrv.external_code.plan.kernel_code import SymbolSite
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 from numba.cuda.cudadrv.linkable_code import LinkableCode
+from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core.errors import LoweringError, NumbaError, TypingError
 
 from ...compilation.context import cc_without_device, compilation, compiling, isolate
@@ -23,7 +24,7 @@ from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.front_end import register
 from ...frontend_api.seams import Seams
 from ...frontend_api.type_inference import inferred
-from ...frontend_api.typing_rounds import propagated
+from ...frontend_api.typing_rounds import propagated, template_of
 from ...function_code.called_symbols import check_state
 from ...function_code.function_code import FunctionCode
 from ...protocol.ask import asked_at
@@ -105,6 +106,17 @@ def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -
         dispatcher.targetoptions["chip"] = chip
 
 
+@_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher.get_call_template")
+def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Type a device function under guesses, without compiling it."""
+    return template_of(original, dispatcher, args, kws, typing, _calls_of)
+
+
+def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
+    code = compiled.metadata.get(KEY)
+    return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
+
+
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_impl")  # of a launch
 @_seams.in_place_of("numba_cuda_mlir.descriptor:MLIRDispatcher._compile_public")
 def _compile_kernel(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +157,7 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
 @_seams.in_place_of("numba_cuda_mlir.numba_cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     """Resolve together the calls that called objects put off."""
-    return propagated(original, inferer, raise_errors)
+    return propagated(original, inferer, raise_errors, TypingError)
 
 
 # Lowering
@@ -274,7 +286,6 @@ def _check_cachable(original: Any, implementation: Any, cres: Any) -> Any:
 
 # Attributes of numba-cuda-mlir that are used and not replaced.
 _ALSO_NEEDED = (
-    "numba_cuda_mlir.descriptor:MLIRDispatcher.get_call_template",
     "numba_cuda_mlir.extending:lowering_registry",
     "numba_cuda_mlir.extending:typing_registry",
     "numba_cuda_mlir.linker:resolve_link_plan",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import types as pytypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numba.core.errors import NumbaError
@@ -18,7 +18,7 @@ from numba.cuda.cudadrv.external_code.diagnostics.short_tracebacks import short_
 from numba.cuda.cudadrv.external_code.diagnostics.signal_handlers import handlers_held_back
 from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, Target
 
-from ...compilation.context import cc_without_device, compilation, compiling, isolate
+from ...compilation.context import cc_without_device, compilation, compiling, compiling_callees_again, isolate
 from ...compilation.kernel_events import KernelEvent, announce
 from ...frontend_api.seams import MissingSeamError, Seams
 from .fork_support import watch_forks
@@ -32,6 +32,8 @@ _seams = Seams("numba-cuda")
 SEAMS = _seams.functions
 _in_place_of = _seams.in_place_of
 locate = _seams.locate
+# What makes the disk cache of a kernel, if there is one.
+_kernel_caches: list[Callable[[Any, Any], Any]] = []
 
 
 @_in_place_of("numba.cuda:jit")
@@ -43,9 +45,9 @@ def _jit(original: Any, func_or_sig: Any = None, *args: Any, **options: Any) -> 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen._library_class")
 def _make_library(original: Any, *args: Any, **kwargs: Any) -> Any:
-    from ...kernel_cache.library import PicklableLibrary
+    from .code_library import LinkingCodeLibrary
 
-    return PicklableLibrary(*args, **kwargs)
+    return LinkingCodeLibrary(*args, **kwargs)
 
 
 @_in_place_of("numba.cuda.codegen:JITCUDACodegen.magic_tuple")
@@ -124,9 +126,11 @@ def _infer_types(original: Any, inference: Any, state: Any) -> Any:
 @_in_place_of("numba.cuda.core.typeinfer:TypeInferer.propagate")
 def _propagate(original: Any, inferer: Any, raise_errors: bool = True) -> Any:
     """Resolve together the calls that called objects put off."""
+    from numba.cuda.core.errors import TypingError
+
     from ...frontend_api.typing_rounds import propagated
 
-    return propagated(original, inferer, raise_errors)
+    return propagated(original, inferer, raise_errors, TypingError)
 
 
 @_in_place_of("numba.cuda.decorators:declare_device_function")
@@ -162,9 +166,10 @@ def _diagnosing(function: Any) -> Iterator[None]:
     try:
         yield
     except NumbaError as error:
+        from ...frontend_api.typing_rounds import is_put_off
         from ...protocol.typing_diagnosis import diagnosed
 
-        if (better := diagnosed(error, function)) is None:
+        if is_put_off(error) or (better := diagnosed(error, function)) is None:
             raise
         raise better from None
 
@@ -209,7 +214,8 @@ def _bind(original: Any, kernel: Any) -> None:
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile")
 def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
     """Announce the kernels that an application compiles or loads from a cache."""
-    with short_traceback():
+    is_stored = getattr(dispatcher._cache, "compiles_apart", False)
+    with short_traceback(), compiling_callees_again() if is_stored else contextlib.nullcontext():
         kernel = original(dispatcher, signature)
     announce(KernelEvent(dispatcher, signature, for_launch=True))
     return kernel
@@ -217,9 +223,24 @@ def _compile_kernel(original: Any, dispatcher: Any, signature: Any) -> Any:
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.compile_device")
 def _compile_device(original: Any, dispatcher: Any, *args: Any, **kwargs: Any) -> Any:
-    """Keep device functions that are compiled without a GPU apart."""
+    """Keep device functions apart that are compiled without a GPU, or for a kernel that is stored on disk."""
     isolate(dispatcher)
     return original(dispatcher, *args, **kwargs)
+
+
+@_in_place_of("numba.cuda.dispatcher:CUDADispatcher.get_call_template")
+def _get_call_template(original: Any, dispatcher: Any, args: Any, kws: Any) -> Any:
+    """Type a device function under guesses, without compiling it."""
+    from numba.cuda import typing
+
+    from ...frontend_api.typing_rounds import template_of
+
+    return template_of(original, dispatcher, args, kws, typing, _calls_of)
+
+
+def _calls_of(compiled: Any) -> list[tuple[Any, Any]]:
+    code = getattr(compiled.library, "function_code", None)
+    return [] if code is None else [(site.callee.obj, site.argtypes) for site in code.call_sites]
 
 
 @_in_place_of("numba.cuda.dispatcher:CUDADispatcher.enable_caching")
@@ -228,9 +249,7 @@ def _enable_caching(original: Any, dispatcher: Any) -> None:
     if dispatcher.targetoptions.get("device"):
         original(dispatcher)
         return
-    from ...kernel_cache.dispatcher_cache import KernelCache
-
-    dispatcher._cache = KernelCache(dispatcher.py_func, dispatcher.targetoptions)
+    dispatcher._cache = _kernel_caches[0](dispatcher.py_func, dispatcher.targetoptions)
 
 
 @_in_place_of("numba.cuda.target:CUDATypingContext.resolve_value_type")
@@ -282,6 +301,11 @@ _ALSO_NEEDED = (
     "numba.cuda.memory_management.nrt:NRT_LIBRARY",
     "numba.cuda.utils:numba_target_override",
 )
+
+
+def register_kernel_cache(make: Callable[[Any, Any], Any]) -> None:
+    """Let *make* make the disk cache of a kernel, from its Python function and the options of ``cuda.jit``."""
+    _kernel_caches[:] = [make]
 
 
 def activate() -> None:

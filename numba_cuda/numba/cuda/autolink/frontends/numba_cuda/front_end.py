@@ -19,9 +19,9 @@ from numba.cuda.cudadrv.external_code.platform.target import ComputeCapability, 
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
 from numba_cuda_autolink.errors import FinishedKernelError
-from numba_cuda_autolink.launch.driver import Device, bindings, called
+from numba_cuda_autolink.launch.driver import Device, bindings, call_driver
 from numba_cuda_autolink.launch.loaded_kernel import Loaded
-from numba_cuda_autolink.types.parameters import placed
+from numba_cuda_autolink.types.parameters import place_leaves
 
 from ...builds.emulated_build import EmulatedTexts
 from ...compilation.capability import compute_capability
@@ -147,7 +147,7 @@ def launched(kernel: Any, capabilities: Sequence[ComputeCapabilityLike | None]) 
 def _launched(compiled: Any, cc: tuple[Any, ...]) -> BuildRecord:
     library = compiled._codelibrary
     code = _code(library, cc, "cubin")
-    facts = library.facts_before_pickling(cc) or library.facts(cc)
+    facts = library.facts(cc)
     try:
         plan = library.plan(cc)
     except (LinkError, HookError):  # a file was removed since the kernel was linked: its symbols are not shown
@@ -216,10 +216,10 @@ class CompiledCode:
         self._kernel.bind()
         function = library.get_cufunc()
         places = cubin_parameters(bytes(library.get_cubin().code), function.name)
-        leaves = placed(self.parameters, places)
+        leaves = place_leaves(self.parameters, places)
         if leaves is None:
             raise FinishedKernelError(f"the code of {function.name} takes other parameters than {self.text}")
-        handle = called(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
+        handle = call_driver(bindings().cuKernelGetFunction, bindings().CUkernel(int(function.kernel.handle)))
         return Loaded.of(handle, leaves, self._kernel.cooperative, self._kernel)
 
 

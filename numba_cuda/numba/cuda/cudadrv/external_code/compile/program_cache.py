@@ -147,9 +147,10 @@ class CachedUnit:
             fetched, found = Fetched(edited.data, "built", 0), None
         return FetchedProgram(fetched.data, fetched.origin, time.perf_counter() - start, found)
 
-    def lowered(self, names: Sequence[str], compile_: CompileNames) -> Lowered:
+    def lowered(self, names: Sequence[str], compile_: CompileNames, asked: str = "") -> Lowered:
         """Return the lowered names of the name expressions *names*, from a cache or from a compile by *compile_*, whose
-        program is cached too. Raise `CompileError` if the code does not compile, or a name means nothing in it."""
+        program is cached too, with the text that is *asked*. Raise `CompileError` if the code does not compile, or a
+        name means nothing in it."""
         from .nvrtc_processes import compile_traced
 
         found: Lowered | None = None
@@ -159,18 +160,21 @@ class CachedUnit:
             found = Lowered(compiled.names, compiled.log, False)
             return compiled
 
+        def extended(unit: TranslationUnit) -> TranslationUnit:
+            return dataclasses.replace(unit, code=f"{unit.code}{asked}")
+
         def here(unit: TranslationUnit) -> Compiled:
-            return noted(compile_(unit, names))
+            return noted(compile_(extended(unit), names))
 
         def in_child(unit: TranslationUnit) -> Compiled:
-            return noted(compile_traced(unit, names))
+            return noted(compile_traced(extended(unit), names))
 
         def built() -> Lowered:
             assert found is not None
             return found
 
         def key_of(program: CacheKey) -> CacheKey:
-            parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log")
+            parts = ("program", program.digest), ("names", json.dumps(list(names))), ("with", "log"), ("asked", asked)
             return CacheKey("names", self.unit.name, parts)
 
         def put_names(program: CacheKey) -> None:

@@ -82,10 +82,11 @@ def compiled(
 
 
 @interrupts_unchanged()
-def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str]) -> Lowered:
+def lowered_names(link_input: LinkInput, target: Target, names: Sequence[str], asked: str = "") -> Lowered:
     """Return the lowered names of the name expressions *names* in *link_input*, CUDA C++, from a cache or from a
-    compile for *target*, whose program is cached too. Raises `CompileError` if it does not compile."""
-    return unit_of(link_input, target).lowered(names, compile_unit)
+    compile for *target*, whose program is cached too. The text that is *asked* follows that of the source: it makes no
+    code and reads no header. Raises `CompileError` if it does not compile."""
+    return unit_of(link_input, target).lowered(names, compile_unit, asked)
 
 
 def header_texts(link_input: LinkInput, target: Target) -> Iterator[str]:

@@ -23,7 +23,7 @@ from numba.cuda.np.numpy_support import from_dtype
 from repository import EXAMPLES
 
 from numba_cuda_autolink import FinishedKernelError
-from numba_cuda_autolink.types.parameters import placed
+from numba_cuda_autolink.types.parameters import place_leaves
 
 _INCLUDE = pathfinder.locate_nvidia_header_directory("cudart")
 COMPILERS = {"C99": ("gcc", "-std=c99"), "C++17": ("g++", "-std=c++17", "-x", "c++")}
@@ -158,7 +158,7 @@ def test_a_program_passes_what_the_front_end_passes(built, front_end, tmp_path):
     autolink.write_header(tmp_path / "every_kind.h", kernels)
     (tmp_path / "program.c").write_text(PROGRAM)
     layout = cubin_parameters(kernels[0].code, kernels[0].entry_name)
-    leaves = placed(kernels[0].launch_facts.parameters, layout)
+    leaves = place_leaves(kernels[0].launch_facts.parameters, layout)
     expected = bytearray(sum(layout[-1]))
     for leaf, value in zip(leaves, [value for each in passed.values() for value in each], strict=True):
         struct.pack_into(f"<{leaf.code}", expected, leaf.offset, value)

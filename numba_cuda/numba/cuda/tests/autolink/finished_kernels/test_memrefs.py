@@ -24,7 +24,7 @@ from repository import SUPPORT
 
 import numba_cuda_autolink
 from numba_cuda_autolink import ArgumentError, FinishedKernelError
-from numba_cuda_autolink.types.parameters import Parameter, placed
+from numba_cuda_autolink.types.parameters import Parameter, place_leaves
 
 RECORD = [("a", "i4"), ("b", "f8")]
 # By name: the type, in terms of `types` and `record`; the argument, in terms of `array` and `numpy`.
@@ -229,9 +229,14 @@ def test_what_is_not_known_to_be_passed_right_is_refused(loaded, numba_type, why
 
 def test_a_complex_number_is_two_values_or_one_and_two_floats_are_two():
     number, pair = Parameter("complex", "x", "<c8"), Parameter("number", "x", "<f4")
-    assert placed([number], [(8, 8)]) == placed([number], [(8, 4), (12, 4)])
-    assert placed([pair, pair], [(8, 8)]) is None
-    assert placed([number], [(8, 4)]) is placed([number], [(8, 8), (16, 8)]) is placed([number], []) is None
+    assert place_leaves([number], [(8, 8)]) == place_leaves([number], [(8, 4), (12, 4)])
+    assert place_leaves([pair, pair], [(8, 8)]) is None
+    assert (
+        place_leaves([number], [(8, 4)])
+        is place_leaves([number], [(8, 8), (16, 8)])
+        is place_leaves([number], [])
+        is None
+    )
 
 
 def test_what_is_pickled_is_saved_where_numba_cuda_mlir_is_not(mlir, tmp_path):

@@ -70,7 +70,7 @@ def pickled(jobs):
     """*jobs* as workers get them, by value: this module is not installed where they run."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        return [pickling.pickled(job) for job in jobs]
+        return [pickling.pickle_value(job) for job in jobs]
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
