@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import contextlib
 import functools
 import signal
