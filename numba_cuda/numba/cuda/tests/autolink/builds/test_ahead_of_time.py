@@ -197,7 +197,7 @@ def test_two_processes_build_the_same_bytes(lto, tmp_path):
 
 
 @pytest.mark.parametrize("lto", [True, False])
-def test_what_was_compiled_before_makes_no_difference_however_deep_it_calls(lto):
+def test_what_was_compiled_before_makes_no_difference(lto):
     @cuda.jit(device=True)
     def device_function(x):
         return function(x) + 1
@@ -205,20 +205,27 @@ def test_what_was_compiled_before_makes_no_difference_however_deep_it_calls(lto)
     def kernel(x):
         x[0] = device_function(x[1])
 
-    # A call graph that shares callees has 2**n paths; each module is linked once.
-    level = device_function
+    def other(x):
+        x[0] = device_function(x[1]) + 1
+
+    first = build(kernel, lto=lto)
+    build(other, lto=lto)
+    again = build(kernel, lto=lto)
+    assert (again.code, again.entry_name) == (first.code, first.entry_name)
+    assert first.entry_name in symbols(first.code)
+
+
+def test_shared_device_functions_are_compiled_once_however_deep():
+    """A call graph that shares callees has 2**n paths; each module is linked once."""
+    level = cuda.jit(device=True)(lambda x: function(x))
     for _ in range(12):
         level = (lambda below: cuda.jit(device=True)(lambda x: below(x) + below(x + 1)))(level)
     top = level
 
-    def other(x):
+    def deep(x):
         x[0] = top(x[1])
 
-    first = build(kernel, lto=lto)
-    assert len(build(other, lto=lto).inputs) == 1
-    again = build(kernel, lto=lto)
-    assert (again.code, again.entry_name) == (first.code, first.entry_name)
-    assert first.entry_name in symbols(first.code)
+    assert len(build(deep).inputs) == 1
 
 
 def test_arrays_are_aligned_for_cxx_where_a_device_function_makes_the_call():
