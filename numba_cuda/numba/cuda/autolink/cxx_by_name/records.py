@@ -153,9 +153,10 @@ def ask_record(source: LibrarySource, name: str, cc: ComputeCapability | None) -
         if isinstance(member, _Struct):
             return make_dtype(member)
         if isinstance(member, tuple):
-            element = make_format(member[1])
+            element = np.dtype(make_format(member[1]))
             # Numba has no arrays of bool in records.
-            return np.uint8 if element == np.bool_ else element, (member[0],)
+            base = np.dtype(np.uint8) if element.base == np.bool_ else element.base
+            return base, (member[0], *element.shape)
         return _make_scalar(name, member)
 
     dtype = make_dtype(structs[0])

@@ -47,7 +47,8 @@ _CALL_TITLE = "{}: {}", "{}"
 _SOURCE_TITLE = "the C++ source of {} does not compile: {}", "the C++ source does not compile: {}"
 _SHORTEST_LABEL = 20
 _TEMPLATE_ARGUMENTS = re.compile(r"<(?!\.\.\.>)(?:[^<>]|<\.\.\.>)+>")
-_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*)"')
+_STRIDED = re.compile(r'from "cuda::std::.*mdspan<.*layout_stride.*" to "(?P<pointer>[^"]*\*(?: ?const)?)"')
+_STRIDED_ARGUMENT = re.compile(r"array\([^()]*, \dd, A\)")
 _NOT_WRITTEN = re.compile(
     r'a reference of type "(?P<type>[\w ]+?) &" \(not const-qualified\) cannot be initialized'
     r' with a value of type "(?P<given>[\w ]+)"'
@@ -119,7 +120,9 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
     at = [] if block[0].startswith(f"{label}(") else [f"at: {first['place']}:{first['line']}"]
     text, remedy = _explain(_readable(first["text"]))
     remedy = remedy or _near(first["text"], source, target)
-    if "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
+    if not remedy and (strided := _STRIDED_ARGUMENT.search(label)):
+        remedy = f"pass a contiguous array where C++ takes a pointer: a strided one, {strided[0]}, is an mdspan to C++"
+    elif "failed deduction" in "\n".join(block) and "<" not in label.partition("(")[0]:
         remedy = f'name the template arguments that C++ cannot deduce: lib["{label.partition("(")[0]}<...>"]'
     if first["text"] == _NOT_CONSTRUCTED:
         remedy = "for a struct without constructors: lib.expr('[](auto... members) { return T{members...}; }')"
