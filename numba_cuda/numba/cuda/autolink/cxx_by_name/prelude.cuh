@@ -87,7 +87,8 @@ template <class nca_T> constexpr __device__ int nca_count() {
 }
 template <class nca_T> struct nca_member { using nca_type = nca_T; };
 template <class nca_T> struct nca_member<nca_T&> { using nca_type = nca_T; };
-struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> operator()(nca_A&...) const; };
+// A bit-field is copied: no reference can be bound to it.
+struct nca_types_of { template <class... nca_A> __device__ nca_list<nca_A...> operator()(const nca_A&...) const; };
 
 // Enumerators, since static members would be variables.
 template <class nca_T> constexpr __device__ bool nca_is_value();
@@ -159,7 +160,7 @@ template <class nca_T, bool nca_WHOLE> struct nca_of_struct {
     using nca_code = typename nca_of_list<nca_members_of<nca_T>>::nca_code;
     static constexpr bool nca_whole = true;
     struct nca_giver {
-        template <class... nca_A> __device__ nca_passed operator()(nca_A&... nca_a) const {
+        template <class... nca_A> __device__ nca_passed operator()(const nca_A&... nca_a) const {
             return nca_passed{nca_form<nca_plain<nca_A>>::nca_give(nca_a)...};
         }
     };

@@ -57,6 +57,7 @@ _NOT_AN_ENUMERATOR = re.compile(
     r'of type "(?:bool|float|double|(?:(?:un)?signed )?(?:char|short|int|long|long long))"'
     r' is incompatible with parameter of type "(?P<type>[A-Za-z_][\w:]*)"'
 )
+_FUNCTION_POINTER = re.compile(r'from "const nca_python_\w+" to "(?P<type>[^"]*)"')
 _NUMPY_TYPES = {
     "bool": "np.bool_",
     "signed char": "np.int8",
@@ -101,15 +102,22 @@ def explain_refusal(label: str, error: CompileError, source: CUDASource, target:
         for block in blocks
         if block and not block[0].startswith(_OWN) and (found := _ERROR.match(block[0])) is not None
     ]
-    if not errors and "nca::nca_bound<" in error.log:
+    of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
+    own = ["\n".join(block) for block in blocks if block and block[0].startswith(_OWN)]
+    if not of_call and any("nca::nca_bound<" in each and (not errors or is_named_in(each, label)) for each in own):
         return CxxError(
-            f"{label}: a struct has a base class, a bit field or an anonymous member, as no tuple or dtype has\n"
+            f"{label}: a struct has a base class or an anonymous member, as no tuple or dtype has\n"
             "  what to do: let a lambda, lib.expr(...), return its numbers; or keep it in memory of a lib.type(...)",
+            error.log,
+        )
+    if "taking the address of a bit field is not allowed" in error.log and "(" not in label:
+        return CxxError(
+            f"{label} has a bit-field, as no dtype has\n"
+            "  what to do: C++ returns such structs, as tuples; or keep them in memory of a lib.type(...)",
             error.log,
         )
     if not errors:
         return CxxError(f"{label} does not compile\n{_shortened(error.log)}", error.log)
-    of_call = [(found, block) for found, block in errors if is_named_in("\n".join(block), label)]
     first, block = errors[0]
     # An error of the source itself is no call's, as one in a template that another call instantiates is.
     if not of_call or (block is not of_call[0][1] and "(" not in first["place"] and _BY_CALL not in "".join(block)):
@@ -187,6 +195,9 @@ def _explain(text: str) -> tuple[str, str]:
     if found := _STRIDED.search(text):
         diagnosis = f"a strided array cannot be passed as {found['pointer']}: C++ reads contiguous memory"
         return diagnosis, "pass a contiguous array, or a copy of the elements; or let C++ take a cuda::std::mdspan"
+    if found := _FUNCTION_POINTER.search(text):
+        diagnosis = f"a Python function cannot be passed as {found['type']}, but as a template parameter"
+        return diagnosis, "let C++ take any function object: template <class F> ... (F f)"
     if (found := _NOT_WRITTEN.search(text)) and found["type"] in _NUMPY_TYPES:
         name = _NUMPY_TYPES[found["type"]]
         given = _NUMPY_TYPES.get(found["given"], found["given"]).removeprefix("np.")

@@ -74,6 +74,10 @@ class Resolver:
         declared = [self._declared.get((call.symbol, target), (call,)) for call in calls]
         self._resolve(tuple(dict.fromkeys(itertools.chain(*declared))), target, self._notes())
 
+    def compile_alone(self, call: Call, target: Target) -> None:
+        """Compile a call in a unit of its own. Raise `CompileError` if that does not compile."""
+        self._compiled((call,), target, self._notes())
+
     def find_refusals(self, calls: Sequence[Call], target: Target) -> dict[str, CxxError]:
         """Resolve *calls* together. Return why C++ refuses some, by their symbols."""
         notes = _Notes()

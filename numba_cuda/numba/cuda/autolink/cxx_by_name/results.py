@@ -35,7 +35,9 @@ _TYPES = {
     "double": types.float64,
 }
 _PLAIN = {PLAIN[name]: numba_type for name, numba_type in _TYPES.items()}
-_COMPLEX = {types.float32: types.complex64, types.float64: types.complex128}
+# By what C++ calls them.
+PLAIN_TYPES = {name: _PLAIN[code] for name, code in PLAIN.items()}
+COMPLEX_OF = {types.float32: types.complex64, types.float64: types.complex128}
 _LARGEST = 4096  # bytes of a result: each number in it is a value of its own in the kernel
 _NUMBER = re.compile(r"L[a-z](\d+)E")
 
@@ -61,7 +63,7 @@ def read_type(code: Iterator[int], records: Sequence[Any]) -> Any:
         pointee = _PLAIN[next(code)]
         return types.voidptr if pointee == types.none else types.CPointer(pointee)
     if first == COMPLEX:
-        return _COMPLEX[_PLAIN[next(code)]]
+        return COMPLEX_OF[_PLAIN[next(code)]]
     if first == OBJECT:
         return CxxObject(next(code), next(code))
     if first == RECORD:

@@ -14,11 +14,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cxx_draws import ELEMENTS, LENGTH, SCALARS, Batch, Draw
+from cxx_draws import ELEMENTS, LENGTH, Batch, Draw
+from numba import from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi.c_types import CABIError
+from numba.cuda.autolink.c_abi.extern import prototype
 from numba.cuda.autolink.cxx_by_name.questions import resolve_for
 from numba.cuda.autolink.cxx_by_name.results import WrittenArgumentError
+from numba.cuda.cudadrv.external_code.compile.nvrtc import CompileError
+from numba.cuda.cudadrv.external_code.compile.prototype_assertions import (
+    PrototypeError,
+    raise_understood,
+    with_assertions,
+)
+from numba.cuda.cudadrv.external_code.compile.translation_unit import TranslationUnit, compile_unit
+from numba.cuda.cudadrv.external_code.inputs.c_prototypes import CalledFunction
+from numba.cuda.cudadrv.external_code.inputs.link_input import from_item
+from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.typeof import Purpose, typeof
 
 CC = "9.0"
@@ -45,6 +57,20 @@ def make_array(dtype: np.dtype) -> np.ndarray:
     memory = np.zeros(LENGTH * dtype.itemsize + 128, "u1")
     start = -memory.ctypes.data % 128
     return memory[start : start + LENGTH * dtype.itemsize].view(dtype)
+
+
+class CFunction(autolink.DeviceCallable):
+    """A function of C that is drawn."""
+
+    def __init__(self, symbol: str, returns, ways, text: str):
+        self.extern = autolink.Extern(symbol, returns=returns, args=ways)
+        self.text = text
+
+    def __numba_cuda_call__(self, *args):
+        return self.extern
+
+    def __numba_cuda_link__(self, *args):
+        return autolink.CUDASource(self.text, options={"device_as_default_execution_space": True})
 
 
 class Host:
@@ -95,18 +121,54 @@ class Trial:
             **self.arrays, "np": np, "squared": self.library.squared, "doubled": self.library["Doubled{}"],
             **{f"N{n}": namedtuple(f"N{n}", [f"p{i}" for i in range(n)]) for n in range(1, 4)},
             **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V7": 7}) for each in self.batch.types if each.kind == "enum"},
-            **{each.name: self.library[each.name] for each in self.batch.draws},
+            **{each.name: self.make_function(each) for each in self.batch.draws},
         }  # fmt: skip
 
     def make_dtype(self, struct, size: int) -> np.dtype:
         """Return the dtype of a struct, which C++ tells; of bytes, where it has bit-fields and so none."""
         if struct.has_bits:
-            with pytest.raises(autolink.CxxError, match="bit field"):
+            with pytest.raises(autolink.CxxError, match="bit-field"):
                 self.library.record(struct.cxx, cc=CC)
-            return np.dtype(("u1", size))
+            return np.dtype([("bytes", "u1", (size,))])
         found = self.library.record(struct.cxx, cc=CC)
         assert found.itemsize == size, struct.declare()
         return found
+
+    def make_function(self, draw: Draw):
+        if not draw.parameters:
+            return self.library[draw.name]
+        ways = {}
+        for number, way in enumerate(draw.ways):
+            kind, _, dtype = way.partition(" ")
+            target = from_dtype(np.dtype(dtype)) if dtype else None
+            found = {"by_value": autolink.by_value, "cast": target}.get(kind)
+            ways[f"args_{number}"] = autolink.by_reference(target) if kind == "by_reference" else found
+        returns = None
+        if draw.returns.kind == "struct":
+            returns = from_dtype(self.arrays[f"{draw.returns.cxx}s"].dtype)
+        elif draw.returns.kind != "void":
+            returns = from_dtype(np.dtype(draw.returns.dtype))
+        return CFunction(draw.name, returns, ways, self.batch.text)
+
+    def find_disagreements(self) -> dict[str, str]:
+        """Return why calls of functions of C are refused, by the names of the functions: all of one compilation."""
+        called, refused = [], {}
+        for draw in self.batch.draws:
+            named = {f"args_{n}": each for n, each in enumerate(self.find_types(draw))}
+            try:
+                found = prototype(self.names[draw.name].__numba_cuda_call__(), named, cuda_target.typing_context)
+                called.append(CalledFunction(draw.name, found.c_prototype))
+            except CABIError as error:
+                refused[draw.name] = str(error)
+        source = from_item(self.names["g0"].__numba_cuda_link__())
+        unit = TranslationUnit.of(source, autolink.Target((9, 0), lto=True))
+        try:
+            compile_unit(with_assertions(unit, called))
+        except CompileError as error:
+            with pytest.raises(PrototypeError) as caught:
+                raise_understood(error, "drawn", called)
+            refused |= {each.called.symbol: f"{each.declaration} is not {each.called}" for each in caught.value.wrong}
+        return refused
 
     def find_types(self, draw: Draw) -> list[types.Type]:
         values = [eval(each.python, self.names) for each in draw.arguments]
@@ -114,6 +176,8 @@ class Trial:
 
     def find_refusals(self) -> dict[str, str]:
         """Return why calls are refused, by the names of the functions."""
+        if self.batch.draws[0].parameters:
+            return self.find_disagreements()
         calls, refused = {}, {}
         for draw in self.batch.draws:
             try:
@@ -173,7 +237,7 @@ class Trial:
         lines, number = [], 0
         for draw in calls:
             result = f"r_{draw.name}"  # a variable has one type
-            leaves = list(draw.result.list_leaves(result, draw.named))
+            leaves = list(draw.result.list_leaves(result, draw.named and not draw.result.has_bits))
             lines.append(f"{result} = {draw.python}" if leaves else draw.python)
             for path, dtype in leaves:
                 lines += [f"integers[{number}] = {path}"] * (dtype[0] in "iub") + [f"reals[{number}] = {path}"]

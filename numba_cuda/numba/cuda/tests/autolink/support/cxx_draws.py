@@ -135,6 +135,17 @@ def type_of_element(dtype: str) -> Type:
 SCALARS_OF = {"c8": "float", "c16": "double"}
 
 
+SCALARS_BY_DTYPE = {dtype: cxx for dtype, cxx in ELEMENTS.items() if dtype in SCALARS.values()}
+
+
+def _alike(one: Type, other: Type) -> bool:
+    """Return whether C cannot tell two types of numbers apart."""
+    if "void" in (one.kind, other.kind):
+        return one == other
+    floating = [each.dtype[0] == "f" for each in (one, other)]
+    return floating[0] == floating[1] and one.dtype[1:] == other.dtype[1:]
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument in Python and in C++, and the type of the C++ variable that it is."""
@@ -156,6 +167,12 @@ class Draw:
     result: Type
     excuses: tuple[str, ...] = ()
     named: bool = False  # whether the members of its result are read by their names
+    # Of a function of C: how the arguments are passed, the type that the call says of the result, the types of the
+    # parameters, and whether all that agrees.
+    ways: tuple[str, ...] = ()
+    returns: Type | None = None
+    parameters: tuple[str, ...] = ()
+    agrees: bool = True
 
     def __str__(self) -> str:
         return f"{self.text}\n  {self.python}"
@@ -175,11 +192,12 @@ class Batch:
     draws: list[Draw] = field(default_factory=list)
 
     @classmethod
-    def draw(cls, rng: random.Random, count: int) -> Batch:
-        """Return a batch of *count* calls; one in four has types of libcu++."""
-        batch = cls(rng, rng.random() < 0.25)
-        batch.draw_types()
-        batch.draws += (batch.draw_call(number) for number in range(count))
+    def draw(cls, rng: random.Random, count: int, *, of_c: bool = False, with_std: bool = False) -> Batch:
+        """Return a batch of *count* calls by name, or of functions *of_c*."""
+        batch = cls(rng, with_std)
+        batch.draw_types(3)
+        draw = batch.draw_c_call if of_c else batch.draw_call
+        batch.draws += (draw(number) for number in range(count))
         return batch
 
     def draw_types(self, structs: int = 5) -> None:
@@ -210,9 +228,7 @@ class Batch:
         rng = self.rng
         structs = [each for each in self.types if each.kind == "struct"]
         kinds = ["scalar"] * 5 + ["enum"] + ["struct"] * bool(structs) * (1 if nested else 3)
-        kinds += (["complex", "half"] if self.with_std else []) + (
-            ["tuple"] * 2 if self.with_std and not nested else []
-        )
+        kinds += ["half"] * self.with_std + (["tuple"] * 2 if self.with_std and not nested else [])
         kind = rng.choice(kinds)
         if kind == "scalar":
             return scalar(rng.choice(list(SCALARS)))
@@ -421,6 +437,80 @@ class Batch:
         )
         return Draw(name, text, arguments, result, tuple(excuses), named=rng.random() < 0.5)
 
+    # Functions of C.
+
+    def draw_c_call(self, number: int) -> Draw:
+        """Return a call of a function of C, whose types agree with those of the call, or not."""
+        rng, name = self.rng, f"g{number}"
+        arguments, ways, parameters, fits = [], [], [], []
+        for n in range(rng.choice([1, 1, 2, 3])):
+            argument, way, parameter, fit = self._draw_c_argument(40 + 20 * n)
+            arguments.append(argument)
+            ways.append(way)
+            parameters.append(parameter)
+            fits.append(fit)
+        result = rng.choice([VOID, *(scalar(rng.choice(list(SCALARS))) for _ in range(4)), *self._plain_structs])
+        returns = result
+        if rng.random() < 0.15:
+            returns = rng.choice([VOID, scalar(rng.choice(list(SCALARS))), *self._plain_structs])
+            fits.append(returns == result if "struct" in (returns.kind, result.kind) else _alike(returns, result))
+        declared = ", ".join(f"{cxx} a{n}" for n, cxx in enumerate(parameters))
+        mixed = " ".join(
+            f"mix(h, {'*' * (way[:3] == 'by_' and cxx[-1] == '*')}{'(const unsigned char*)' * ('void' in cxx)}a{n});"
+            for n, (cxx, way) in enumerate(zip(parameters, ways, strict=True))
+        )
+        makes = "return;" if result is VOID else f"{result.cxx} r; fill(h, r); return r;"
+        text = f'extern "C" {result.cxx} {name}({declared}) {{ u64 h = {number}; {mixed} {makes} }}'
+        return Draw(
+            name, text, tuple(arguments), result, ways=tuple(ways), returns=returns, parameters=tuple(parameters),
+            agrees=all(fits),
+        )  # fmt: skip
+
+    @property
+    def _plain_structs(self) -> list[Type]:
+        """The structs that Python can describe: all parts are where C has them, and none is a bit-field."""
+        plain = [each for each in self.types if each.kind == "struct" and not each.has_bits]
+        return [each for each in plain if not any(part.before for part in each.parts if part.kind == "struct")]
+
+    def _draw_c_argument(self, start: int) -> tuple[Argument, str, str, bool]:
+        """Return an argument, how it is passed, the type of the parameter, and whether they agree."""
+        rng = self.rng
+        while True:
+            argument = self.draw_argument(start)
+            if argument.form not in ("text", "callable", "enum", "tuple"):
+                if not argument.form.startswith("record") or argument.type in self._plain_structs:
+                    break
+        own, form = argument.type, argument.form
+        others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
+        other = rng.choice([own, own, own, scalar(rng.choice(others))]) if own else scalar("int")
+        indirect = rng.choice([f"{other.cxx}*", f"const {other.cxx}*", f"{other.cxx}&", f"const {other.cxx}&"])
+        if form == "none":
+            return argument, "", rng.choice([indirect.replace("&", "*"), "const void*"]), True
+        if form in ("array", "records"):
+            cxx = rng.choice([indirect, indirect, "const void*", *[other.cxx] * (form == "array")])
+            # An array of records is the address of what C++ declares.
+            fit = cxx == "const void*" or (cxx != other.cxx and (form == "records" or _alike(own, other)))
+            return argument, "", cxx, fit
+        if form == "strided":
+            return argument, "", indirect, False
+        if form == "record":
+            if rng.random() < 0.5:
+                cxx = rng.choice([own.cxx, own.cxx, other.cxx])
+                return argument, "by_value", cxx, cxx == own.cxx
+            return argument, "", rng.choice([f"const {own.cxx}&", f"{own.cxx}*", f"const {other.cxx}*"]), True
+        way = rng.choice(["", "", "", "cast", "by_reference"])
+        if way:
+            target = scalar(rng.choice([each for each in SCALARS if SCALARS[each][0] != "f" or own.dtype[0] == "f"]))
+            if own.dtype[0] == "f":
+                target = scalar(rng.choice(["float", "double"]))
+            way, own = f"{way} {target.dtype}", target
+            other = rng.choice([own, own, scalar(rng.choice(others))])
+        if way.startswith("by_reference"):
+            cxx = rng.choice([f"const {other.cxx}*", f"const {other.cxx}&", other.cxx])
+            return argument, way, cxx, cxx != other.cxx and _alike(own, other)
+        cxx = rng.choice([other.cxx, other.cxx, other.cxx, indirect])
+        return argument, way, cxx, cxx == other.cxx and _alike(own, other)
+
     # The texts.
 
     @property
@@ -438,6 +528,27 @@ class Batch:
         arrays += [f"auto {each.cxx}s = ({each.cxx}*)arrays[{n}];" for n, each in enumerate(structs, len(ELEMENTS))]
         callers, calls = [], []
         for each in self.draws:
+            listed = [f"a{n}" for n in range(len(each.arguments))]
+            if each.parameters:  # of a function of C
+                target = [
+                    f"{SCALARS_BY_DTYPE[way.split()[1]]} b{n} = a{n};" if " " in way else ""
+                    for n, way in enumerate(each.ways)
+                ]
+                listed = [
+                    f"given<{cxx}>({'b' if ' ' in way else 'a'}{n})"
+                    for n, (cxx, way) in enumerate(zip(each.parameters, each.ways))
+                ]  # noqa: B905
+                taken = ", ".join(f"A{n}& a{n}" for n in range(len(listed)))
+                classes = ", ".join(f"class A{n}" for n in range(len(listed)))
+                called = f"{each.name}({', '.join(listed)})"
+                put = f"{called};" if each.result is VOID else f"auto&& r = {called}; put(r);"
+                body = f"if (made) {{ {' '.join(target)} {put} }} made = true;" if each.agrees else "made = false;"
+                callers.append(f"template <{classes}> void call_{each.name}(bool& made, {taken}) {{ {body} }}")
+                variables = " ".join(f"auto&& a{n} = {a.cxx};" for n, a in enumerate(each.arguments))
+                calls.append(
+                    f"{{ {variables} call_{each.name}(*made++, {', '.join(f'a{n}' for n in range(len(listed)))}); }}"
+                )
+                continue
             put = f"{each.name}(a...);" if each.result is VOID else f"auto&& r = {each.name}(a...); put(r);"
             callers.append(
                 f"template <class... A> void call_{each.name}(bool& made, A&... a) {{\n"
