@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that are drawn at random compute what a compiler of the host makes of them, or are refused for a true reason."""
+"""Calls that are drawn at random compute what a compiler of the host makes of them, or are refused with a true
+reason."""
 
 from __future__ import annotations
 
@@ -34,7 +35,6 @@ from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.typeof import Purpose, typeof
 
 CC = "9.0"
-CALLS = 125  # of one kernel
 
 
 def draw_arrays(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -117,10 +117,11 @@ class Trial:
         for struct, size in zip(self.structs, self.host.sizes(len(self.structs)), strict=True):
             self.arrays[f"{struct.cxx}s"] = make_array(self.make_dtype(struct, size))
         self.host.call("prepare", list(self.arrays.values()))
+        enums = [each for each in self.batch.types if each.kind == "enum"]
         self.names = {
             **self.arrays, "np": np, "squared": self.library.squared, "doubled": self.library["Doubled{}"],
             **{f"N{n}": namedtuple(f"N{n}", [f"p{i}" for i in range(n)]) for n in range(1, 4)},
-            **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V7": 7}) for each in self.batch.types if each.kind == "enum"},
+            **{each.cxx: enum.IntEnum(each.cxx, {"V0": 0, "V7": 7}) for each in enums},
             **{each.name: self.make_function(each) for each in self.batch.draws},
         }  # fmt: skip
 
@@ -216,8 +217,9 @@ class Trial:
         integers, reals = self.launch(calls)
         start = 0
         for draw in calls:
-            stored = results[start : start + len(list(draw.result.list_leaves("")))]
-            for n, (path, dtype) in enumerate(draw.result.list_leaves("r")):
+            leaves = list((draw.returns or draw.result).list_leaves("r"))
+            stored = results[start : start + len(leaves)]
+            for n, (path, dtype) in enumerate(leaves):
                 value = stored[n : n + 1].view(dtype)[0]
                 if dtype[0] in "iub" and int(integers[start + n]) != int(
                     np.int64(np.uint64(int(value) & 2**64 - 1).view(np.int64))
@@ -252,16 +254,19 @@ class Trial:
         return integers, reals
 
 
-class TestCallsByName:
-    """``--draws`` calls, of which a kernel makes some 60."""
+# Of 500 draws in all: those by name, those with types of libcu++, and those of functions of C.
+DRAWN = {"by name": (150, 50), "with libcu++": (50, 50), "of C": (300, 100)}
 
-    @pytest.fixture
-    def count(self, request, thorough):
-        return request.config.getoption("--draws") or (20_000 if thorough else 500)
 
-    @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compare with")
-    def test_compute_what_the_host_computes(self, count, tmp_path):
-        made = 0
-        for seed in range(-(-count // CALLS)):
-            made += Trial(Batch.draw(random.Random(seed), min(CALLS, count)), tmp_path).check()
-        assert made > count / 3
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compare with")
+@pytest.mark.parametrize("kind", DRAWN)
+def test_calls_compute_what_the_host_computes(kind, request, thorough, tmp_path):
+    """``--draws`` calls are drawn, of which a kernel makes those that are not refused."""
+    share, of_kernel = DRAWN[kind]
+    count = (request.config.getoption("--draws") or (20_000 if thorough else 500)) * share // 500
+    made = 0
+    for seed in range(-(-count // of_kernel)):
+        rng = random.Random(f"{kind} {seed}")
+        batch = Batch.draw(rng, of_kernel, of_c=kind == "of C", with_std=kind == "with libcu++")
+        made += Trial(batch, tmp_path).check()
+    assert made > count / 4

@@ -249,10 +249,10 @@ class TestFunctionsWhoseTypesCxxDecides:
     @pytest.mark.parametrize(
         ("name", "function", "expected"),
         [
-            ("apply", lambda v: v.real.no_such, "C++ calls the Python function lambda with (float32), for which it does"),
+            ("apply", lambda v: v.real.no_such, "C++ calls the Python function lambda with (float32), for which it"),
             ("apply", lambda v, w: v, "expected: those of the function's parameters, (v, w)"),
             ("of_an_enumerator", lambda v: v, "an argument that Python does not know: Kind"),
-            ("by_pointer", lambda v: v, "a Python function cannot be passed as int (*)(int), but as a template parameter"),
+            ("by_pointer", lambda v: v, "a Python function cannot be passed as int (*)(int), but as a template"),
         ],
     )  # fmt: skip
     def test_what_is_refused(self, name, function, expected):

@@ -108,7 +108,8 @@ class Type:
         return (
             f"struct {self.before} {self.cxx} {{ {declared} }};\n"
             f"template <> struct fold<{self.cxx}> {{\n"
-            f"CALLED static void mix(u64& h, {self.cxx} v) {{ {mix} }}\nCALLED static void fill(u64& h, {self.cxx}& v) {{ {fill} }}\n}};\n"
+            f"CALLED static void mix(u64& h, {self.cxx} v) {{ {mix} }}\n"
+            f"CALLED static void fill(u64& h, {self.cxx}& v) {{ {fill} }}\n}};\n"
             "#ifndef __CUDACC_RTC__\n"
             f"template <> struct giver<{self.cxx}> {{ static void put({self.cxx} v) {{ {put} }} }};\n#endif"
         )
@@ -153,7 +154,7 @@ class Argument:
     python: str
     cxx: str
     type: Type | None
-    form: str  # "element", "constant", "array", "strided", "record", "records", "tuple", "text", "none", "callable", "enum"
+    form: str  # such as "element" or "strided": see `Batch.draw_argument`
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class Batch:
     def draw(cls, rng: random.Random, count: int, *, of_c: bool = False, with_std: bool = False) -> Batch:
         """Return a batch of *count* calls by name, or of functions *of_c*."""
         batch = cls(rng, with_std)
-        batch.draw_types(3)
+        batch.draw_types(0 if with_std else 3)  # what a struct is costs runs of NVRTC
         draw = batch.draw_c_call if of_c else batch.draw_call
         batch.draws += (draw(number) for number in range(count))
         return batch
@@ -477,9 +478,9 @@ class Batch:
         rng = self.rng
         while True:
             argument = self.draw_argument(start)
-            if argument.form not in ("text", "callable", "enum", "tuple"):
-                if not argument.form.startswith("record") or argument.type in self._plain_structs:
-                    break
+            is_plain = not argument.form.startswith("record") or argument.type in self._plain_structs
+            if is_plain and argument.form not in ("text", "callable", "enum", "tuple"):
+                break
         own, form = argument.type, argument.form
         others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
         other = rng.choice([own, own, own, scalar(rng.choice(others))]) if own else scalar("int")
@@ -536,8 +537,8 @@ class Batch:
                 ]
                 listed = [
                     f"given<{cxx}>({'b' if ' ' in way else 'a'}{n})"
-                    for n, (cxx, way) in enumerate(zip(each.parameters, each.ways))
-                ]  # noqa: B905
+                    for n, (cxx, way) in enumerate(zip(each.parameters, each.ways, strict=True))
+                ]
                 taken = ", ".join(f"A{n}& a{n}" for n in range(len(listed)))
                 classes = ", ".join(f"class A{n}" for n in range(len(listed)))
                 called = f"{each.name}({', '.join(listed)})"
