@@ -9,6 +9,7 @@ import enum
 import random
 import shutil
 import subprocess
+import tempfile
 from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cxx_draws import ELEMENTS, LENGTH, Batch, Draw
-from numba import from_dtype
+from numba import cuda, from_dtype
 from numba.cuda import autolink, types
 from numba.cuda.autolink.c_abi.c_types import CABIError
 from numba.cuda.autolink.c_abi.extern import prototype
@@ -77,6 +78,7 @@ class Host:
     """The calls of a batch as a compiler of the host makes them."""
 
     def __init__(self, batch: Batch, folder: Path):
+        folder = Path(tempfile.mkdtemp(dir=folder))  # a library is loaded once from a path
         source, library = folder / "calls.cpp", folder / "calls.so"
         source.write_text(batch.write_host())
         command = [
@@ -249,8 +251,12 @@ class Trial:
         code = "\n    ".join([f"def kernel({parameters}):", *lines])
         exec(compile(code, "drawn", "exec"), self.names)
         arrays = [*self.arrays.values(), integers, reals]
-        linked = autolink.build(self.names["kernel"], tuple(typeof(each) for each in arrays), cc=CC)
-        linked.emulate[1, 1](*arrays)
+        kernel = self.names["kernel"]
+        if cuda.is_available():
+            cuda.jit(kernel)[1, 1](*arrays)
+        else:
+            linked = autolink.build(kernel, tuple(typeof(each) for each in arrays), cc=CC)
+            linked.emulate[1, 1](*arrays)
         return integers, reals
 
 
@@ -258,15 +264,18 @@ class Trial:
 DRAWN = {"by name": (150, 50), "with libcu++": (50, 50), "of C": (300, 100)}
 
 
+def check_batch(kind: str, seed: int, folder: Path) -> int:
+    """Draw the calls of one kernel and compare them. Return how many it makes: the others are refused."""
+    with_std, of_c = kind == "with libcu++", kind == "of C"
+    batch = Batch.draw(random.Random(f"{kind} {seed}"), DRAWN[kind][1], of_c=of_c, with_std=with_std)
+    return Trial(batch, folder).check()
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++ to compare with")
 @pytest.mark.parametrize("kind", DRAWN)
 def test_calls_compute_what_the_host_computes(kind, request, thorough, tmp_path):
-    """``--draws`` calls are drawn, of which a kernel makes those that are not refused."""
+    """``--draws`` calls, on the GPU if there is one."""
     share, of_kernel = DRAWN[kind]
     count = (request.config.getoption("--draws") or (20_000 if thorough else 500)) * share // 500
-    made = 0
-    for seed in range(-(-count // of_kernel)):
-        rng = random.Random(f"{kind} {seed}")
-        batch = Batch.draw(rng, of_kernel, of_c=kind == "of C", with_std=kind == "with libcu++")
-        made += Trial(batch, tmp_path).check()
+    made = sum(check_batch(kind, seed, tmp_path) for seed in range(-(-count // of_kernel)))
     assert made > count / 4

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+MOST_LEAVES = 20  # numbers in a result, each of which is statements of the kernel
 LENGTH = 256  # of the arrays that a kernel gets, one of each dtype
 # What C++ calls the elements of arrays of these dtypes.
 ELEMENTS = {
@@ -214,9 +215,8 @@ class Batch:
         with_bits = rng.random() < 0.25
         for number in range(rng.randint(1, 5)):
             member = self.draw_value_type(nested=True)
-            shape = rng.choice(
-                [(), (), (), (rng.randint(1, 4),), (2, rng.randint(1, 3)), (33,)][: 6 if number == 0 else 5]
-            )
+            shapes = [(), (), (2,)] if member.kind == "struct" else [(), (), (), (rng.randint(1, 4),), (2, 2)]
+            shape = (33,) if name == "T0" and number == 2 and member.kind != "struct" else rng.choice(shapes)
             bits = 0
             if with_bits and member.cxx in _INTEGERS and rng.random() < 0.7:
                 bits, shape = rng.randint(1, 8 * np.dtype(member.dtype).itemsize), ()
@@ -410,6 +410,8 @@ class Batch:
         arguments = tuple(self.draw_argument(40 + 20 * n) for n in range(rng.choice([1, 1, 2, 2, 3, 4])))
         parameters = [self._draw_parameter(each) for each in arguments]
         result = VOID if rng.random() < 0.1 else self.draw_value_type()
+        if len(list(result.list_leaves("r"))) > MOST_LEAVES:
+            result = scalar("short")
         if rng.random() < 0.08 and len(parameters) > 1:
             parameters = parameters[:-1]  # one too few
         templates, declared, body = [], [], []
@@ -471,6 +473,7 @@ class Batch:
     def _plain_structs(self) -> list[Type]:
         """The structs that Python can describe: all parts are where C has them, and none is a bit-field."""
         plain = [each for each in self.types if each.kind == "struct" and not each.has_bits]
+        plain = [each for each in plain if len(list(each.list_leaves("r"))) <= MOST_LEAVES]
         return [each for each in plain if not any(part.before for part in each.parts if part.kind == "struct")]
 
     def _draw_c_argument(self, start: int) -> tuple[Argument, str, str, bool]:
@@ -484,6 +487,8 @@ class Batch:
         own, form = argument.type, argument.form
         others = [each for each in SCALARS if each != "bool"]  # other values of a bool mean nothing
         other = rng.choice([own, own, own, scalar(rng.choice(others))]) if own else scalar("int")
+        if own and own.kind == "struct" and other != own:
+            other = scalar("unsigned char")  # which is aligned anywhere
         indirect = rng.choice([f"{other.cxx}*", f"const {other.cxx}*", f"{other.cxx}&", f"const {other.cxx}&"])
         if form == "none":
             return argument, "", rng.choice([indirect.replace("&", "*"), "const void*"]), True
